@@ -1,0 +1,64 @@
+"""Ids of producers, messages and transactions, as OpenWire and KahaDB name them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ProducerId:
+    """A producer: its connection, session and number (OpenWire type 123)."""
+
+    connection_id: str
+    value: int
+    session_id: int
+
+    def __str__(self) -> str:
+        """Return the text form `connectionId:sessionId:value`."""
+        return f"{self.connection_id}:{self.session_id}:{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageId:
+    """A message: its producer and the producer's sequence number (OpenWire type 110).
+
+    `text_view`, when set, replaces the text form (ids made by STOMP or AMQP).
+    """
+
+    producer_id: ProducerId | None
+    producer_sequence: int
+    broker_sequence: int = 0
+    text_view: str | None = None
+
+    def __str__(self) -> str:
+        """Return the JMSMessageID, which KahaDB calls the producer key."""
+        if self.text_view is not None:
+            return self.text_view
+        return f"{self.producer_id}:{self.producer_sequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTransactionId:
+    """A transaction of one connection (OpenWire type 111)."""
+
+    connection_id: str
+    value: int
+
+    def __str__(self) -> str:
+        """Return ActiveMQ's text form `TX:connectionId:value`."""
+        return f"TX:{self.connection_id}:{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class XATransactionId:
+    """A branch of a distributed transaction (OpenWire type 112)."""
+
+    format_id: int
+    global_transaction_id: bytes
+    branch_qualifier: bytes
+
+    def __str__(self) -> str:
+        """Return ActiveMQ's text form `XID:[formatId,globalId=hex,branchId=hex]`."""
+        global_id, branch = self.global_transaction_id.hex(), self.branch_qualifier.hex()
+        return f"XID:[{self.format_id},globalId={global_id},branchId={branch}]"
+
+
+TransactionId = LocalTransactionId | XATransactionId

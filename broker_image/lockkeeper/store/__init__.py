@@ -1,0 +1,5 @@
+"""What outlives the process: messages, acknowledgements, subscriptions, transactions.
+
+Comes in: references to messages and the operations on them. Never here: sockets, protocols,
+consumers, or the choice of who gets a message.
+"""
