@@ -1,0 +1,133 @@
+"""Where the leading fields of a loose message lie (openwire.md sections 6 and 8).
+
+Offsets are into a message body: the loose, uncached frame of version 10 to 12 without its size
+prefix, so offset 0 is the type byte. Only what routing needs is located; everything else is
+decoded on demand by `lockkeeper.message.openwire`.
+"""
+
+from typing import NamedTuple
+
+from lockkeeper.message.destination import Destination, Kind
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
+from lockkeeper.message.text import decode_text
+
+MESSAGE_TYPES = frozenset(range(23, 30))
+BLOB_MESSAGE = 29
+PRODUCER_ID_AT = 6
+PRODUCER_ID, MESSAGE_ID, LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID = 123, 110, 111, 112
+# brokerInTime, brokerOutTime and the group flag close every message but a blob message.
+BROKER_IN_TIME_FROM_END = 17
+
+
+class Lead(NamedTuple):
+    """The leading fields of one message and where its ids end."""
+
+    destination: Destination
+    transaction_id: TransactionId | None
+    producer: bytes  # `connectionId:sessionId:value:` or b"" when the id is a text view
+    text_view: bytes | None
+    sequence_at: int  # offset of messageId.producerSequenceId
+
+
+def read_lead(data: bytes, start: int, end: int) -> Lead:
+    """Locate the leading fields of the message whose type byte is at *start*.
+
+    Raises MalformedMessageError when the bytes end early or a field is not what it must be.
+    """
+    try:
+        position = _skip_producer_id(data, start + PRODUCER_ID_AT)
+        destination, position = _destination(data, position)
+        transaction_id, position = _transaction_id(data, position)
+        _, position = _destination(data, position)
+        if destination is None:
+            raise MalformedMessageError("the message names no destination")
+        if not data[position] or data[position + 1] != MESSAGE_ID:
+            raise MalformedMessageError(f"no messageId at offset {position - start}")
+        text_view, position = _string(data, position + 2)
+        producer, position = _producer(data, position)
+    except (IndexError, UnicodeDecodeError) as error:
+        raise MalformedMessageError(
+            f"the message's header is cut short or garbled: {error}"
+        ) from None
+    if position + 16 > end:
+        raise MalformedMessageError("the message ends within its messageId")
+    return Lead(destination, transaction_id, producer, text_view, position)
+
+
+def skip_nested(data: bytes, position: int) -> int:
+    """Return the position after the nested transaction id or destination at *position*."""
+    if not data[position]:
+        return position + 1
+    if data[position + 1] in (LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID):
+        return _transaction_id(data, position)[1]
+    return _destination(data, position)[1]
+
+
+def skip_string(data: bytes, position: int) -> int:
+    """Return the position after the string at *position*."""
+    if not data[position]:
+        return position + 1
+    return position + 3 + int.from_bytes(data[position + 1 : position + 3], "big")
+
+
+def _string(data: bytes, position: int) -> tuple[bytes | None, int]:
+    if not data[position]:
+        return None, position + 1
+    end = position + 3 + int.from_bytes(data[position + 1 : position + 3], "big")
+    return data[position + 3 : end], end
+
+
+def _bytes(data: bytes, position: int) -> tuple[bytes, int]:
+    if not data[position]:
+        return b"", position + 1
+    end = position + 5 + int.from_bytes(data[position + 1 : position + 5], "big")
+    return data[position + 5 : end], end
+
+
+def _long(data: bytes, position: int) -> int:
+    return int.from_bytes(data[position : position + 8], "big", signed=True)
+
+
+def _skip_producer_id(data: bytes, position: int) -> int:
+    if not data[position]:
+        return position + 1
+    return _producer(data, position)[1]
+
+
+def _producer(data: bytes, position: int) -> tuple[bytes, int]:
+    if not data[position]:
+        return b"", position + 1
+    if data[position + 1] != PRODUCER_ID:
+        raise MalformedMessageError(f"type {data[position + 1]} where a producerId must be")
+    connection, position = _string(data, position + 2)
+    value, session = _long(data, position), _long(data, position + 8)
+    return b"%b:%d:%d:" % (connection or b"", session, value), position + 16
+
+
+def _destination(data: bytes, position: int) -> tuple[Destination | None, int]:
+    if not data[position]:
+        return None, position + 1
+    kind = data[position + 1] - 100
+    if not 0 <= kind <= 3:
+        raise MalformedMessageError(f"type {kind + 100} where a destination must be")
+    name, position = _string(data, position + 2)
+    return Destination(Kind(kind), decode_text(name or b"")), position
+
+
+def _transaction_id(data: bytes, position: int) -> tuple[TransactionId | None, int]:
+    if not data[position]:
+        return None, position + 1
+    kind = data[position + 1]
+    if kind == LOCAL_TRANSACTION_ID:
+        value = _long(data, position + 2)
+        if not data[position + 10]:
+            raise MalformedMessageError("a local transaction id without its connection")
+        connection, position = _string(data, position + 12)
+        return LocalTransactionId(decode_text(connection or b""), value), position
+    if kind == XA_TRANSACTION_ID:
+        format_id = int.from_bytes(data[position + 2 : position + 6], "big", signed=True)
+        global_id, position = _bytes(data, position + 6)
+        branch, position = _bytes(data, position)
+        return XATransactionId(format_id, global_id, branch), position
+    raise MalformedMessageError(f"type {kind} where a transaction id must be")

@@ -1,0 +1,241 @@
+"""What a store is: the interface that the broker core talks to, and the values they exchange.
+
+The core never waits: it hands operations over, and what becomes durable comes back as receipts
+from `flush` and `completed`. Operations become durable in the order they were handed over, all
+operations handed over between two flushes in as few batches as possible; the operations of one
+transaction always in one batch.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple, Protocol
+
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import TransactionId, XATransactionId
+from lockkeeper.message.message import Message
+
+
+class StoreError(Exception):
+    """The store cannot do what was asked; the text names the file and the way out."""
+
+
+class StoreFullError(StoreError):
+    """There is no room on the disk. Nothing is lost: what was handed over is kept and retried."""
+
+
+class Receipt(Protocol):
+    """What the core wants back when an operation is durable."""
+
+    def settle(self) -> None:
+        """Go on with what waited for the operation."""
+
+
+class State(IntEnum):
+    """How far a message has come into the store."""
+
+    VOLATILE = 0  # not persistent: the store does not know it
+    WAITING = 1  # handed over, its write has not begun
+    WRITTEN = 2  # in the journal, at `location`; durable once its receipt was given back
+    SKIPPED = 3  # acknowledged before its write began: it never goes to the journal
+    REMOVED = 4  # its removal was handed over
+
+
+VOLATILE, WAITING, WRITTEN, SKIPPED, REMOVED = State
+
+
+class Reference:
+    """One message of one destination, its body in memory or only on disk.
+
+    `message` is None while the body is only on disk. `size` is in bytes: that of the journal
+    record once written, else that of the body. `location` is the store's own, 0 when not
+    written. `holders` counts what still needs the message: 1 for a queue, the number of
+    durable subscriptions for a topic. `redeliveries` counts failed deliveries.
+    """
+
+    __slots__ = ("holders", "location", "message", "receipt", "redeliveries", "size", "state")
+
+    def __init__(self, message: Message | None, size: int, location: int = 0) -> None:
+        self.message = message
+        self.size = size
+        self.location = location
+        self.state = VOLATILE
+        self.holders = 1
+        self.redeliveries = 0
+        self.receipt: Receipt | None = None
+
+    @property
+    def loaded(self) -> Message:
+        """The message; the caller has made sure that it is in memory."""
+        assert self.message is not None
+        return self.message
+
+
+class Subscription(NamedTuple):
+    """A durable subscription as the store keeps it (kahadb.md section 3, SubscriptionInfo)."""
+
+    client_id: str
+    name: str
+    destination: Destination
+    selector: str | None
+    no_local: bool
+
+    @property
+    def key(self) -> str:
+        """Return KahaDB's subscriptionKey."""
+        return f"{self.client_id}:{self.name}"
+
+
+class Add(NamedTuple):
+    """A message added to a destination within a transaction."""
+
+    destination: Destination
+    reference: Reference
+
+
+class Remove(NamedTuple):
+    """A message consumed within a transaction; `subscription` for a durable subscription."""
+
+    destination: Destination
+    reference: Reference
+    subscription: Subscription | None = None
+
+
+Operation = Add | Remove
+
+
+@dataclass(slots=True)
+class RecoveredSubscription:
+    """A durable subscription and the messages it has not consumed, oldest first."""
+
+    subscription: Subscription
+    pending: list[Reference] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a store held when it was opened.
+
+    `producers` maps a producer's key (`connectionId:sessionId:value`) to the last sequence
+    number stored, for duplicate suppression after a failover. Messages added in a prepared
+    transaction are only in `prepared`; those consumed in one are in `prepared` and nowhere
+    else (invisible until the outcome).
+    """
+
+    queues: dict[Destination, list[Reference]] = field(default_factory=dict)
+    subscriptions: list[RecoveredSubscription] = field(default_factory=list)
+    prepared: dict[XATransactionId, list[Operation]] = field(default_factory=dict)
+    producers: dict[bytes, int] = field(default_factory=dict)
+
+
+class StoreUsage(NamedTuple):
+    """What the store occupies."""
+
+    files: int
+    bytes_on_disk: int
+    waiting_operations: int
+
+
+class Store(Protocol):
+    """Keeps messages until they are consumed. One thread, never blocks but where it says so."""
+
+    def open(self) -> Recovered:
+        """Read everything back; blocks. Raises StoreError."""
+
+    def close(self) -> None:
+        """Make everything durable and let go of the files; blocks."""
+
+    def add(self, destination: Destination, reference: Reference, receipt: Receipt | None) -> None:
+        """Keep a persistent message. `reference.holders` says how many removals end it.
+
+        State goes from VOLATILE to WAITING, then to WRITTEN when its write begins, with
+        `location` and `size` set. The receipt is given back when it is durable, or by `remove`.
+        """
+
+    def remove(
+        self,
+        destination: Destination,
+        reference: Reference,
+        receipt: Receipt | None = None,
+        subscription: Subscription | None = None,
+        skip_unwritten: bool = True,
+    ) -> Receipt | None:
+        """Forget a message, or a durable subscription's part in it.
+
+        A queue message that is still WAITING is never written (ActiveMQ's concurrent store and
+        dispatch): then the receipt of its `add` comes back, to be settled at once, and
+        *receipt* is given back with the next batch all the same. With *skip_unwritten* false
+        both records are written. A VOLATILE reference is ignored but for its *receipt*.
+        Without a receipt the removal rides with the next batch that has one, or leaves within
+        a few ms.
+        """
+
+    def commit(
+        self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """Apply *operations* (persistent messages only) atomically: all of them or none."""
+
+    def prepare(
+        self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """Keep *operations* until `commit_prepared` or `rollback_prepared`, across restarts."""
+
+    def commit_prepared(
+        self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """Apply the operations of a prepared transaction."""
+
+    def rollback_prepared(
+        self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """Discard the operations of a prepared transaction."""
+
+    def subscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
+        """Keep a durable subscription; one with the same key is replaced."""
+
+    def unsubscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
+        """Forget a durable subscription. The core has let go of its pending references."""
+
+    def release(self, reference: Reference) -> None:
+        """Count one holder less without a record (its subscription is gone)."""
+
+    def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
+        """Forget a destination with all its messages."""
+
+    def trace(self, text: str) -> None:
+        """Write a line of the flight recorder with the next batch; never forces a sync."""
+
+    def load(self, references: Sequence[Reference], next_sequence: int) -> None:
+        """Read bodies back: sets `message` of every WRITTEN reference that has none; blocks.
+
+        Each gets its own brokerSequenceId, counted up from *next_sequence* in list order (one
+        number per element of *references*, used or not). Raises StoreError naming file and
+        offset.
+        """
+
+    def flush(self) -> Sequence[Receipt]:
+        """Begin to write what waits, if no write is under way; returns what is durable already.
+
+        Raises StoreError when the journal can no longer be trusted (then the process must end).
+        """
+
+    def completed(self) -> Sequence[Receipt]:
+        """Return the receipts of the write that has become durable, and begin the next one.
+
+        Called when `fileno` is readable. Raises StoreError like `flush`.
+        """
+
+    def fileno(self) -> int | None:
+        """Return the descriptor that turns readable when a write is durable, if there is one."""
+
+    def check_full(self) -> None:
+        """Raise StoreFullError while there is no room; retries on later flushes by itself."""
+
+    def maintain(self, now: int) -> None:
+        """Do what is due at *now* (ms): checks of the lock, clean-up of files.
+
+        Called about once a second. Raises StoreError when the lock is lost.
+        """
+
+    def usage(self) -> StoreUsage:
+        """Return what the store occupies now."""
