@@ -1,0 +1,218 @@
+"""What the golden file cannot show: errors, limits, speed of bad patterns, identifiers."""
+
+import inspect
+import math
+import sys
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lockkeeper.broker.selectors import InvalidSelectorError, Value, compile_selector
+
+PROPERTIES: dict[str, Value] = {
+    "i": 5, "f": 2.5, "s": "abc", "yes": True, "max": 2**63 - 1, "straße": "Gasse",
+    "JMSPriority": 9, "nan": math.nan,
+}  # fmt: skip
+
+
+def matches(selector: str) -> bool:
+    return compile_selector(selector).matches(PROPERTIES.get)
+
+
+@pytest.mark.parametrize(
+    ("selector", "position", "problem"),
+    [
+        ("i = ", 4, "found the end of the selector"),
+        ("a LIKE 5", 7, "expected a string after LIKE, found '5'"),
+        ("a = 'open", 4, "no closing quote"),
+        ("a == 5", 3, "expected a literal, an identifier"),
+        ("a ! 5", 2, "found '!'"),
+        ("a = 5 b", 6, "expected an operator or the end of the selector, found 'b'"),
+        ("(a = 5", 6, "expected ), found the end of the selector"),
+        ("a NOT 5", 6, "expected LIKE, IN or BETWEEN after NOT, found '5'"),
+        ("a NOT NULL", 6, "expected LIKE, IN or BETWEEN"),
+        ("a IS 5", 5, "expected NULL or NOT NULL"),
+        ("a IS NOT 5", 9, "expected NULL, found '5'"),
+        ("a BETWEEN 1 OR 2", 12, "expected AND, found 'OR'"),
+        ("s IN (1)", 6, "expected a string after (, found '1'"),
+        ("'a' IN ('a')", 4, "IN needs an identifier"),
+        ("a > 'x'", 2, "> compares numbers only"),
+        ("a = NULL", 2, "use IS NULL"),
+        ("a + 1", 0, "expected a condition, found an arithmetic expression"),
+        ("b = 1 AND a + 1", 6, "expected a condition"),
+        ("a = 08", 4, "expected a number, found '08'"),
+        ("a = 5x", 4, "expected a number, found '5x'"),
+        ("XPATH '//a'", 0, "XPATH selectors are not supported"),
+        ("a LIKE 'x' ESCAPE 'yy'", 2, "ESCAPE needs one character"),
+    ],
+)
+def test_an_error_says_where_and_what_was_expected(
+    selector: str, position: int, problem: str
+) -> None:
+    with pytest.raises(InvalidSelectorError) as caught:
+        compile_selector(selector)
+    assert caught.value.position == position
+    assert problem in str(caught.value)
+    assert f"character {position + 1}:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ("i = 5 -- the end needs no new line", True),
+        ("max + 1 < 0", True),
+        ("i = 5D", False),
+        ("f = 2.5d AND f = 2.5F", True),
+        ("i = 0x5L AND 05L = i", True),
+        ("straße = 'Gasse'", True),
+        ("nan = nan", True),
+        ("nan > i", True),
+        ("NOT NOT yes", True),
+        ("NOT yes AND yes", False),
+        ("i = NOT yes", False),
+        ("s + 1e10 = 'abc1.0E10'", True),
+        ("s + 0.00012 = 'abc1.2E-4'", True),
+        ("s + 12345678.5 = 'abc1.23456785E7'", True),
+        ("s + -0.5 = 'abc-0.5'", True),
+        ("  ", True),
+    ],
+)
+def test_what_lies_beyond_the_golden_file(selector: str, expected: bool) -> None:
+    if "5D" in selector:
+        with pytest.raises(InvalidSelectorError):
+            compile_selector(selector)
+    else:
+        assert matches(selector) is expected
+
+
+def test_identifiers_are_collected_so_that_only_those_need_decoding() -> None:
+    selector = compile_selector("JMSPriority > 3 AND (s IN ('a') OR NOT f BETWEEN i AND 7)")
+    assert selector.identifiers == {"JMSPriority", "s", "f", "i"}
+
+
+def test_a_selector_is_compiled_once() -> None:
+    assert compile_selector("i = 5 AND s = 'abc'") is compile_selector("i = 5 AND s = 'abc'")
+
+
+def test_a_text_that_is_too_long_is_refused() -> None:
+    longest = "i = 5" + " " * (65_536 - 5)
+    assert matches(longest)
+    with pytest.raises(InvalidSelectorError, match="longer than 65536 characters"):
+        compile_selector(longest + " ")
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "(" * 5000 + "yes" + ")" * 5000,
+        "NOT " * 5000 + "yes",
+        "- " * 5000 + "i = 5",
+        "i" + " + 1" * 5000 + " = 5",
+        "yes" + " = yes" * 5000,
+        "yes" + " IS NULL" * 5000,
+        "yes OR yes AND i = i + 2 * (" * 1000,
+    ],
+)
+def test_nesting_is_limited(selector: str) -> None:
+    with pytest.raises(InvalidSelectorError, match="nested more than 200 deep"):
+        compile_selector(selector)
+
+
+def test_nesting_below_the_limit_evaluates_on_a_small_stack() -> None:
+    assert matches("(" * 150 + "yes" + ")" * 150)
+    assert matches("yes OR yes AND i = 5 + 0 * (" * 24 + "0" + ")" * 24)
+
+
+def test_a_selector_of_thousands_of_alternatives_is_no_nesting() -> None:
+    assert matches(" OR ".join(["s = 'x'"] * 4000 + ["s = 'abc'"]))
+    assert not matches(" AND ".join(["s = 'abc'"] * 4000 + ["s = 'x'"]))
+
+
+def test_a_like_pattern_does_not_backtrack() -> None:
+    pattern = "%a" * 500 + "b"
+    value = "a" * 60_000
+    selector = compile_selector(f"v LIKE '{pattern}'")
+    answers: list[bool] = []
+    thread = threading.Thread(
+        target=lambda: answers.append(selector.matches({"v": value}.get)), daemon=True
+    )
+    started = time.monotonic()
+    thread.start()
+    thread.join(10)
+    assert answers == [False]
+    assert time.monotonic() - started < 5
+    assert selector.matches({"v": value + "b"}.get)
+
+
+def test_a_long_like_pattern_is_refused() -> None:
+    with pytest.raises(InvalidSelectorError, match="LIKE pattern has more than 1024 characters"):
+        compile_selector(f"s LIKE '{'%' * 1025}'")
+
+
+def test_a_string_cannot_grow_without_bound_while_evaluating() -> None:
+    doubled = "(s + s)"
+    for _ in range(11):
+        doubled = f"({doubled} + {doubled})"
+    assert not compile_selector(f"{doubled} IS NOT NULL").matches({"s": "x" * 1000}.get)
+
+
+def like_by_definition(value: str, pattern: str) -> bool:
+    """LIKE without escapes, straight from its definition, by dynamic programming."""
+    reachable = {0}
+    for character in pattern:
+        if character == "%":
+            reachable = set(range(min(reachable, default=len(value) + 1), len(value) + 1))
+        else:
+            reachable = {
+                at + 1 for at in reachable if at < len(value) and character in ("_", value[at])
+            }
+    return len(value) in reachable
+
+
+@given(value=st.text("ab_%.\n", max_size=12), pattern=st.text("ab_%.\n", max_size=10))
+def test_like_means_what_its_definition_says(value: str, pattern: str) -> None:
+    selector = compile_selector(f"v LIKE '{pattern}'")
+    assert selector.matches({"v": value}.get) is like_by_definition(value, pattern)
+
+
+WORDS = (
+    "AND OR NOT BETWEEN LIKE ESCAPE IN IS NULL TRUE FALSE i f s yes missing 5 2.5 0x1F 9e999 "
+    "'abc' '%' = <> < <= > >= + - * / % ( ) , /* */ -- ' $ 08 1L .5 'a' ?"
+)
+VALUES = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text()
+
+
+@given(
+    words=st.lists(st.sampled_from(WORDS.split()), max_size=25),
+    properties=st.fixed_dictionaries(dict.fromkeys(("i", "f", "s", "yes"), VALUES)),
+)
+def test_only_the_documented_error_escapes(words: list[str], properties: dict[str, Value]) -> None:
+    try:
+        selector = compile_selector(" ".join(words))
+    except InvalidSelectorError as error:
+        assert 0 <= error.position <= len(" ".join(words))
+    else:
+        assert selector.matches(properties.get) in (True, False)
+
+
+@given(st.text(max_size=60))
+def test_arbitrary_text_is_refused_or_compiled(text: str) -> None:
+    try:
+        compile_selector(text)
+    except InvalidSelectorError as error:
+        assert error.text == text
+
+
+def test_evaluation_leaves_room_on_the_stack() -> None:
+    """A selector at the nesting limit needs less than half of Python's default stack."""
+    deepest = "NOT " * 190 + "yes"
+    before = sys.getrecursionlimit()
+    depth = len(inspect.stack())
+    compile_selector.cache_clear()
+    sys.setrecursionlimit(depth + 480)
+    try:
+        assert matches(deepest)
+    finally:
+        sys.setrecursionlimit(before)
