@@ -1,0 +1,24 @@
+"""Data files of a directory."""
+
+from lockkeeper.journal.files import data_file_id, data_file_name, list_data_files
+
+
+def test_names_and_numbers_belong_together():
+    assert data_file_name(12) == "db-12.log"
+    assert data_file_id("db-12.log") == 12
+
+
+def test_other_names_have_no_number():
+    others = ["db.data", "db-.log", "db--1.log", "db-1.log.bak", "DB-1.LOG", "db-99999999999.log"]
+    assert [data_file_id(name) for name in others] == [None] * len(others)
+
+
+def test_files_are_listed_in_numeric_order_without_empty_and_foreign_ones(tmp_path):
+    for name in ("db-10.log", "db-9.log", "db-2.log", "db.data", "lock", "db-log.template"):
+        (tmp_path / name).write_bytes(b"content")
+    (tmp_path / "db-3.log").touch()
+    (tmp_path / "db-4.log").mkdir()
+    files = list_data_files(tmp_path)
+    assert [file.file_id for file in files] == [2, 9, 10]
+    assert files[0].path == tmp_path / "db-2.log"
+    assert files[0].size == 7
