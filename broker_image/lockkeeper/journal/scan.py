@@ -111,8 +111,8 @@ def _batch(view: memoryview, offset: int, file_name: str) -> Batch:
     if opening != CONTROL_START:
         raise CorruptBatchError(file_name, offset, "no control record here")
     end = start + length
-    if length < 0 or end > len(view):
-        raise CorruptBatchError(file_name, offset, f"its {length} bytes pass the end of the file")
+    if length <= 0 or end > len(view):
+        raise CorruptBatchError(file_name, offset, f"its {length} bytes do not fit into the file")
     if checksum and adler32(view[start:end]) != checksum:
         raise CorruptBatchError(file_name, offset, "its Adler-32 does not match")
     batch = Batch(offset, start, end, checksum)
@@ -145,7 +145,7 @@ def _resume(view: memoryview, offset: int, file_name: str) -> int | None:
         except CorruptBatchError:
             at = data.find(CONTROL_START, at + 1)
             continue
-        if batch.end > batch.start and not _is_inside_record(data, at):
+        if not _is_inside_record(data, at):
             return offset + at
         at = data.find(CONTROL_START, at + 1)
     return None
