@@ -141,7 +141,7 @@ def _resume(view: memoryview, offset: int, file_name: str) -> int | None:
     at = data.find(CONTROL_START, 1)
     while at >= 0:
         try:
-            batch = _batch(view, offset + at, file_name)
+            _batch(view, offset + at, file_name)
         except CorruptBatchError:
             at = data.find(CONTROL_START, at + 1)
             continue
