@@ -50,16 +50,27 @@ class Reference:
     `message` is None while the body is only on disk. `size` is in bytes: that of the journal
     record once written, else that of the body. `location` is the store's own, 0 when not
     written. `holders` counts what still needs the message: 1 for a queue, the number of
-    durable subscriptions for a topic. `redeliveries` counts failed deliveries.
+    durable subscriptions for a topic. `held` is true while a consumer has it. `redeliveries`
+    counts failed deliveries.
     """
 
-    __slots__ = ("holders", "location", "message", "receipt", "redeliveries", "size", "state")
+    __slots__ = (
+        "held",
+        "holders",
+        "location",
+        "message",
+        "receipt",
+        "redeliveries",
+        "size",
+        "state",
+    )
 
     def __init__(self, message: Message | None, size: int, location: int = 0) -> None:
         self.message = message
         self.size = size
         self.location = location
         self.state = VOLATILE
+        self.held = False
         self.holders = 1
         self.redeliveries = 0
         self.receipt: Receipt | None = None
@@ -218,6 +229,9 @@ class Store(Protocol):
 
         Raises StoreError when the journal can no longer be trusted (then the process must end).
         """
+
+    def waiting(self) -> int:
+        """Return how many operations wait for the next write; never more work than a len()."""
 
     def completed(self) -> Sequence[Receipt]:
         """Return the receipts of the write that has become durable, and begin the next one.

@@ -197,6 +197,10 @@ class MemoryStore:
                     reference.receipt = None
         self._waiting.clear()
 
+    def waiting(self) -> int:
+        """See `Store.waiting`."""
+        return 0
+
     def completed(self) -> Sequence[Receipt]:
         """Return nothing: `flush` has already."""
         return ()

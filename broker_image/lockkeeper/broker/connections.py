@@ -1,0 +1,68 @@
+"""Connections as the core sees them: who is there, and what is to be told to them."""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.outputs import Output
+from lockkeeper.broker.transactions import Transaction
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import TransactionId
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+# How much one connection may have waiting for memory before the broker stops reading from it.
+STALLED_BYTES_MAX = 1 << 20
+
+
+class Connection:
+    """One peer. `outbox` is emptied by its protocol whenever the core lists it as dirty.
+
+    `congested` is set by the transport while the peer does not take what it was sent;
+    `stalled_bytes` counts messages held until there is memory for them. A `fault_tolerant`
+    client sends again what was not answered once it is `reconnected`. `tag` belongs to the
+    transport.
+    """
+
+    __slots__ = (
+        "address",
+        "client_id",
+        "congested",
+        "consumers",
+        "dirty",
+        "fault_tolerant",
+        "identifier",
+        "outbox",
+        "reconnected",
+        "stalled_bytes",
+        "tag",
+        "temporary",
+        "transactions",
+        "user_name",
+    )
+
+    def __init__(self, dirty: "list[Connection]", address: str = "") -> None:
+        self.dirty = dirty
+        self.address = address
+        self.identifier = ""
+        self.client_id = ""
+        self.user_name = ""
+        self.fault_tolerant = False
+        self.reconnected = False
+        self.outbox: list[Output] = []
+        self.congested = False
+        self.stalled_bytes = 0
+        self.consumers: dict[object, Consumer] = {}
+        self.transactions: dict[TransactionId, Transaction] = {}
+        self.tag: object = None
+        self.temporary: set[Destination] = set()
+
+    @property
+    def stalled(self) -> bool:
+        """Tell whether the broker should stop reading from the peer for now."""
+        return self.stalled_bytes > STALLED_BYTES_MAX
+
+    def put(self, output: Output) -> None:
+        """Add one output to the outbox."""
+        if not self.outbox:
+            self.dirty.append(self)
+        self.outbox.append(output)

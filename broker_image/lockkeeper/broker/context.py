@@ -1,0 +1,57 @@
+"""What every region shares: the store, the memory, the clock, and the regions with work to do."""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.message.destination import Destination
+from lockkeeper.store.base import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from lockkeeper.broker.regions.backlog import Backlog
+    from lockkeeper.broker.regions.residency import Residency
+    from lockkeeper.broker.regions.route import Route
+
+# Beyond this share of the limit, bodies that are in the journal leave the memory
+# (ActiveMQ's cursorMemoryHighWaterMark).
+HIGH_WATER_PERCENT = 70
+
+
+class Memory:
+    """Bytes of message bodies in memory, against a limit."""
+
+    __slots__ = ("high_water", "limit", "used")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.high_water = limit * HIGH_WATER_PERCENT // 100
+        self.used = 0
+
+
+class Context:
+    """The services of the core. `now` is in ms since the epoch, set once a tick."""
+
+    def __init__(
+        self,
+        store: Store,
+        policies: PolicyMap,
+        memory_limit: int,
+        now: int,
+        find_route: "Callable[[Destination], Route]",
+    ) -> None:
+        self.store = store
+        self.policies = policies
+        self.memory = Memory(memory_limit)
+        self.now = now
+        self.find_route = find_route
+        self.active: list[Backlog] = []
+        self.relievable: list[Residency] = []
+        # Ids must not repeat those of an earlier broker whose messages clients still hold.
+        self.sequence = now << 20
+
+    def next_sequence(self, count: int = 1) -> int:
+        """Return a new brokerSequenceId, the first of *count*."""
+        first = self.sequence + 1
+        self.sequence += count
+        return first

@@ -1,0 +1,377 @@
+"""The broker: commands of connections come in, outputs go to their outboxes."""
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+from lockkeeper.broker.advisories import Advisor
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import (
+    AcknowledgeError,
+    InvalidClientIdError,
+    InvalidDestinationError,
+    ResourceAllocationError,
+)
+from lockkeeper.broker.outputs import ConsumerClosed, Disconnect, Introduction
+from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.producer_audit import ProducerAudit
+from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.regions.registry import Registry
+from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
+from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
+from lockkeeper.broker.transacting import Transacting
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import TransactionId
+from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import AckType
+from lockkeeper.message.rewrite import copied
+from lockkeeper.store.base import (
+    Receipt,
+    Reference,
+    Store,
+    Subscription,
+)
+
+TEMPORARY_MAX = 10_000
+_CONSUMING = (AckType.STANDARD, AckType.INDIVIDUAL, AckType.UNMATCHED)
+
+
+class Broker:
+    """The core of one broker; one thread calls it, and `tick` after each round of commands.
+
+    `dirty` lists the connections whose outbox is not empty.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        broker_id: str,
+        policies: PolicyMap,
+        memory_limit: int,
+        now: int,
+    ) -> None:
+        self.name = name
+        self.broker_id = broker_id
+        self.dirty: list[Connection] = []
+        self.connections: dict[str, Connection] = {}
+        self.registry = Registry()
+        self.context = Context(store, policies, memory_limit, now, self.route)
+        self.advisor = Advisor(broker_id, name)
+        self.subscribing = Subscribing(self.context, self.registry, self.advisor)
+        self.audit = ProducerAudit()
+        self.transactions = Transacting(self.context, self.audit, self._find_backlog)
+        self._pulls: list[tuple[int, int, Consumer]] = []
+        self._pull_count = 0
+        self._stalled: list[tuple[Connection, Message, Receipt | None]] = []
+
+    def recover(self) -> None:
+        """Take back what the store holds; blocks while it is read."""
+        recovered = self.context.store.open()
+        for destination, references in recovered.queues.items():
+            region = self.registry.open(self.context, destination)
+            assert isinstance(region, Queue)
+            region.restore(references)
+        for subscription in recovered.subscriptions:
+            self.subscribing.recover(subscription)
+        for identifier, operations in recovered.prepared.items():
+            self.transactions.recover(identifier, operations)
+        self.audit.restore(recovered.producers)
+
+    # Connections
+
+    def connect(self, connection: Connection, identifier: str, client_id: str) -> None:
+        """Announce a connection. Raises InvalidClientIdError when the client id is taken.
+
+        A connection that comes back after a failover replaces its half-dead predecessor.
+        """
+        predecessor = self.connections.get(identifier)
+        if predecessor is not None:
+            predecessor.put(Disconnect(InvalidClientIdError("the client connected again")))
+            self.disconnect(predecessor)
+        for other in self.connections.values():
+            if client_id and other.client_id == client_id:
+                raise InvalidClientIdError(
+                    f"Broker: {self.name} - Client: {client_id} already connected from "
+                    f"{other.address}"
+                )
+        connection.identifier = identifier
+        connection.client_id = client_id
+        self.connections[identifier] = connection
+
+    def introduce(self, connection: Connection) -> None:
+        """Tell a connection which brokers it may use."""
+        connection.put(Introduction("", ""))
+
+    def disconnect(self, connection: Connection) -> None:
+        """End a connection, cleanly or not: everything it held goes back."""
+        if self.connections.get(connection.identifier) is not connection:
+            return
+        del self.connections[connection.identifier]
+        self.transactions.abandon(connection)
+        for consumer in list(connection.consumers.values()):
+            self.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
+        for destination in list(connection.temporary):
+            self.remove_temporary(connection, destination)
+        self._stalled = [entry for entry in self._stalled if entry[0] is not connection]
+
+    # Producers
+
+    def route(self, destination: Destination) -> Queue | Topic:
+        """Return where messages for *destination* go. Raises BrokerError."""
+        if destination.is_temporary and destination not in self.subscribing.temporary:
+            raise InvalidDestinationError(f"Cannot publish to a deleted Destination: {destination}")
+        return self.registry.open(self.context, destination)
+
+    def send(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
+        """Take a message. Raises BrokerError, with nothing changed.
+
+        The receipt is settled when the message is as durable as it asks to be. Without memory
+        for it, the message waits, and `connection.stalled` says whether to stop reading.
+        """
+        memory = self.context.memory
+        if memory.used >= memory.limit and not message.persistent:
+            self._stall(connection, message, receipt)
+            return
+        destination = message.destination
+        route = self.registry.find(destination)
+        if route is None:
+            if destination.is_composite:
+                self._send_copies(connection, message, receipt)
+                return
+            route = self.route(destination)
+        if route.policy.memory_limit and route.memory_full() and not message.persistent:
+            self._stall(connection, message, receipt)
+            return
+        if message.persistent:
+            self.context.store.check_full()
+            if connection.reconnected and self.audit.is_duplicate(message):
+                self._settle_behind(destination, receipt)
+                return
+        if message.transaction_id is not None:
+            transaction = self.transactions.find(connection, message.transaction_id)
+            self.transactions.send(transaction, route, message)
+            if receipt is not None:
+                receipt.settle()
+            return
+        if connection.fault_tolerant and message.persistent:
+            self.audit.record(message)
+        route.accept(message, receipt)
+
+    def _send_copies(
+        self, connection: Connection, message: Message, receipt: Receipt | None
+    ) -> None:
+        """Send to every destination of a composite; the receipt waits for the last one."""
+        parts = message.destination.parts()
+        routes = [self.route(part) for part in parts]
+        for index, route in enumerate(routes):
+            copy = copied(message, route.destination, self.context.next_sequence())
+            self.send(connection, copy, receipt if index == len(routes) - 1 else None)
+
+    def _stall(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
+        connection.stalled_bytes += len(message.body)
+        self._stalled.append((connection, message, receipt))
+
+    def _resume_stalled(self) -> None:
+        """Take messages that waited for memory, oldest first, while there is room."""
+        waiting, self._stalled = self._stalled, []
+        for connection, message, receipt in waiting:
+            connection.stalled_bytes -= len(message.body)
+            self.send(connection, message, receipt)
+
+    def _settle_behind(self, destination: Destination, receipt: Receipt | None) -> None:
+        """Settle when everything handed to the store so far is durable."""
+        if receipt is not None:
+            self.context.store.remove(destination, Reference(None, 0), receipt)
+
+    # Consumers
+
+    def acknowledge(
+        self,
+        consumer: Consumer,
+        kind: int,
+        last: int,
+        count: int,
+        receipt: Receipt | None,
+    ) -> None:
+        """Carry out an acknowledgement outside a transaction (openwire.md section 7.5)."""
+        if kind == AckType.DELIVERED:
+            consumer.extend(count)
+            self._reactivate(consumer)
+        elif kind in _CONSUMING:
+            references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
+            consumer.last_sequence = last
+            self._backlog_of(consumer, references[0]).consumed(consumer, references, receipt)
+            return
+        elif kind == AckType.EXPIRED:
+            for reference in consumer.take(last, count):
+                self._backlog_of(consumer, reference).expire(reference)
+            self._reactivate(consumer)
+        elif kind != AckType.REDELIVERED:
+            raise AcknowledgeError(f"an acknowledgement of unknown type {kind}")
+        if receipt is not None:
+            receipt.settle()
+
+    def poison(
+        self, consumer: Consumer, last: int, count: int, cause: str, receipt: Receipt | None
+    ) -> None:
+        """End messages that their consumer could not process."""
+        for reference in consumer.take(last, count):
+            backlog = self._backlog_of(consumer, reference)
+            backlog.poison(reference, cause)
+            self._settle_behind(backlog.destination, receipt)
+            receipt = None
+        self._reactivate(consumer)
+
+    def acknowledge_in_transaction(
+        self, consumer: Consumer, transaction_id: TransactionId, last: int, count: int, kind: int
+    ) -> None:
+        """Add acknowledged messages to a transaction of the consumer's connection."""
+        transaction = self.transactions.find(consumer.connection, transaction_id)
+        if kind == AckType.DELIVERED:
+            consumer.extend(count)
+            self._reactivate(consumer)
+        elif kind in _CONSUMING:
+            references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
+            for reference in references:
+                backlog = self._backlog_of(consumer, reference)
+                self.transactions.consume(transaction, backlog, consumer, [reference])
+        elif kind == AckType.POISON:
+            raise AcknowledgeError("a poison acknowledgement cannot be part of a transaction")
+
+    def _backlog_of(self, consumer: Consumer, reference: Reference) -> Backlog:
+        backlogs = consumer.backlogs
+        if len(backlogs) == 1:
+            return backlogs[0]
+        destination = reference.loaded.destination
+        return next(backlog for backlog in backlogs if backlog.destination == destination)
+
+    def _find_backlog(self, destination: Destination, subscription: Subscription | None) -> Backlog:
+        """Return the backlog a recovered transaction consumed from."""
+        if subscription is not None:
+            return self.subscribing.durables[subscription.key]
+        region = self.registry.open(self.context, destination)
+        assert isinstance(region, Queue)
+        return region
+
+    def _reactivate(self, consumer: Consumer) -> None:
+        for backlog in consumer.backlogs:
+            backlog.activate()
+
+    def resize(self, consumer: Consumer, prefetch: int) -> None:
+        """Change a consumer's window."""
+        consumer.prefetch = max(0, prefetch)
+        self._reactivate(consumer)
+
+    def pull(self, consumer: Consumer, timeout: int) -> None:
+        """Ask for one message (openwire.md section 7.3).
+
+        *timeout* is in ms: 0 waits for ever; -1 not at all, like any other negative value.
+        """
+        consumer.pulls += 1
+        for backlog in consumer.backlogs:
+            backlog.dispatch()
+        if not consumer.pulls or timeout == 0:
+            return
+        if timeout <= DO_NOT_WAIT:
+            consumer.end()
+            return
+        self._pull_count += 1
+        heappush(self._pulls, (self.context.now + timeout, self._pull_count, consumer))
+
+    def next_deadline(self) -> int | None:
+        """Return when `tick` is due at the latest (ms since the epoch), if anything waits."""
+        return self._pulls[0][0] if self._pulls else None
+
+    # Temporary destinations
+
+    def create_temporary(self, connection: Connection, destination: Destination) -> None:
+        """Make a temporary destination that lives as long as its connection."""
+        if destination in self.subscribing.temporary:
+            return
+        if len(connection.temporary) >= TEMPORARY_MAX:
+            raise ResourceAllocationError(
+                f"a connection may have {TEMPORARY_MAX} temporary destinations"
+            )
+        self.subscribing.temporary[destination] = connection
+        connection.temporary.add(destination)
+        self.registry.open(self.context, destination)
+        self._advise(connection, destination, removed=False)
+
+    def remove_temporary(self, connection: Connection, destination: Destination) -> None:
+        """Remove a temporary destination of this connection."""
+        if destination not in connection.temporary:
+            return
+        connection.temporary.discard(destination)
+        del self.subscribing.temporary[destination]
+        self._close_consumers(destination)
+        self.registry.forget(destination)
+        self._advise(connection, destination, removed=True)
+
+    def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
+        """Remove a destination with its messages. Raises BrokerError while it has consumers."""
+        region = self.registry.find(destination)
+        if isinstance(region, Queue) and region.consumers:
+            raise InvalidDestinationError(
+                f"Destination still has an active subscription: {destination}"
+            )
+        if isinstance(region, Topic) and (region.volatiles or region.durables):
+            raise InvalidDestinationError(
+                f"Destination still has an active subscription: {destination}"
+            )
+        if region is not None:
+            self.registry.forget(destination)
+        self.context.store.remove_destination(destination, receipt)
+
+    def _close_consumers(self, destination: Destination) -> None:
+        region = self.registry.find(destination)
+        consumers = (
+            [entry.consumer for entry in region.volatiles]
+            if isinstance(region, Topic)
+            else list(region.consumers)
+            if isinstance(region, Queue)
+            else []
+        )
+        for consumer in consumers:
+            if consumer is not None:
+                consumer.connection.put(ConsumerClosed(consumer))
+                self.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
+
+    def _advise(self, connection: Connection, destination: Destination, removed: bool) -> None:
+        message = self.advisor.temporary(
+            destination,
+            connection.identifier,
+            removed,
+            self.context.next_sequence(),
+            self.context.now,
+        )
+        self.registry.open(self.context, message.destination).accept(message, None)
+
+    # Time
+
+    def settle(self, receipts: Sequence[Receipt]) -> None:
+        """Go on with what waited for the store."""
+        for receipt in receipts:
+            receipt.settle()
+
+    def tick(self, now: int) -> None:
+        """Dispatch what can be dispatched, and end what waited long enough."""
+        context = self.context
+        context.now = now
+        active = context.active
+        while active:
+            context.active = []
+            for backlog in active:
+                backlog.is_active = False
+                backlog.dispatch()
+            active = context.active
+        while self._pulls and self._pulls[0][0] <= now:
+            consumer = heappop(self._pulls)[2]
+            if consumer.pulls and not consumer.closed:
+                consumer.end()
+        if context.relievable:
+            context.relievable = [entry for entry in context.relievable if entry.relieve()]
+        if self._stalled and context.memory.used < context.memory.limit:
+            self._resume_stalled()

@@ -1,0 +1,33 @@
+"""What the core refuses, by the JMS concept that fits; protocols give each its wire form."""
+
+
+class BrokerError(Exception):
+    """A command cannot be carried out; nothing else is disturbed by it."""
+
+
+class InvalidClientIdError(BrokerError):
+    """The client id is missing or in use by another connection."""
+
+
+class InvalidDestinationError(BrokerError):
+    """The destination or durable subscription does not exist or may not be used so."""
+
+
+class InvalidSelectorError(BrokerError):
+    """The selector is not in the language of JMS 1.1 section 3.8.1."""
+
+
+class ResourceAllocationError(BrokerError):
+    """A limit is reached; the text names it and its setting."""
+
+
+class AcknowledgeError(BrokerError):
+    """An acknowledgement names a message that was not dispatched to its consumer."""
+
+
+class TransactionError(BrokerError):
+    """A transaction is unknown or in the wrong state; `xa_code` is XAException's errorCode."""
+
+    def __init__(self, text: str, xa_code: int = -4) -> None:
+        super().__init__(text)
+        self.xa_code = xa_code

@@ -1,0 +1,60 @@
+"""What a selector sees of a message: JMS headers and user properties by name."""
+
+from collections.abc import Callable
+
+from lockkeeper.broker.selectors import Lookup, Value
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import Message as Fields
+from lockkeeper.message.rewrite import decoded, properties_of
+
+_HEADERS: dict[str, Callable[[Fields], Value]] = {
+    "JMSDestination": lambda fields: str(fields.destination),
+    "JMSReplyTo": lambda fields: str(fields.reply_to) if fields.reply_to else None,
+    "JMSType": lambda fields: fields.type,
+    "JMSDeliveryMode": lambda fields: "PERSISTENT" if fields.persistent else "NON_PERSISTENT",
+    "JMSPriority": lambda fields: fields.priority,
+    "JMSMessageID": lambda fields: str(fields.message_id),
+    "JMSTimestamp": lambda fields: fields.timestamp,
+    "JMSCorrelationID": lambda fields: fields.correlation_id,
+    "JMSExpiration": lambda fields: fields.expiration,
+    "JMSRedelivered": lambda fields: fields.redelivery_counter > 0,
+    "JMSXDeliveryCount": lambda fields: fields.redelivery_counter + 1,
+    "JMSXGroupID": lambda fields: fields.group_id,
+    "JMSXGroupSeq": lambda fields: fields.group_sequence if fields.group_id else None,
+    "JMSXUserID": lambda fields: fields.user_id,
+    "JMSXProducerTXID": lambda fields: (
+        str(fields.original_transaction_id or fields.transaction_id or "") or None
+    ),
+}
+
+
+def property_lookup(message: Message) -> Lookup:
+    """Return the function a selector asks for names; the message is decoded at its first use."""
+    found: list[tuple[Fields, dict[str, Value]]] = []
+
+    def lookup(name: str) -> Value:
+        if not found:
+            found.append(_decode(message))
+        fields, properties = found[0]
+        header = _HEADERS.get(name)
+        if header is not None:
+            return header(fields)
+        return properties.get(name)
+
+    return lookup
+
+
+def _decode(message: Message) -> tuple[Fields, dict[str, Value]]:
+    fields = decoded(message)
+    try:
+        properties = properties_of(fields)
+    except MalformedMessageError:
+        # A message whose properties nobody can read matches no selector that asks for one.
+        properties = {}
+    simple: dict[str, Value] = {
+        name: value
+        for name, value in properties.items()
+        if isinstance(value, bool | int | float | str)
+    }
+    return fields, simple

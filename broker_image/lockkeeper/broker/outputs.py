@@ -1,0 +1,119 @@
+"""What the core tells a connection: values in its outbox, turned into bytes by its protocol."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.message.ids import ProducerId, TransactionId
+from lockkeeper.message.message import Message
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class Delivery(NamedTuple):
+    """A message for a consumer, with the number of its failed deliveries so far."""
+
+    consumer: "Consumer"
+    message: Message
+    redeliveries: int
+
+
+class EndOfMessages(NamedTuple):
+    """Nothing (more) for a consumer: the end of a browse, or of the time a pull may wait."""
+
+    consumer: "Consumer"
+
+
+class ConsumerClosed(NamedTuple):
+    """The broker ended this consumer (its destination is gone)."""
+
+    consumer: "Consumer"
+
+
+class WindowChanged(NamedTuple):
+    """The broker chose another prefetch than the client asked for."""
+
+    consumer: "Consumer"
+    prefetch: int
+
+
+class Introduction(NamedTuple):
+    """Addresses of the brokers a client may use: comma lists, empty for this one alone."""
+
+    connected_brokers: str
+    reconnect_to: str
+
+
+class Disconnect(NamedTuple):
+    """The broker ends the connection; the reason is for the peer."""
+
+    error: BrokerError
+
+
+class Reply:
+    """The answer to a request, given when what it asked for is durable."""
+
+    __slots__ = ("connection", "correlation")
+
+    def __init__(self, connection: "Connection", correlation: int) -> None:
+        self.connection = connection
+        self.correlation = correlation
+
+    def settle(self) -> None:
+        """Send the answer."""
+        self.connection.put(self)
+
+
+class Failure:
+    """The answer to a request that was refused."""
+
+    __slots__ = ("correlation", "error")
+
+    def __init__(self, correlation: int, error: BrokerError) -> None:
+        self.correlation = correlation
+        self.error = error
+
+
+class Prepared(NamedTuple):
+    """The answer to the preparation of a transaction: whether there is anything to commit."""
+
+    correlation: int
+    read_only: bool
+
+
+class InDoubt(NamedTuple):
+    """The answer to a recovery request: the transactions that are prepared."""
+
+    correlation: int
+    transactions: tuple[TransactionId, ...]
+
+
+class ProducerCredit:
+    """*size* bytes of a producer's window are free again."""
+
+    __slots__ = ("connection", "producer_id", "size")
+
+    def __init__(self, connection: "Connection", producer_id: ProducerId, size: int) -> None:
+        self.connection = connection
+        self.producer_id = producer_id
+        self.size = size
+
+    def settle(self) -> None:
+        """Send the credit."""
+        self.connection.put(self)
+
+
+Output = (
+    Delivery
+    | EndOfMessages
+    | ConsumerClosed
+    | WindowChanged
+    | Introduction
+    | Disconnect
+    | Reply
+    | Failure
+    | Prepared
+    | InDoubt
+    | ProducerCredit
+)

@@ -1,0 +1,53 @@
+"""Dead letters: which messages are kept after all, where, and with which marks."""
+
+from lockkeeper.broker.policies.policy import DeadLetterPolicy, DeadLetterStrategy
+from lockkeeper.message.destination import Destination, queue, topic
+from lockkeeper.message.message import Message
+from lockkeeper.message.primitives import Long, Value
+from lockkeeper.message.rewrite import rewritten
+
+CAUSE_PROPERTY = "dlqDeliveryFailureCause"
+EXPIRATION_PROPERTY = "originalExpiration"
+
+
+def dead_letter_destination(
+    policy: DeadLetterPolicy, origin: Destination, message: Message, expired: bool
+) -> Destination | None:
+    """Return where a message of *origin* goes that could not be delivered; None: nowhere."""
+    if policy.strategy is DeadLetterStrategy.DISCARD:
+        return None
+    if expired and not policy.process_expired:
+        return None
+    if not message.persistent and not policy.process_non_persistent:
+        return None
+    if policy.strategy is DeadLetterStrategy.SHARED:
+        target = queue(policy.queue)
+    else:
+        target = _individual(policy, origin)
+    # A dead letter that dies again would otherwise follow itself for ever.
+    return None if target == origin else target
+
+
+def _individual(policy: DeadLetterPolicy, origin: Destination) -> Destination:
+    if origin.is_queue:
+        make = queue if policy.use_queue_for_queue_messages else topic
+        return make(policy.queue_prefix + origin.name)
+    make = queue if policy.use_queue_for_topic_messages else topic
+    return make(policy.topic_prefix + origin.name)
+
+
+def dead_letter(
+    message: Message,
+    target: Destination,
+    cause: str,
+    sequence: int,
+    expiration: int,
+) -> Message:
+    """Return *message* as it enters *target*: its origin kept, its cause and expiry noted.
+
+    *expiration* is the time of its new expiry in ms since the epoch, 0 for never.
+    """
+    properties: dict[str, Value] = {CAUSE_PROPERTY: cause}
+    if message.expiration:
+        properties[EXPIRATION_PROPERTY] = Long(message.expiration)
+    return rewritten(message, target, sequence, properties, expiration)

@@ -1,0 +1,190 @@
+"""Messages that wait for consumers, in order: bodies in memory, or only on disk.
+
+A queue is one, and so is each subscription of a topic. Bodies that left the memory come back
+a page at a time when their turn comes.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
+from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import WAITING, WRITTEN, Receipt, Reference, Subscription
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+PAGE_BYTES = 1 << 20
+PAGE_MESSAGES_MAX = 1000
+
+
+class Backlog:
+    """An ordered backlog of one destination; subclasses decide who gets the next message."""
+
+    __slots__ = (
+        "context",
+        "destination",
+        "is_active",
+        "policy",
+        "ready",
+        "residency",
+        "statistics",
+        "subscription",
+    )
+
+    def __init__(
+        self,
+        context: Context,
+        destination: Destination,
+        statistics: Statistics,
+        residency: Residency,
+        subscription: Subscription | None = None,
+    ) -> None:
+        self.context = context
+        self.destination = destination
+        self.subscription = subscription
+        self.policy = context.policies.find(destination)
+        self.ready: deque[Reference] = deque()
+        self.is_active = False
+        self.statistics = statistics
+        self.residency = residency
+
+    def dispatch(self) -> None:
+        """Send what can be sent; subclasses say to whom."""
+        raise NotImplementedError
+
+    def waiting(self) -> Iterable[Reference]:
+        """Return what waits, in order."""
+        return self.ready
+
+    def depth(self) -> int:
+        """Return how many messages wait."""
+        return len(self.ready)
+
+    def keeps(self, reference: Reference) -> bool:
+        """Tell whether the store knows the message, so that it must learn of its end."""
+        return reference.state in (WAITING, WRITTEN)
+
+    def activate(self) -> None:
+        """Have `dispatch` called at the end of this tick."""
+        if not self.is_active:
+            self.is_active = True
+            self.context.active.append(self)
+
+    def admit(self, reference: Reference) -> None:
+        """Add a message at the end."""
+        self.residency.charge(reference)
+        self.ready.append(reference)
+        if not self.is_active:
+            self.activate()
+
+    def restore(self, references: Iterable[Reference]) -> None:
+        """Add what the store held when the broker started."""
+        for reference in references:
+            self.residency.charge(reference)
+            self.ready.append(reference)
+        self.activate()
+
+    def requeue(self, references: Sequence[Reference]) -> None:
+        """Give messages back to the head, in their order, for another consumer."""
+        for reference in references:
+            reference.held = False
+        self.ready.extendleft(reversed(references))
+        self.activate()
+
+    def page_in(self) -> None:
+        """Read the bodies of the next messages back, about a page of them."""
+        page: list[Reference] = []
+        size = 0
+        for reference in islice(self.ready, PAGE_MESSAGES_MAX):
+            if reference.message is None:
+                page.append(reference)
+                size += reference.size
+            if size > PAGE_BYTES:
+                break
+        self.residency.load(page)
+
+    def is_expired(self, message: Message) -> bool:
+        """Tell whether the message's time is over."""
+        return 0 < message.expiration < self.context.now
+
+    def consumed(
+        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+    ) -> None:
+        """Forget acknowledged messages; the receipt is for when that is durable."""
+        consumer.shrink(len(references))
+        consumer.acknowledged += len(references)
+        self.statistics.dequeued += len(references)
+        last = len(references) - 1
+        for index, reference in enumerate(references):
+            self._forget(reference, receipt if index == last else None)
+        self.activate()
+
+    def _forget(self, reference: Reference, receipt: Receipt | None = None) -> None:
+        """Remove one message from memory and store."""
+        freed = self._remove(reference, receipt)
+        if freed is not None:
+            freed.settle()
+
+    def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:
+        self.residency.refund(reference)
+        reference.held = False
+        if not reference.state and receipt is None:
+            return None
+        return self.context.store.remove(
+            self.destination, reference, receipt, self.subscription, not self.policy.recorded
+        )
+
+    def forget_applied(self, reference: Reference) -> None:
+        """Let go of a message whose removal a committed transaction has stored."""
+        self.residency.refund(reference)
+        reference.held = False
+        self.statistics.dequeued += 1
+        self.activate()
+
+    def expire(self, reference: Reference) -> None:
+        """End a message whose time is over: to the dead letters by policy, or gone."""
+        self.statistics.expired += 1
+        self._bury(reference, "The message has expired", expired=True)
+
+    def poison(self, reference: Reference, cause: str) -> None:
+        """End a message that its consumers could not process."""
+        self._bury(reference, cause, expired=False)
+
+    def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
+        if reference.message is None:
+            self.residency.load([reference])
+        message = reference.loaded
+        policy = self.policy.dead_letters
+        target = dead_letter_destination(policy, self.destination, message, expired)
+        self.statistics.dequeued += 1
+        # Both records leave in one batch; a producer that still waits, waits for the new one.
+        freed = self._remove(reference)
+        if target is None:
+            if freed is not None:
+                freed.settle()
+            return
+        self.statistics.dead_lettered += 1
+        expiration = self.context.now + policy.expiration if policy.expiration else 0
+        buried = dead_letter(message, target, cause, self.context.next_sequence(), expiration)
+        self.context.find_route(target).accept(buried, freed)
+
+    def give_back(self, references: Sequence[Reference]) -> None:
+        """Requeue messages of a consumer that is gone, or bury those tried too often."""
+        limit = self.policy.dead_letters.maximum_redeliveries
+        kept = []
+        for reference in references:
+            if 0 <= limit < reference.redeliveries:
+                self.poison(
+                    reference, f"Delivery[{reference.redeliveries}] exceeds the policy's limit"
+                )
+            else:
+                kept.append(reference)
+        self.statistics.redelivered += len(kept)
+        self.requeue(kept)

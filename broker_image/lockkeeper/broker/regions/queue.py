@@ -1,0 +1,143 @@
+"""Queues: each message goes to one consumer, in turn."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.lanes import Lanes
+from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Receipt, Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+# How many messages in a row one consumer gets while a backlog waits: fewer wake-ups for the
+# same messages. With less waiting than this for each consumer, strict turns.
+BURST = 8
+
+
+class Queue(Backlog):
+    """A queue and its consumers; `lanes` only while one of them is selective."""
+
+    __slots__ = ("consumers", "lanes", "turn")
+
+    def __init__(self, context: Context, destination: Destination) -> None:
+        super().__init__(context, destination, Statistics(), Residency(context))
+        self.consumers: list[Consumer] = []
+        self.turn = 0
+        self.lanes: Lanes | None = None
+
+    def accept(self, message: Message, receipt: Receipt | None) -> None:
+        """Take a message; see `Route.accept`."""
+        reference = Reference(message, len(message.body))
+        if message.persistent:
+            self.context.store.add(self.destination, reference, receipt)
+        elif receipt is not None:
+            receipt.settle()
+        self.admit(reference)
+
+    def admit(self, reference: Reference) -> None:
+        """Make a message visible whose storing is in order."""
+        self.statistics.enqueued += 1
+        self.residency.charge(reference)
+        self.ready.append(reference)
+        if not self.is_active:
+            self.activate()
+
+    def stores(self, reference: Reference) -> bool:
+        """Tell whether the message must go to the store."""
+        return reference.loaded.persistent
+
+    def memory_full(self) -> bool:
+        """Tell whether the queue's own memory limit is reached."""
+        return 0 < self.policy.memory_limit <= self.residency.used
+
+    def waiting(self) -> Iterable[Reference]:
+        """Return what waits, in order."""
+        if self.lanes is None:
+            return self.ready
+        return [*self.lanes.in_order(), *self.ready]
+
+    def depth(self) -> int:
+        """Return how many messages wait."""
+        return len(self.ready) + (self.lanes.depth() if self.lanes else 0)
+
+    def in_flight(self) -> int:
+        """Return how many messages consumers hold."""
+        return sum(len(consumer.dispatched) for consumer in self.consumers)
+
+    def requeue(self, references: Iterable[Reference]) -> None:
+        """Give messages back to the head, in their order."""
+        self._dissolve_lanes()
+        super().requeue(list(references))
+        self._form_lanes()
+
+    def attach(self, consumer: "Consumer") -> None:
+        """Let a consumer take part."""
+        self.consumers.append(consumer)
+        consumer.backlogs.append(self)
+        self._dissolve_lanes()
+        self._form_lanes()
+        self.activate()
+
+    def detach(self, consumer: "Consumer") -> None:
+        """End a consumer's part; what it held is given back separately."""
+        self.consumers.remove(consumer)
+        self._dissolve_lanes()
+        self._form_lanes()
+
+    def _form_lanes(self) -> None:
+        if any(consumer.is_selective() for consumer in self.consumers):
+            self.lanes = Lanes(self)
+
+    def _dissolve_lanes(self) -> None:
+        if self.lanes is not None:
+            self.ready.extendleft(reversed(self.lanes.in_order()))
+            self.lanes = None
+
+    def dispatch(self) -> None:
+        """Send what consumers have room for."""
+        if self.lanes is not None:
+            self.lanes.dispatch()
+            return
+        ready = self.ready
+        while ready:
+            consumer = self._next_consumer()
+            if consumer is None:
+                return
+            share = len(ready) // len(self.consumers)
+            self._send(consumer, min(consumer.credit(), max(1, min(BURST, share))))
+
+    def _next_consumer(self) -> "Consumer | None":
+        """Return the next consumer in turn that has room."""
+        consumers = self.consumers
+        count = len(consumers)
+        for step in range(count):
+            turn = (self.turn + step) % count
+            if consumers[turn].credit() > 0:
+                self.turn = turn + 1
+                return consumers[turn]
+        return None
+
+    def _send(self, consumer: "Consumer", count: int) -> None:
+        """Send up to *count* messages to a consumer that has room for them."""
+        ready = self.ready
+        while count and ready:
+            if ready[0].message is None:
+                self.page_in()
+            reference = ready.popleft()
+            if self.is_expired(reference.loaded):
+                self.expire(reference)
+                continue
+            self.hand_over(consumer, reference)
+            count -= 1
+
+    def hand_over(self, consumer: "Consumer", reference: Reference) -> None:
+        """Send one message, which is in memory and not expired."""
+        reference.held = True
+        self.statistics.dispatched += 1
+        consumer.deliver(reference)

@@ -1,0 +1,25 @@
+"""Where a message can be sent: what queues and topics have in common for a producer."""
+
+from typing import Protocol
+
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Receipt, Reference
+
+
+class Route(Protocol):
+    """A queue or a topic, seen from a producer."""
+
+    destination: Destination
+
+    def accept(self, message: Message, receipt: Receipt | None) -> None:
+        """Take a message; the receipt is settled when it is as durable as it asks to be."""
+
+    def admit(self, reference: Reference) -> None:
+        """Make a message visible whose storing (if any) is already in order."""
+
+    def stores(self, reference: Reference) -> bool:
+        """Tell whether the message must go to the store, and count who holds it there."""
+
+    def memory_full(self) -> bool:
+        """Tell whether the destination's own memory limit is reached."""

@@ -1,0 +1,253 @@
+"""Consumers come and go: queues, topics, wildcards, composites, browsers, durable subscriptions."""
+
+from lockkeeper.broker.advisories import Advisor, is_advisory
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import (
+    BrokerError,
+    InvalidClientIdError,
+    InvalidDestinationError,
+    InvalidSelectorError,
+)
+from lockkeeper.broker.outputs import WindowChanged
+from lockkeeper.broker.policies.policy import (
+    CLIENT_BROWSER_PREFETCH,
+    CLIENT_DURABLE_PREFETCH,
+    CLIENT_QUEUE_PREFETCH,
+    CLIENT_TOPIC_PREFETCH,
+    DestinationPolicy,
+)
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.regions.registry import Registry
+from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.selectors import InvalidSelectorError as BadSelectorError
+from lockkeeper.broker.selectors import Selector, compile_selector
+from lockkeeper.broker.subscriptions.browser import Browse
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.request import ConsumeRequest
+from lockkeeper.broker.subscriptions.topic import DurableSubscription, TopicSubscription
+from lockkeeper.message.destination import Destination
+from lockkeeper.store.base import Receipt, RecoveredSubscription, Reference, Subscription
+
+PREFETCH_MAX = 1_000_000
+DELIVERED_NOTHING, DELIVERED_UNKNOWN = -1, -2
+
+
+class Subscribing:
+    """Everything about a consumer but its messages."""
+
+    def __init__(self, context: Context, registry: Registry, advisor: Advisor) -> None:
+        self._context = context
+        self._registry = registry
+        self._advisor = advisor
+        self.durables: dict[str, DurableSubscription] = {}
+        self.temporary: dict[Destination, Connection] = {}
+
+    def recover(self, recovered: RecoveredSubscription) -> None:
+        """Take back a durable subscription of the store."""
+        durable = self._add_durable(recovered.subscription)
+        durable.restore(recovered.pending)
+
+    def subscribe(
+        self, connection: Connection, request: ConsumeRequest, receipt: Receipt | None
+    ) -> Consumer:
+        """Make a consumer. Raises BrokerError, with nothing changed."""
+        selector = _compiled(request.selector)
+        self._check(connection, request)
+        consumer = Consumer(
+            request.identifier,
+            connection,
+            request.destination,
+            min(max(request.prefetch, 0), PREFETCH_MAX),
+            selector,
+            request.selector,
+            request.no_local,
+            request.browser,
+            request.subscription_name,
+        )
+        consumer.tag = request.tag
+        if request.subscription_name is not None:
+            self._attach_durable(consumer, receipt)
+        else:
+            for destination in request.destination.parts():
+                self._attach(consumer, destination)
+            if receipt is not None:
+                receipt.settle()
+        connection.consumers[request.identifier] = consumer
+        return consumer
+
+    def _check(self, connection: Connection, request: ConsumeRequest) -> None:
+        if not connection.identifier:
+            raise BrokerError("a consumer before its connection was announced")
+        if request.identifier in connection.consumers:
+            raise BrokerError(f"the consumer {request.identifier} exists already")
+        for destination in request.destination.parts():
+            owner = self.temporary.get(destination)
+            if destination.is_temporary and owner is not connection:
+                raise InvalidDestinationError(
+                    f"Cannot use a temporary destination of another connection: {destination}"
+                )
+
+    def _attach(self, consumer: Consumer, destination: Destination) -> None:
+        """Attach a consumer to one destination, or to all that its wildcard stands for."""
+        if destination.is_pattern:
+            regions = self._registry.matching(destination)
+            self._registry.watch(destination, consumer)
+        else:
+            regions = [self._registry.open(self._context, destination)]
+        for region in regions:
+            self._apply_prefetch(consumer, region.policy, destination)
+            if consumer.browser and isinstance(region, Queue):
+                browse = Browse(region, consumer)
+                consumer.backlogs.append(browse)
+                browse.activate()
+            else:
+                region.attach(consumer)
+        if is_advisory(destination):
+            self._replay_advisories(consumer, destination)
+
+    def _apply_prefetch(
+        self, consumer: Consumer, policy: DestinationPolicy, destination: Destination
+    ) -> None:
+        """Let the policy choose the window where the client did not (ActiveMQ's rule)."""
+        if consumer.browser:
+            default, chosen = CLIENT_BROWSER_PREFETCH, policy.browser_prefetch
+        elif destination.is_queue:
+            default, chosen = CLIENT_QUEUE_PREFETCH, policy.queue_prefetch
+        elif consumer.subscription_name is not None:
+            default, chosen = CLIENT_DURABLE_PREFETCH, policy.durable_prefetch
+        else:
+            default, chosen = CLIENT_TOPIC_PREFETCH, policy.topic_prefetch
+        if consumer.prefetch == default != chosen:
+            consumer.prefetch = chosen
+            consumer.connection.put(WindowChanged(consumer, chosen))
+
+    def _replay_advisories(self, consumer: Consumer, destination: Destination) -> None:
+        """Tell a new listener of the temporary destinations that exist already."""
+        for backlog in consumer.backlogs:
+            if backlog.destination != destination or not isinstance(backlog, TopicSubscription):
+                continue
+            for temporary, owner in self.temporary.items():
+                message = self._advisor.temporary(
+                    temporary,
+                    owner.identifier,
+                    False,
+                    self._context.next_sequence(),
+                    self._context.now,
+                )
+                if message.destination == destination and consumer.accepts(message):
+                    backlog.offer(Reference(message, len(message.body)))
+
+    def _attach_durable(self, consumer: Consumer, receipt: Receipt | None) -> None:
+        """Resume a durable subscription or begin it (openwire.md section 7.4)."""
+        subscription = self._wanted(consumer)
+        durable = self.durables.get(subscription.key)
+        if durable is not None and durable.consumer is not None:
+            raise BrokerError(
+                f"Durable consumer is in use for client: {subscription.client_id} and "
+                f"subscriptionName: {subscription.name}"
+            )
+        if durable is None or durable.subscription != subscription:
+            if durable is not None:
+                self._drop(durable, None)
+            durable = self._add_durable(subscription)
+            self._context.store.subscribe(subscription, receipt)
+        elif receipt is not None:
+            receipt.settle()
+        self._apply_prefetch(consumer, durable.policy, durable.destination)
+        consumer.backlogs.append(durable)
+        durable.consumer = durable.selective = consumer
+        durable.activate()
+
+    def _wanted(self, consumer: Consumer) -> Subscription:
+        client_id, name = consumer.connection.client_id, consumer.subscription_name
+        if not client_id:
+            raise InvalidClientIdError("a durable subscription needs a client id")
+        if not consumer.destination.is_topic or len(consumer.destination.parts()) > 1:
+            raise InvalidDestinationError(
+                f"a durable subscription is for one topic, not {consumer.destination}"
+            )
+        return Subscription(
+            client_id, name or "", consumer.destination, consumer.selector_text, consumer.no_local
+        )
+
+    def _add_durable(self, subscription: Subscription) -> DurableSubscription:
+        region = self._registry.open(self._context, subscription.destination)
+        assert isinstance(region, Topic)
+        durable = region.add_durable(subscription)
+        if subscription.selector:
+            durable.selective = Consumer(
+                subscription.key,
+                Connection([]),
+                subscription.destination,
+                0,
+                _compiled(subscription.selector),
+            )
+        self.durables[subscription.key] = durable
+        return durable
+
+    def unsubscribe(self, consumer: Consumer, last_delivered: int) -> None:
+        """End a consumer; what it holds unacknowledged goes back (openwire.md section 7.5)."""
+        if consumer.closed:
+            return
+        consumer.closed = True
+        consumer.connection.consumers.pop(consumer.identifier, None)
+        self._registry.unwatch(consumer)
+        unacknowledged = list(consumer.dispatched.values())
+        consumer.dispatched = {}
+        _count_redeliveries(unacknowledged, last_delivered)
+        for backlog in consumer.backlogs:
+            self._detach(consumer, backlog)
+            backlog.give_back(
+                [kept for kept in unacknowledged if kept.loaded.destination == backlog.destination]
+            )
+
+    def _detach(self, consumer: Consumer, backlog: object) -> None:
+        if isinstance(backlog, Queue):
+            backlog.detach(consumer)
+        elif isinstance(backlog, DurableSubscription):
+            backlog.consumer = None
+        elif isinstance(backlog, TopicSubscription):
+            region = self._registry.find(backlog.destination)
+            if isinstance(region, Topic):
+                region.detach(backlog)
+
+    def forget_subscription(self, client_id: str, name: str, receipt: Receipt | None) -> None:
+        """Delete a durable subscription. Raises BrokerError when unknown or in use."""
+        durable = self.durables.get(f"{client_id}:{name}")
+        if durable is None:
+            raise InvalidDestinationError(f"No durable subscription exists for: {name}")
+        if durable.consumer is not None:
+            raise BrokerError("Durable consumer is in use")
+        self._drop(durable, receipt)
+
+    def _drop(self, durable: DurableSubscription, receipt: Receipt | None) -> None:
+        subscription = durable.subscription
+        assert subscription is not None
+        del self.durables[subscription.key]
+        region = self._registry.find(subscription.destination)
+        if isinstance(region, Topic):
+            region.remove_durable(durable)
+        self._context.store.unsubscribe(subscription, receipt)
+
+
+def _compiled(selector: str | None) -> Selector | None:
+    if not selector or not selector.strip():
+        return None
+    try:
+        return compile_selector(selector)
+    except BadSelectorError as error:
+        raise InvalidSelectorError(str(error)) from None
+
+
+def _count_redeliveries(references: list[Reference], last_delivered: int) -> None:
+    """Count a failed delivery for what the application has seen (openwire.md section 7.5)."""
+    if last_delivered == DELIVERED_NOTHING:
+        return
+    if last_delivered == DELIVERED_UNKNOWN:
+        seen = len(references)
+    else:
+        sequences = [reference.loaded.sequence for reference in references]
+        seen = sequences.index(last_delivered) + 1 if last_delivered in sequences else 0
+    for reference in references[:seen]:
+        reference.redeliveries += 1

@@ -1,0 +1,75 @@
+"""Queue browsers: a snapshot of a queue, sent as copies that change nothing."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import REMOVED, Receipt, Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.queue import Queue
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class Browse(Backlog):
+    """What one browser has not been shown yet, as it was when the browser came.
+
+    Messages that consumers hold are shown first, as they are the oldest; then what waits.
+    """
+
+    __slots__ = ("consumer", "ended", "origin")
+
+    def __init__(self, queue: "Queue", consumer: "Consumer") -> None:
+        super().__init__(queue.context, queue.destination, Statistics(), Residency(queue.context))
+        self.consumer = consumer
+        self.ended = False
+        held = [ref for other in queue.consumers for ref in other.dispatched.values()]
+        held.sort(key=lambda reference: reference.loaded.sequence)
+        self.ready.extend(held)
+        self.ready.extend(queue.waiting())
+
+    def dispatch(self) -> None:
+        """Show what the browser has room for, then the end."""
+        while self.ready and self.consumer.credit() > 0:
+            reference = self.ready.popleft()
+            message = self._body_of(reference)
+            if message is None or self.is_expired(message) or not self.consumer.accepts(message):
+                continue
+            copy = Reference(message, reference.size)
+            copy.redeliveries = reference.redeliveries
+            self.consumer.deliver(copy)
+        if not self.ready and not self.ended:
+            self.ended = True
+            self.consumer.end()
+
+    def _body_of(self, reference: Reference) -> Message | None:
+        """Return a message's body, read for this browser alone when it is only on disk."""
+        if reference.message is not None:
+            return reference.message
+        if reference.state == REMOVED:
+            return None
+        copy = Reference(None, reference.size, reference.location)
+        copy.state = reference.state
+        self.context.store.load([copy], self.context.next_sequence())
+        return copy.message
+
+    def consumed(
+        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+    ) -> None:
+        """Only make room: what a browser acknowledges stays in the queue."""
+        consumer.shrink(len(references))
+        if receipt is not None:
+            receipt.settle()
+        self.activate()
+
+    def give_back(self, references: Sequence[Reference]) -> None:
+        """Do nothing: the queue never lost them."""
+
+    def poison(self, reference: Reference, cause: str) -> None:
+        """Do nothing: a browser cannot end a message."""
+
+    def expire(self, reference: Reference) -> None:
+        """Do nothing: the queue expires its own messages."""

@@ -1,0 +1,155 @@
+"""A consumer: its window of unacknowledged messages, its selector, its pulls.
+
+The window rule is openwire.md section 7.3: a consumer may hold `prefetch` messages, plus those
+it reported as delivered; with a prefetch of 0 it gets one message for each pull.
+"""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.errors import AcknowledgeError
+from lockkeeper.broker.message_properties import property_lookup
+from lockkeeper.broker.outputs import Delivery, EndOfMessages
+from lockkeeper.broker.selectors import Selector
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.regions.backlog import Backlog
+
+NO_TIMEOUT = 0
+DO_NOT_WAIT = -1
+
+
+class Consumer:
+    """One consumer of a connection.
+
+    `dispatched` holds what was sent and is not acknowledged, by brokerSequenceId, in dispatch
+    order. `tag` belongs to the protocol, which keeps there what it needs at each delivery.
+    """
+
+    __slots__ = (
+        "acknowledged",
+        "backlogs",
+        "browser",
+        "closed",
+        "connection",
+        "delivered",
+        "destination",
+        "dispatched",
+        "extension",
+        "identifier",
+        "last_sequence",
+        "no_local",
+        "prefetch",
+        "pulls",
+        "selector",
+        "selector_text",
+        "subscription_name",
+        "tag",
+    )
+
+    def __init__(
+        self,
+        identifier: object,
+        connection: "Connection",
+        destination: Destination,
+        prefetch: int,
+        selector: Selector | None = None,
+        selector_text: str | None = None,
+        no_local: bool = False,
+        browser: bool = False,
+        subscription_name: str | None = None,
+    ) -> None:
+        self.identifier = identifier
+        self.connection = connection
+        self.destination = destination
+        self.prefetch = prefetch
+        self.selector = selector
+        self.selector_text = selector_text
+        self.no_local = no_local
+        self.browser = browser
+        self.subscription_name = subscription_name
+        self.extension = 0
+        self.pulls = 0
+        self.dispatched: dict[int, Reference] = {}
+        self.backlogs: list[Backlog] = []
+        self.closed = False
+        self.tag: object = None
+        self.delivered = 0
+        self.acknowledged = 0
+        self.last_sequence = 0
+
+    def credit(self) -> int:
+        """Return how many more messages the consumer may be sent now."""
+        if self.connection.congested:
+            return 0
+        if self.prefetch == 0:
+            return self.pulls
+        return self.prefetch + self.extension - len(self.dispatched)
+
+    def is_selective(self) -> bool:
+        """Tell whether the consumer wants only some of the messages."""
+        return self.selector is not None or self.no_local
+
+    def accepts(self, message: Message) -> bool:
+        """Tell whether the consumer wants *message*."""
+        if self.no_local and message.key.startswith(self._own_prefix()):
+            return False
+        return self.selector is None or self.selector.matches(property_lookup(message))
+
+    def _own_prefix(self) -> bytes:
+        return self.connection.identifier.encode() + b":"
+
+    def deliver(self, reference: Reference) -> None:
+        """Send one message; the caller has checked the credit."""
+        message = reference.loaded
+        self.dispatched[message.sequence] = reference
+        self.delivered += 1
+        if self.pulls:
+            self.pulls -= 1
+        self.connection.put(Delivery(self, message, reference.redeliveries))
+
+    def end(self) -> None:
+        """Tell the consumer that there is nothing (more) for it."""
+        self.pulls = 0
+        self.connection.put(EndOfMessages(self))
+
+    def take(self, last: int, count: int) -> list[Reference]:
+        """Remove and return the *count* dispatched messages up to and with sequence *last*.
+
+        A count of 0 means from the first one dispatched. Raises AcknowledgeError, with nothing
+        removed, when the range is not what was dispatched (openwire.md section 7.5).
+        """
+        dispatched = self.dispatched
+        if count == 1:
+            single = dispatched.pop(last, None)
+            if single is None:
+                raise AcknowledgeError(self._unmatched(last, count))
+            return [single]
+        sequences: list[int] = []
+        for sequence in dispatched:
+            sequences.append(sequence)
+            if sequence == last:
+                break
+        else:
+            raise AcknowledgeError(self._unmatched(last, count))
+        if count > len(sequences):
+            raise AcknowledgeError(self._unmatched(last, count))
+        return [dispatched.pop(sequence) for sequence in sequences[-count:]]
+
+    def _unmatched(self, last: int, count: int) -> str:
+        return (
+            f"Unmatched acknowledge: {count} message(s) up to broker sequence {last}, but the "
+            f"consumer {self.identifier} has {len(self.dispatched)} dispatched"
+        )
+
+    def extend(self, count: int) -> None:
+        """Widen the window by *count* messages that the application has taken."""
+        self.extension = min(self.extension + count, len(self.dispatched))
+
+    def shrink(self, count: int) -> None:
+        """Take back what `extend` gave for *count* messages now acknowledged."""
+        if self.extension:
+            self.extension = max(0, self.extension - count)

@@ -1,0 +1,117 @@
+"""Subscriptions of topics: each a backlog of its own, for one consumer, durable or not."""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Receipt, Reference, Subscription
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.topic import Topic
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class TopicSubscription(Backlog):
+    """What one consumer of a topic has not been sent yet."""
+
+    __slots__ = ("consumer",)
+
+    def __init__(
+        self,
+        context: Context,
+        topic: "Topic",
+        consumer: "Consumer | None",
+        subscription: Subscription | None = None,
+    ) -> None:
+        super().__init__(
+            context, topic.destination, topic.statistics, topic.residency, subscription
+        )
+        self.consumer = consumer
+
+    def accepts(self, message: Message) -> bool:
+        """Tell whether the subscription wants *message*."""
+        return self.consumer is not None and self.consumer.accepts(message)
+
+    def offer(self, reference: Reference) -> None:
+        """Take a message: to the consumer at once when it has room and nothing waits."""
+        consumer = self.consumer
+        if consumer is not None and not self.ready and consumer.credit() > 0:
+            self.statistics.dispatched += 1
+            reference.held = True
+            consumer.deliver(reference)
+            return
+        self.ready.append(reference)
+        if not self.is_active:
+            self.activate()
+
+    def dispatch(self) -> None:
+        """Send what the consumer has room for."""
+        consumer, ready = self.consumer, self.ready
+        while consumer is not None and ready and consumer.credit() > 0:
+            if ready[0].message is None:
+                self.page_in()
+            reference = ready.popleft()
+            if self.is_expired(reference.loaded):
+                self.expire(reference)
+                continue
+            reference.held = True
+            self.statistics.dispatched += 1
+            consumer.deliver(reference)
+
+    def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:
+        """End this subscription's part in a message."""
+        store = self.context.store
+        if self.subscription is not None and reference.state:
+            store.remove(self.destination, reference, receipt, self.subscription)
+        else:
+            self._let_go(reference)
+            if receipt is not None:
+                receipt.settle()
+        if reference.holders <= 0:
+            self.residency.refund(reference)
+            reference.held = False
+        return None
+
+    def forget_applied(self, reference: Reference) -> None:
+        """Let go of a message whose removal a committed transaction has stored."""
+        if self.subscription is None or not reference.state:
+            self._let_go(reference)
+        if reference.holders <= 0:
+            self.residency.refund(reference)
+            reference.held = False
+        self.statistics.dequeued += 1
+        self.activate()
+
+    def keeps(self, reference: Reference) -> bool:
+        """Tell whether the store must learn that this subscription is done with a message."""
+        return self.subscription is not None and super().keeps(reference)
+
+    def _let_go(self, reference: Reference) -> None:
+        if reference.state:
+            self.context.store.release(reference)
+        else:
+            reference.holders -= 1
+
+    def close(self) -> None:
+        """Let go of everything that waits: the subscription is gone."""
+        for reference in self.ready:
+            self._let_go(reference)
+            if reference.holders <= 0:
+                self.residency.refund(reference)
+        self.ready.clear()
+
+
+class DurableSubscription(TopicSubscription):
+    """A subscription that goes on collecting while its consumer is away."""
+
+    __slots__ = ("selective",)
+
+    def __init__(self, context: Context, topic: "Topic", subscription: Subscription) -> None:
+        super().__init__(context, topic, None, subscription)
+        # Decides what to collect while no consumer is there to do it.
+        self.selective: Consumer | None = None
+
+    def accepts(self, message: Message) -> bool:
+        """Tell whether the subscription wants *message*, its consumer there or not."""
+        return self.selective is None or self.selective.accepts(message)

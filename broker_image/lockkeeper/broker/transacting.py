@@ -1,0 +1,203 @@
+"""Local and XA transactions: begin, prepare, commit, roll back, recover (openwire.md 7.6)."""
+
+from collections.abc import Callable
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import TransactionError
+from lockkeeper.broker.producer_audit import ProducerAudit
+from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.transactions import Consumed, Sent, Transaction
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import TransactionId, XATransactionId
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Add, Operation, Receipt, Reference, Subscription
+
+NOT_FOUND, PROTOCOL_ERROR = -4, -6
+TRANSACTIONS_MAX = 10_000
+
+
+class Committed:
+    """What is left to do when a commit is durable."""
+
+    __slots__ = ("_apply", "_receipt", "_transaction")
+
+    def __init__(
+        self,
+        apply: Callable[[Transaction], None],
+        transaction: Transaction,
+        receipt: Receipt | None,
+    ) -> None:
+        self._apply = apply
+        self._transaction = transaction
+        self._receipt = receipt
+
+    def settle(self) -> None:
+        """Make the transaction visible, then answer."""
+        self._apply(self._transaction)
+        if self._receipt is not None:
+            self._receipt.settle()
+
+
+class Transacting:
+    """The open and prepared transactions of a broker."""
+
+    def __init__(
+        self,
+        context: Context,
+        audit: ProducerAudit,
+        find_backlog: Callable[[Destination, Subscription | None], Backlog],
+    ) -> None:
+        self._context = context
+        self._audit = audit
+        self._find_backlog = find_backlog
+        self.prepared: dict[XATransactionId, Transaction] = {}
+
+    def recover(self, identifier: XATransactionId, operations: list[Operation]) -> None:
+        """Take back a prepared transaction of the store."""
+        transaction = Transaction(identifier)
+        transaction.prepared = True
+        for operation in operations:
+            if isinstance(operation, Add):
+                route = self._context.find_route(operation.destination)
+                transaction.sent.append(Sent(route, operation.reference))
+            else:
+                backlog = self._find_backlog(operation.destination, operation.subscription)
+                transaction.consumed.append(Consumed(backlog, operation.reference, None))
+        self.prepared[identifier] = transaction
+
+    def begin(self, connection: Connection, identifier: TransactionId) -> Transaction:
+        """Open a transaction; one that is open already goes on (an XA join)."""
+        transactions = connection.transactions
+        if identifier not in transactions and len(transactions) >= TRANSACTIONS_MAX:
+            raise TransactionError(f"the connection has {TRANSACTIONS_MAX} open transactions")
+        return transactions.setdefault(identifier, Transaction(identifier))
+
+    def find(self, connection: Connection, identifier: TransactionId) -> Transaction:
+        """Return an open transaction of this connection. Raises TransactionError."""
+        transaction = connection.transactions.get(identifier)
+        if transaction is None:
+            raise TransactionError(f"Transaction {identifier} has not been started.", NOT_FOUND)
+        return transaction
+
+    def send(self, transaction: Transaction, route: Route, message: Message) -> None:
+        """Add a message to a transaction; it holds memory until the outcome."""
+        self._context.memory.used += len(message.body)
+        transaction.sent.append(Sent(route, Reference(message, len(message.body))))
+
+    def consume(
+        self,
+        transaction: Transaction,
+        backlog: Backlog,
+        consumer: Consumer,
+        references: list[Reference],
+    ) -> None:
+        """Add acknowledged messages to a transaction; their consumer gets room for more."""
+        consumer.shrink(len(references))
+        for reference in references:
+            transaction.consumed.append(Consumed(backlog, reference, consumer))
+        backlog.activate()
+
+    def commit(
+        self, connection: Connection, identifier: TransactionId, receipt: Receipt | None
+    ) -> None:
+        """Commit in one phase, or the second one of a prepared transaction."""
+        store = self._context.store
+        prepared = self._take_prepared(connection, identifier)
+        if prepared is not None and isinstance(identifier, XATransactionId):
+            done = Committed(self._apply, prepared, receipt)
+            store.commit_prepared(identifier, prepared.operations(), done)
+            return
+        transaction = self.find(connection, identifier)
+        del connection.transactions[identifier]
+        operations = transaction.operations()
+        if connection.fault_tolerant:
+            self._record(transaction)
+        done = Committed(self._apply, transaction, receipt)
+        if operations:
+            store.commit(identifier, operations, done)
+        else:
+            done.settle()
+
+    def _record(self, transaction: Transaction) -> None:
+        for _, reference in transaction.sent:
+            self._audit.record(reference.loaded)
+
+    def prepare(self, connection: Connection, identifier: TransactionId, receipt: Receipt) -> bool:
+        """Prepare an XA transaction; returns False when it was read-only and is forgotten.
+
+        The receipt is given back only when there was something to prepare.
+        """
+        transaction = self.find(connection, identifier)
+        if not isinstance(identifier, XATransactionId):
+            raise TransactionError("only XA transactions can be prepared", PROTOCOL_ERROR)
+        del connection.transactions[identifier]
+        if transaction.is_empty():
+            return False
+        transaction.prepared = True
+        self.prepared[identifier] = transaction
+        self._context.store.prepare(identifier, transaction.operations(), receipt)
+        return True
+
+    def rollback(
+        self, connection: Connection, identifier: TransactionId, receipt: Receipt | None
+    ) -> None:
+        """Roll an open or prepared transaction back."""
+        prepared = self._take_prepared(connection, identifier)
+        if prepared is not None and isinstance(identifier, XATransactionId):
+            self._context.store.rollback_prepared(identifier, prepared.operations(), receipt)
+            self._undo(prepared)
+            return
+        transaction = self.find(connection, identifier)
+        del connection.transactions[identifier]
+        self._undo(transaction)
+        if receipt is not None:
+            receipt.settle()
+
+    def forget(self, identifier: TransactionId) -> None:
+        """Forget a transaction with a heuristic outcome; there is none, so it is unknown."""
+        raise TransactionError(f"Transaction {identifier} has no heuristic outcome.", NOT_FOUND)
+
+    def abandon(self, connection: Connection) -> None:
+        """Roll back everything a connection left open when it ended."""
+        for transaction in connection.transactions.values():
+            self._undo(transaction)
+        connection.transactions.clear()
+
+    def in_doubt(self) -> tuple[XATransactionId, ...]:
+        """Return the prepared transactions."""
+        return tuple(self.prepared)
+
+    def _take_prepared(
+        self, connection: Connection, identifier: TransactionId
+    ) -> Transaction | None:
+        if identifier in connection.transactions or not isinstance(identifier, XATransactionId):
+            return None
+        return self.prepared.pop(identifier, None)
+
+    def _apply(self, transaction: Transaction) -> None:
+        memory = self._context.memory
+        for route, reference in transaction.sent:
+            if reference.message is not None:
+                memory.used -= len(reference.message.body)
+            route.admit(reference)
+        for backlog, reference, consumer in transaction.consumed:
+            if consumer is not None:
+                consumer.acknowledged += 1
+            backlog.forget_applied(reference)
+
+    def _undo(self, transaction: Transaction) -> None:
+        memory = self._context.memory
+        for _, reference in transaction.sent:
+            memory.used -= len(reference.loaded.body)
+        returned: dict[int, tuple[Backlog, list[Reference]]] = {}
+        for backlog, reference, consumer in transaction.consumed:
+            if consumer is not None and not consumer.closed:
+                # The client redelivers from its own buffer: the consumer still owns it.
+                consumer.dispatched[reference.loaded.sequence] = reference
+            else:
+                returned.setdefault(id(backlog), (backlog, []))[1].append(reference)
+        for backlog, references in returned.values():
+            backlog.give_back(references)

@@ -1,0 +1,56 @@
+"""Transactions: what was sent and consumed under one id, applied together or not at all."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from lockkeeper.message.ids import TransactionId
+from lockkeeper.store.base import Add, Operation, Reference, Remove
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.backlog import Backlog
+    from lockkeeper.broker.regions.route import Route
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class Sent(NamedTuple):
+    """A message sent within a transaction, to where it goes at the commit."""
+
+    route: "Route"
+    reference: Reference
+
+
+class Consumed(NamedTuple):
+    """A message acknowledged within a transaction; no consumer after a recovery."""
+
+    backlog: "Backlog"
+    reference: Reference
+    consumer: "Consumer | None"
+
+
+class Transaction:
+    """An open or prepared transaction."""
+
+    __slots__ = ("consumed", "identifier", "prepared", "sent")
+
+    def __init__(self, identifier: TransactionId) -> None:
+        self.identifier = identifier
+        self.sent: list[Sent] = []
+        self.consumed: list[Consumed] = []
+        self.prepared = False
+
+    def operations(self) -> list[Operation]:
+        """Return what the store must know of the transaction, in order."""
+        adds: list[Operation] = [
+            Add(route.destination, reference)
+            for route, reference in self.sent
+            if route.stores(reference)
+        ]
+        removes = [
+            Remove(backlog.destination, reference, backlog.subscription)
+            for backlog, reference, _ in self.consumed
+            if backlog.keeps(reference)
+        ]
+        return adds + removes
+
+    def is_empty(self) -> bool:
+        """Tell whether nothing was sent or consumed."""
+        return not self.sent and not self.consumed

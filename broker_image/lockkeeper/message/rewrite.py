@@ -1,0 +1,69 @@
+"""New messages made from old ones, and messages a broker makes itself: the slow, general way."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from lockkeeper.message import openwire
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.message import Message
+from lockkeeper.message.primitives import Value, decode_map, encode_map
+from lockkeeper.message.reader import MessageReader
+
+
+def decoded(message: Message) -> openwire.Message:
+    """Return every field of *message*. Raises MalformedMessageError."""
+    structure, _ = openwire.decode(message.body)
+    if not isinstance(structure, openwire.Message):
+        raise MalformedMessageError(f"{type(structure).__name__} where a message must be")
+    return structure
+
+
+def properties_of(fields: openwire.Message) -> dict[str, Value]:
+    """Return the user properties of a decoded message."""
+    if not fields.marshalled_properties:
+        return {}
+    return decode_map(fields.marshalled_properties)[0] or {}
+
+
+def encoded(fields: openwire.Message, sequence: int) -> Message:
+    """Return the message with these fields; *sequence* becomes its brokerSequenceId."""
+    body = openwire.encode(cast("openwire.Structure", fields))
+    return MessageReader().restore(body, 0, len(body), sequence)
+
+
+def rewritten(
+    message: Message,
+    destination: Destination,
+    sequence: int,
+    properties: Mapping[str, Value],
+    expiration: int,
+) -> Message:
+    """Return *message* as it enters another destination, with *properties* added.
+
+    Its first destination and transaction are kept in originalDestination and
+    originalTransactionId, as ActiveMQ does when it moves a message.
+    """
+    fields = decoded(message)
+    fields.original_destination = fields.original_destination or fields.destination
+    fields.original_transaction_id = fields.original_transaction_id or fields.transaction_id
+    fields.transaction_id = None
+    fields.destination = destination
+    fields.expiration = expiration
+    if properties:
+        fields.marshalled_properties = encode_map({**properties_of(fields), **properties})
+    return encoded(fields, sequence)
+
+
+def copied(message: Message, destination: Destination, sequence: int) -> Message:
+    """Return a copy of *message* for one destination of the composite it was sent to."""
+    fields = decoded(message)
+    fields.original_destination = fields.destination
+    fields.destination = destination
+    return encoded(fields, sequence)
+
+
+def producer_of(key: bytes) -> tuple[bytes, int] | None:
+    """Split a message's key into its producer and sequence number; None for a foreign id."""
+    producer, _, sequence = key.rpartition(b":")
+    return (producer, int(sequence)) if producer and sequence.isdigit() else None

@@ -1,0 +1,72 @@
+"""Negotiation: the WireFormatInfo of both sides, and the codec that follows from it."""
+
+from dataclasses import dataclass
+
+from lockkeeper.message.openwire import Codec, WireFormatInfo, codec_for
+from lockkeeper.message.openwire.connection import MAGIC
+from lockkeeper.message.primitives import Long, Value
+from lockkeeper.protocols.openwire.errors import ProtocolError
+
+VERSION = 12
+# Messages of these versions are stored and dispatched as they are (openwire.md section 8).
+SPLICED_VERSION_MIN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What one listener offers; times in ms, 0 for no inactivity check."""
+
+    frame_bytes_max: int = 104_857_600
+    inactivity_duration: int = 30_000
+    inactivity_initial_delay: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What both sides agreed on; times in ms, 0 for no inactivity check."""
+
+    codec: Codec
+    inactivity_duration: int
+    inactivity_initial_delay: int
+
+    @property
+    def spliced(self) -> bool:
+        """Tell whether messages pass as the bytes they are."""
+        return self.codec.version >= SPLICED_VERSION_MIN
+
+
+def offer(settings: Settings) -> WireFormatInfo:
+    """Return our side's WireFormatInfo: no tight encoding, no cache, and the peer follows."""
+    properties: dict[str, Value] = {
+        "StackTraceEnabled": False,
+        "TcpNoDelayEnabled": True,
+        "CacheEnabled": False,
+        "CacheSize": 1024,
+        "TightEncodingEnabled": False,
+        "SizePrefixDisabled": False,
+        "MaxInactivityDuration": Long(settings.inactivity_duration),
+        "MaxInactivityDurationInitalDelay": Long(settings.inactivity_initial_delay),
+        "MaxFrameSize": Long(settings.frame_bytes_max),
+        "ProviderName": "Lockkeeper",
+    }
+    return WireFormatInfo(version=VERSION, properties=properties)
+
+
+def agree(settings: Settings, peer: WireFormatInfo) -> Agreement:
+    """Return what follows from our offer and the peer's. Raises ProtocolError."""
+    if peer.magic != MAGIC:
+        raise ProtocolError("the peer does not speak OpenWire: its magic is not ActiveMQ")
+    if peer.version < 1:
+        raise ProtocolError(f"OpenWire version {peer.version} is below 1")
+    properties = peer.properties or {}
+    return Agreement(
+        codec_for(min(VERSION, peer.version), False),
+        _smaller(settings.inactivity_duration, properties.get("MaxInactivityDuration")),
+        _smaller(
+            settings.inactivity_initial_delay, properties.get("MaxInactivityDurationInitalDelay")
+        ),
+    )
+
+
+def _smaller(ours: int, theirs: Value) -> int:
+    return min(ours, theirs) if isinstance(theirs, int) and theirs >= 0 else 0

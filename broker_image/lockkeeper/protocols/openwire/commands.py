@@ -1,0 +1,227 @@
+"""Every command but messages and acknowledgements: what each asks of the core."""
+
+from collections.abc import Callable
+from typing import Any
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, TransactionError
+from lockkeeper.broker.outputs import InDoubt, Prepared, Reply
+from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.request import ConsumeRequest
+from lockkeeper.message import openwire
+from lockkeeper.message.ids import ProducerId, XATransactionId
+from lockkeeper.message.openwire import DestinationOperation, TransactionOperation
+from lockkeeper.protocols.openwire.convert import DispatchHeader
+from lockkeeper.store.base import Receipt
+
+PRODUCERS_MAX = 100_000
+_Handler = Callable[["Commands", Any, Receipt | None], None]
+
+
+class Commands:
+    """Carries out the commands of one connection; `ended` after its orderly end.
+
+    `windows` holds the producers that asked for a window, by their id, in bytes.
+    """
+
+    __slots__ = ("_broker", "_connection", "ended", "windows")
+
+    def __init__(self, broker: Broker, connection: Connection) -> None:
+        self._broker = broker
+        self._connection = connection
+        self.windows: dict[ProducerId, int] = {}
+        self.ended = False
+
+    def carry_out(self, command: openwire.BaseCommand, receipt: Receipt | None) -> None:
+        """Carry out *command*; *receipt* answers it. Raises BrokerError."""
+        handler = _HANDLERS.get(type(command))
+        if handler is None:
+            raise BrokerError(f"{type(command).__name__} is not for a broker")
+        handler(self, command, receipt)
+
+    def _answer(self, command: openwire.BaseCommand, receipt: Receipt | None) -> None:
+        if receipt is not None:
+            receipt.settle()
+
+    def _connect(self, info: openwire.ConnectionInfo, receipt: Receipt | None) -> None:
+        connection = self._connection
+        if info.connection_id is None or not info.connection_id.value:
+            raise BrokerError("a ConnectionInfo without its connectionId")
+        connection.user_name = info.user_name or ""
+        connection.fault_tolerant = info.fault_tolerant or info.failover_reconnect
+        connection.reconnected = info.failover_reconnect
+        self._broker.connect(connection, info.connection_id.value, info.client_id or "")
+        self._answer(info, receipt)
+        if info.manageable:
+            self._broker.introduce(connection)
+
+    def _add_producer(self, info: openwire.ProducerInfo, receipt: Receipt | None) -> None:
+        if info.destination is not None:
+            for destination in info.destination.parts():
+                self._broker.route(destination)
+        if info.producer_id is not None and info.window_size > 0:
+            if len(self.windows) >= PRODUCERS_MAX:
+                raise BrokerError(f"a connection may have {PRODUCERS_MAX} producers with a window")
+            self.windows[info.producer_id] = info.window_size
+        self._answer(info, receipt)
+
+    def _add_consumer(self, info: openwire.ConsumerInfo, receipt: Receipt | None) -> None:
+        if info.destination is None or info.consumer_id is None:
+            raise InvalidDestinationError("a ConsumerInfo needs a destination and a consumerId")
+        known = self._connection.consumers.get(info.consumer_id)
+        if known is not None:
+            self._answer(info, receipt)
+            return
+        request = ConsumeRequest(
+            info.consumer_id,
+            info.destination,
+            info.prefetch_size,
+            info.selector,
+            info.no_local,
+            info.browser,
+            info.subscription_name,
+            DispatchHeader(info.consumer_id),
+        )
+        self._broker.subscribing.subscribe(self._connection, request, receipt)
+
+    def _remove(self, info: openwire.RemoveInfo, receipt: Receipt | None) -> None:
+        subject, connection = info.object_id, self._connection
+        if isinstance(subject, openwire.ConnectionId):
+            self._broker.disconnect(connection)
+        elif isinstance(subject, openwire.ConsumerId):
+            consumer = connection.consumers.get(subject)
+            if consumer is not None:
+                self._broker.subscribing.unsubscribe(consumer, info.last_delivered_sequence)
+        elif isinstance(subject, openwire.SessionId):
+            for consumer in self._consumers_of(subject):
+                self._broker.subscribing.unsubscribe(consumer, info.last_delivered_sequence)
+            self.windows = {
+                producer: size
+                for producer, size in self.windows.items()
+                if producer.session_id != subject.value
+            }
+        elif isinstance(subject, ProducerId):
+            self.windows.pop(subject, None)
+        self._answer(info, receipt)
+
+    def _consumers_of(self, session: openwire.SessionId) -> list[Consumer]:
+        return [
+            consumer
+            for identifier, consumer in self._connection.consumers.items()
+            if isinstance(identifier, openwire.ConsumerId)
+            and identifier.session_id == session.value
+        ]
+
+    def _manage_destination(self, info: openwire.DestinationInfo, receipt: Receipt | None) -> None:
+        destination = info.destination
+        if destination is None:
+            raise InvalidDestinationError("a DestinationInfo without its destination")
+        removes = info.operation_type == DestinationOperation.REMOVE
+        if destination.is_temporary and removes:
+            self._broker.remove_temporary(self._connection, destination)
+        elif destination.is_temporary:
+            self._broker.create_temporary(self._connection, destination)
+        elif removes:
+            self._broker.remove_destination(destination, receipt)
+            return
+        else:
+            self._broker.route(destination)
+        self._answer(info, receipt)
+
+    def _forget_subscription(
+        self, info: openwire.RemoveSubscriptionInfo, receipt: Receipt | None
+    ) -> None:
+        client_id = self._connection.client_id or info.client_id or ""
+        name = info.subscription_name or ""
+        self._broker.subscribing.forget_subscription(client_id, name, receipt)
+
+    def _transact(self, info: openwire.TransactionInfo, receipt: Receipt | None) -> None:
+        transactions, connection = self._broker.transactions, self._connection
+        operation, identifier = info.type, info.transaction_id
+        if operation == TransactionOperation.RECOVER:
+            if isinstance(receipt, Reply):
+                connection.put(InDoubt(receipt.correlation, transactions.in_doubt()))
+            return
+        if identifier is None:
+            raise TransactionError("a TransactionInfo without its transactionId")
+        if operation == TransactionOperation.BEGIN:
+            transactions.begin(connection, identifier)
+        elif operation == TransactionOperation.PREPARE:
+            self._prepare(identifier, receipt)
+            return
+        elif operation in (
+            TransactionOperation.COMMIT_ONE_PHASE,
+            TransactionOperation.COMMIT_TWO_PHASE,
+        ):
+            transactions.commit(connection, identifier, receipt)
+            return
+        elif operation == TransactionOperation.ROLLBACK:
+            transactions.rollback(connection, identifier, receipt)
+            return
+        elif operation == TransactionOperation.FORGET:
+            transactions.forget(identifier)
+        # An END only parts the branch from its session; what follows names the branch again.
+        self._answer(info, receipt)
+
+    def _prepare(self, identifier: object, receipt: Receipt | None) -> None:
+        if not isinstance(identifier, XATransactionId):
+            raise TransactionError("only XA transactions can be prepared")
+        correlation = receipt.correlation if isinstance(receipt, Reply) else 0
+        answer = _PreparedReceipt(self._connection, correlation)
+        if not self._broker.transactions.prepare(self._connection, identifier, answer):
+            self._connection.put(Prepared(correlation, read_only=True))
+
+    def _pull(self, pull: openwire.MessagePull, receipt: Receipt | None) -> None:
+        consumer = self._connection.consumers.get(pull.consumer_id)
+        if consumer is not None:
+            self._broker.pull(consumer, pull.timeout)
+        self._answer(pull, receipt)
+
+    def _control_consumer(self, control: openwire.ConsumerControl, receipt: Receipt | None) -> None:
+        consumer = self._connection.consumers.get(control.consumer_id)
+        if consumer is not None and control.close:
+            self._broker.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
+        elif consumer is not None:
+            self._broker.resize(consumer, control.prefetch)
+        self._answer(control, receipt)
+
+    def _shut_down(self, info: openwire.ShutdownInfo, receipt: Receipt | None) -> None:
+        self._broker.disconnect(self._connection)
+        self.ended = True
+
+
+class _PreparedReceipt:
+    """Answers a prepare request when the transaction is on disk."""
+
+    __slots__ = ("_connection", "_correlation")
+
+    def __init__(self, connection: Connection, correlation: int) -> None:
+        self._connection = connection
+        self._correlation = correlation
+
+    def settle(self) -> None:
+        self._connection.put(Prepared(self._correlation, read_only=False))
+
+
+_HANDLERS: dict[type[openwire.BaseCommand], _Handler] = {
+    openwire.ConnectionInfo: Commands._connect,
+    openwire.SessionInfo: Commands._answer,
+    openwire.ProducerInfo: Commands._add_producer,
+    openwire.ConsumerInfo: Commands._add_consumer,
+    openwire.RemoveInfo: Commands._remove,
+    openwire.DestinationInfo: Commands._manage_destination,
+    openwire.RemoveSubscriptionInfo: Commands._forget_subscription,
+    openwire.TransactionInfo: Commands._transact,
+    openwire.MessagePull: Commands._pull,
+    openwire.ConsumerControl: Commands._control_consumer,
+    openwire.ShutdownInfo: Commands._shut_down,
+    openwire.KeepAliveInfo: Commands._answer,
+    openwire.FlushCommand: Commands._answer,
+    openwire.ControlCommand: Commands._answer,
+    openwire.ConnectionControl: Commands._answer,
+    openwire.ConnectionError: Commands._answer,
+    openwire.BrokerInfo: Commands._answer,
+    openwire.MessageDispatchNotification: Commands._answer,
+}

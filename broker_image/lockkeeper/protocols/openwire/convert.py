@@ -1,0 +1,160 @@
+"""Outputs of the core as OpenWire: commands, Java's exceptions, and dispatch by splicing."""
+
+from typing import assert_never
+
+from lockkeeper.broker import errors
+from lockkeeper.broker.outputs import (
+    ConsumerClosed,
+    Delivery,
+    Disconnect,
+    EndOfMessages,
+    Failure,
+    InDoubt,
+    Introduction,
+    Output,
+    Prepared,
+    ProducerCredit,
+    Reply,
+    WindowChanged,
+)
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.openwire import (
+    Codec,
+    ConnectionControl,
+    ConsumerControl,
+    ConsumerId,
+    DataArrayResponse,
+    ExceptionResponse,
+    IntegerResponse,
+    Message,
+    MessageDispatch,
+    ProducerAck,
+    Response,
+    Structure,
+    Throwable,
+    decode,
+    encode,
+)
+from lockkeeper.message.openwire import ConnectionError as ConnectionErrorCommand
+from lockkeeper.protocols.openwire.frames import framed
+
+XA_OK, XA_RDONLY = 0, 3
+_NO_REDELIVERIES = bytes(4)
+# Response: type 30, command id 0, no response wanted; the correlation id follows.
+_RESPONSE = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
+
+_JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
+    errors.InvalidClientIdError: "javax.jms.InvalidClientIDException",
+    errors.InvalidDestinationError: "javax.jms.InvalidDestinationException",
+    errors.InvalidSelectorError: "javax.jms.InvalidSelectorException",
+    errors.ResourceAllocationError: "javax.jms.ResourceAllocationException",
+    errors.TransactionError: "javax.transaction.xa.XAException",
+}
+
+
+class DispatchHeader:
+    """The bytes before the message in every dispatch to one consumer of one destination.
+
+    It lives in the consumer's `tag`.
+    """
+
+    __slots__ = ("_destination", "_prefix", "consumer_id")
+
+    def __init__(self, consumer_id: ConsumerId) -> None:
+        self.consumer_id = consumer_id
+        self._destination: Destination | None = None
+        self._prefix = b""
+
+    def append_frame(self, out: list[bytes], delivery: Delivery) -> None:
+        """Append the frame of one delivery to *out*: header, the message as it is, counter."""
+        _, message, redeliveries = delivery
+        if message.destination is not self._destination:
+            self._aim(message.destination)
+        body = message.body
+        prefix = self._prefix
+        out.append((len(prefix) + len(body) + 4).to_bytes(4, "big") + prefix)
+        out.append(body)
+        out.append(redeliveries.to_bytes(4, "big") if redeliveries else _NO_REDELIVERIES)
+
+    def _aim(self, destination: Destination) -> None:
+        empty = MessageDispatch(consumer_id=self.consumer_id, destination=destination)
+        # An absent message is one byte 0 and the counter four: the message goes between.
+        self._prefix = encode(empty)[:-5] + b"\x01"
+        self._destination = destination
+
+
+def append_output(out: list[bytes], output: Output, codec: Codec, spliced: bool) -> None:
+    """Append the frame of one output to *out*."""
+    if type(output) is Delivery and spliced:
+        header = output.consumer.tag
+        assert isinstance(header, DispatchHeader)
+        header.append_frame(out, output)
+    elif type(output) is Reply:
+        out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
+    else:
+        out.append(framed(codec.encode(_command(output))))
+
+
+def _command(output: Output) -> Structure:
+    """Return the command that tells of an output."""
+    match output:
+        case Delivery(consumer, message, redeliveries):
+            return _dispatch(consumer, message.body, redeliveries)
+        case EndOfMessages(consumer):
+            return MessageDispatch(consumer_id=consumer_id_of(consumer))
+        case ConsumerClosed(consumer):
+            return ConsumerControl(consumer_id=consumer_id_of(consumer), close=True)
+        case WindowChanged(consumer, prefetch):
+            return ConsumerControl(
+                consumer_id=consumer_id_of(consumer),
+                destination=consumer.destination,
+                prefetch=prefetch,
+            )
+        case Introduction(connected, reconnect):
+            return ConnectionControl(connected_brokers=connected, reconnect_to=reconnect)
+        case Disconnect(error):
+            return ConnectionErrorCommand(exception=throwable(error))
+        case Reply(correlation=correlation):
+            return Response(correlation_id=correlation)
+        case Failure(correlation=correlation, error=error):
+            return ExceptionResponse(correlation_id=correlation, exception=throwable(error))
+        case Prepared(correlation, read_only):
+            return IntegerResponse(
+                correlation_id=correlation, result=XA_RDONLY if read_only else XA_OK
+            )
+        case InDoubt(correlation, transactions):
+            return DataArrayResponse(correlation_id=correlation, data=transactions)
+        case ProducerCredit(producer_id=producer_id, size=size):
+            return ProducerAck(producer_id=producer_id, size=size)
+        case _:
+            assert_never(output)
+
+
+def _dispatch(consumer: Consumer, body: bytes, redeliveries: int) -> MessageDispatch:
+    """Return a dispatch for a client whose version needs the message encoded anew."""
+    message, _ = decode(body)
+    assert isinstance(message, Message)
+    message.redelivery_counter = redeliveries
+    return MessageDispatch(
+        consumer_id=consumer_id_of(consumer),
+        destination=message.destination,
+        message=message,
+        redelivery_counter=redeliveries,
+    )
+
+
+def consumer_id_of(consumer: Consumer) -> ConsumerId:
+    """Return the id by which the client knows a consumer."""
+    header = consumer.tag
+    assert isinstance(header, DispatchHeader)
+    return header.consumer_id
+
+
+def throwable(error: Exception) -> Throwable:
+    """Return the Java exception a client throws for *error* (openwire.md section 7.7)."""
+    text = str(error)
+    if isinstance(error, errors.TransactionError):
+        text = f"{text} xaErrorCode:{error.xa_code}"
+    name = _JAVA_CLASSES.get(type(error), "javax.jms.JMSException")  # type: ignore[arg-type]
+    return Throwable(name, text)

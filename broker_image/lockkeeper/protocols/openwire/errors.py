@@ -1,0 +1,5 @@
+"""What ends a connection: bytes that are not OpenWire."""
+
+
+class ProtocolError(Exception):
+    """The peer broke the protocol; the connection ends with this text as its reason."""

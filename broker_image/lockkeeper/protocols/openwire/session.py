@@ -1,0 +1,224 @@
+"""One OpenWire connection: bytes in, commands to the core, bytes out.
+
+Messages and acknowledgements are recognised by the bytes they begin with, and never become
+objects field by field; every other command is decoded by the codec and goes to `commands`.
+"""
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.outputs import Delivery, Disconnect, Failure, ProducerCredit, Reply
+from lockkeeper.message import openwire
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.layout import MESSAGE_TYPES
+from lockkeeper.message.reader import MessageReader
+from lockkeeper.protocols.openwire.acknowledgements import AckReader
+from lockkeeper.protocols.openwire.codec import Agreement, Settings, agree, offer
+from lockkeeper.protocols.openwire.commands import Commands
+from lockkeeper.protocols.openwire.convert import DispatchHeader, append_output
+from lockkeeper.protocols.openwire.errors import ProtocolError
+from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
+from lockkeeper.store.base import Receipt, StoreFullError
+
+MESSAGE_ACK = openwire.codec_for(12).encode(openwire.MessageAck())[0]
+RESPONSE_REQUIRED_AT = 5
+# What the Java client counts for a message beyond its content and properties.
+MESSAGE_OVERHEAD_BYTES = 1024
+
+
+class OpenWireSession:
+    """The protocol of one connection; `closing` says that the peer is to be disconnected.
+
+    Raises nothing: what the peer does wrong ends in `data_to_send` and `closing`.
+    """
+
+    __slots__ = (
+        "_acks",
+        "_agreement",
+        "_broker",
+        "_buffer",
+        "_commands",
+        "_out",
+        "_reader",
+        "_settings",
+        "closing",
+        "connection",
+        "failure",
+    )
+
+    def __init__(self, broker: Broker, settings: Settings, address: str) -> None:
+        self._broker = broker
+        self._settings = settings
+        self.connection = Connection(broker.dirty, address)
+        self._buffer = FrameBuffer(settings.frame_bytes_max)
+        self._reader = MessageReader()
+        self._acks = AckReader(self.connection)
+        self._commands = Commands(broker, self.connection)
+        self._agreement: Agreement | None = None
+        self._out: list[bytes] = []
+        self.closing = False
+        self.failure = ""
+
+    @property
+    def inactivity_duration(self) -> int:
+        """How long the peer may be silent, in ms; 0 for ever, unknown before the handshake."""
+        return self._agreement.inactivity_duration if self._agreement else 0
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the handshake is done."""
+        return self._agreement is not None
+
+    def start(self) -> None:
+        """Send our half of the handshake."""
+        self._out.append(framed(openwire.encode(offer(self._settings))))
+
+    def keep_alive(self) -> None:
+        """Send a sign of life."""
+        self._out.append(framed(openwire.encode(openwire.KeepAliveInfo())))
+
+    def receive_data(self, data: bytes) -> None:
+        """Take bytes from the peer and carry out every whole command among them."""
+        try:
+            joined = self._buffer.feed(data)
+            if joined is not None:
+                self._read_frames(joined)
+        except (ProtocolError, MalformedMessageError) as error:
+            self._fail(str(error))
+
+    def _read_frames(self, data: bytes) -> None:
+        position, length = 0, len(data)
+        limit = self._buffer.frame_bytes_max
+        in_time = self._broker.context.now.to_bytes(8, "big")
+        while length - position >= 4 and not self.closing:
+            start = position + 4
+            size = int.from_bytes(data[position:start], "big")
+            if not 0 < size <= limit:
+                self._buffer.check(size)
+            end = start + size
+            if end > length:
+                break
+            kind = data[start]
+            if kind in MESSAGE_TYPES:
+                self._receive_message(data, start, end, in_time)
+            elif kind == MESSAGE_ACK:
+                self._receive_acknowledgement(data, start, end)
+            else:
+                self._receive_command(data, start, end)
+            position = end
+        if position < length:
+            self._buffer.keep(data, position)
+
+    def _receive_message(self, data: bytes, start: int, end: int, in_time: bytes) -> None:
+        agreement = self._agreement
+        if agreement is None or end - start < RESPONSE_REQUIRED_AT + 1:
+            raise ProtocolError("a message before the WireFormatInfo, or cut short")
+        if not agreement.spliced:
+            decoded, _ = agreement.codec.decode(data, start, end)
+            data = openwire.encode(decoded)
+            start, end = 0, len(data)
+        broker = self._broker
+        message = self._reader.receive(data, start, end, broker.context.next_sequence(), in_time)
+        receipt: Receipt | None = None
+        if data[start + RESPONSE_REQUIRED_AT]:
+            correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
+            receipt = Reply(self.connection, correlation)
+        elif self._commands.windows:
+            receipt = self._credit(data, start, end)
+        try:
+            broker.send(self.connection, message, receipt)
+        except BrokerError as error:
+            self._refuse(receipt, error)
+        except StoreFullError as error:
+            self._refuse(receipt, BrokerError(str(error)))
+
+    def _credit(self, data: bytes, start: int, end: int) -> Receipt | None:
+        """Return what gives a producer with a window its room back (openwire.md section 7.9)."""
+        message, _ = openwire.decode(data, start, end=end)
+        assert isinstance(message, openwire.Message)
+        if message.producer_id is None or not self._commands.windows.get(message.producer_id):
+            return None
+        size = MESSAGE_OVERHEAD_BYTES + len(message.content or b"")
+        size += len(message.marshalled_properties or b"")
+        return ProducerCredit(self.connection, message.producer_id, size)
+
+    def _receive_acknowledgement(self, data: bytes, start: int, end: int) -> None:
+        agreement = self._agreement
+        if agreement is None:
+            raise ProtocolError("an acknowledgement before the WireFormatInfo")
+        receipt: Receipt | None = None
+        if data[start + RESPONSE_REQUIRED_AT]:
+            correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
+            receipt = Reply(self.connection, correlation)
+        try:
+            if not self._acks.acknowledge_known(self._broker, data, start, end, receipt):
+                ack, _ = agreement.codec.decode(data, start, end)
+                assert isinstance(ack, openwire.MessageAck)
+                self._acks.acknowledge(self._broker, ack, receipt)
+                self._acks.learn(data, start, ack)
+        except BrokerError as error:
+            self._refuse(receipt, error)
+
+    def _receive_command(self, data: bytes, start: int, end: int) -> None:
+        if self._agreement is None:
+            self._shake_hands(data, start, end)
+            return
+        command, _ = self._agreement.codec.decode(data, start, end)
+        if not isinstance(command, openwire.BaseCommand):
+            return
+        receipt = Reply(self.connection, command.command_id) if command.response_required else None
+        try:
+            self._commands.carry_out(command, receipt)
+        except BrokerError as error:
+            self._refuse(receipt, error)
+        if self._commands.ended:
+            self.closing = True
+
+    def _shake_hands(self, data: bytes, start: int, end: int) -> None:
+        peer, _ = openwire.decode(data, start, end=end)
+        if not isinstance(peer, openwire.WireFormatInfo):
+            raise ProtocolError(f"{type(peer).__name__} before the WireFormatInfo")
+        self._agreement = agree(self._settings, peer)
+        broker = self._broker
+        info = openwire.BrokerInfo(
+            broker_id=openwire.BrokerId(broker.broker_id), broker_name=broker.name, broker_url=""
+        )
+        self._out.append(framed(self._agreement.codec.encode(info)))
+
+    def _refuse(self, receipt: Receipt | None, error: BrokerError) -> None:
+        """Answer with the error: to the request, or to the connection when none waits."""
+        if isinstance(receipt, Reply):
+            self.connection.put(Failure(receipt.correlation, error))
+        else:
+            self.connection.put(Disconnect(error))
+
+    def _fail(self, reason: str) -> None:
+        """End the connection for breaking the protocol."""
+        self.failure = reason
+        self.connection.put(Disconnect(BrokerError(reason)))
+        self.closing = True
+
+    def data_to_send(self) -> list[bytes]:
+        """Return the bytes to send now, and forget them."""
+        out, self._out = self._out, []
+        outputs = self.connection.outbox
+        if outputs:
+            self.connection.outbox = []
+            agreement = self._agreement
+            if agreement is None:
+                codec, spliced = openwire.codec_for(1, False), False
+            else:
+                codec, spliced = agreement.codec, agreement.spliced
+            for output in outputs:
+                if spliced and type(output) is Delivery:
+                    header = output.consumer.tag
+                    assert isinstance(header, DispatchHeader)
+                    header.append_frame(out, output)
+                else:
+                    append_output(out, output, codec, spliced)
+        return out
+
+    def connection_lost(self) -> None:
+        """Give back what the peer held."""
+        self.closing = True
+        self._broker.disconnect(self.connection)

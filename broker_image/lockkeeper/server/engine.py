@@ -1,0 +1,182 @@
+"""The turns of a broker: commands first, then dispatch, writes, and the store.
+
+One event loop, one thread. All that arrives in one round of the loop is carried out before
+anything is dispatched; every connection is written to once a turn; and the store begins its
+write last, so that an acknowledgement can still overtake it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from lockkeeper.broker.core import Broker
+from lockkeeper.store.base import Store, StoreError
+from lockkeeper.transport.peer import Peer
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 0.5
+HANDSHAKE_MS_MAX = 30_000
+
+
+class Engine:
+    """Drives one core and its store."""
+
+    def __init__(self, broker: Broker, store: Store, fail: Callable[[StoreError], None]) -> None:
+        """*fail* is called once when the store can no longer be trusted."""
+        self.broker = broker
+        self.store = store
+        self.now = _clock()
+        self.peers: set[Peer] = set()
+        self._fail = fail
+        self._loop = asyncio.get_running_loop()
+        self._scheduled = False
+        self._waited_for = 0
+        self._throttled: list[Peer] = []
+        self._pull_timer: asyncio.TimerHandle | None = None
+        self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
+        descriptor = store.fileno()
+        if descriptor is not None:
+            self._loop.add_reader(descriptor, self._written)
+
+    # What sockets ask for
+
+    def stamp(self) -> int:
+        """Read the clock (ms since the epoch) and tell the core."""
+        self.now = self.broker.context.now = _clock()
+        return self.now
+
+    def wake(self) -> None:
+        """Have a turn at the end of this round of the event loop."""
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def joined(self, peer: Peer) -> None:
+        """Note a new peer."""
+        self.peers.add(peer)
+
+    def left(self, peer: Peer) -> None:
+        """Forget a peer."""
+        self.peers.discard(peer)
+
+    def throttled(self, peer: Peer) -> None:
+        """Look at the peer again after each turn, until it may be read from."""
+        self._throttled.append(peer)
+
+    # Turns
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        try:
+            self.broker.tick(self.stamp())
+            self._write()
+            self._commit()
+        except StoreError as error:
+            self._stop_on(error)
+        if self._throttled:
+            self._look_at_throttled()
+        self._set_pull_timer()
+
+    def _write(self) -> None:
+        """Send every connection what it is due, once."""
+        broker = self.broker
+        dirty = broker.dirty
+        while dirty:
+            connections = dirty[:]
+            dirty.clear()
+            for connection in connections:
+                peer = connection.tag
+                if isinstance(peer, Peer):
+                    peer.flush()
+
+    def _commit(self) -> None:
+        """Begin the store's write, unless more keeps arriving this very moment."""
+        waiting = self.store.waiting()
+        if waiting > self._waited_for:
+            # One more look at the sockets first: what they bring shares the same sync.
+            self._waited_for = waiting
+            self.wake()
+            return
+        self._waited_for = 0
+        receipts = self.store.flush()
+        if receipts:
+            self.broker.settle(receipts)
+            self.wake()
+
+    def _written(self) -> None:
+        """Go on with what the disk has finished."""
+        try:
+            self.broker.settle(self.store.completed())
+        except StoreError as error:
+            self._stop_on(error)
+        self.wake()
+
+    def _stop_on(self, error: StoreError) -> None:
+        logger.critical("the store failed, so the broker stops: %s", error)
+        self.close()
+        self._fail(error)
+
+    def _look_at_throttled(self) -> None:
+        throttled, self._throttled = self._throttled, []
+        for peer in throttled:
+            peer.throttle()
+            if peer.session.connection.stalled:
+                self._throttled.append(peer)
+
+    def _set_pull_timer(self) -> None:
+        deadline = self.broker.next_deadline()
+        if deadline is None or self._pull_timer is not None:
+            return
+        seconds = max(0, deadline - self.now) / 1000
+        self._pull_timer = self._loop.call_later(seconds, self._pulls_due)
+
+    def _pulls_due(self) -> None:
+        self._pull_timer = None
+        self.wake()
+
+    # Heartbeat
+
+    def _beat(self) -> None:
+        """Do what is due from time to time: inactivity, the store's upkeep."""
+        self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
+        now = self.stamp()
+        for peer in list(self.peers):
+            self._check_activity(peer, now)
+        try:
+            self.store.maintain(now)
+        except StoreError as error:
+            self._stop_on(error)
+        self.wake()
+
+    def _check_activity(self, peer: Peer, now: int) -> None:
+        """Drop a silent peer; send one a sign of life (openwire.md section 7.1)."""
+        allowed = peer.session.inactivity_duration
+        if not peer.session.is_open:
+            allowed = HANDSHAKE_MS_MAX
+        if not allowed:
+            return
+        if now - peer.received_at > allowed:
+            logger.warning(
+                "%s was silent for %d ms: disconnected", peer.session.connection.address, allowed
+            )
+            peer.abort()
+        elif peer.session.is_open and now - peer.sent_at >= allowed // 3:
+            peer.session.keep_alive()
+            peer.flush()
+
+    def close(self) -> None:
+        """Stop turning; sockets are aborted, the store is left to its owner."""
+        self._heartbeat.cancel()
+        if self._pull_timer is not None:
+            self._pull_timer.cancel()
+        descriptor = self.store.fileno()
+        if descriptor is not None:
+            self._loop.remove_reader(descriptor)
+        for peer in list(self.peers):
+            peer.abort()
+
+
+def _clock() -> int:
+    return time.time_ns() // 1_000_000
