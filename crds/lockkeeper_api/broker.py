@@ -1,0 +1,162 @@
+"""The Broker resource: one broker, its listeners, its store, its policies."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion, Metadata
+from lockkeeper_api.policy import DestinationPolicyEntry
+from lockkeeper_api.quantities import MEBIBYTE, Duration, Size, durations, sizes
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+DEFAULT_NAME = "lockkeeper"
+SECOND = timedelta(seconds=1)
+
+
+class Listener(ApiModel):
+    """An address that clients connect to."""
+
+    name: str = Field(min_length=1, max_length=63, pattern=LABEL_PATTERN)
+    """Name of the listener, unique in the broker."""
+    protocol: Literal["openwire"] = "openwire"
+    """Protocol spoken there."""
+    host: str | None = Field(default=None, min_length=1, max_length=253)
+    """Address to listen on; absent: 127.0.0.1 for local processes."""
+    port: Port = 61616
+    """Port to listen on; 0 takes any free one."""
+    frame_bytes_max: Annotated[Size, sizes("1Ki", "1Gi")] = 100 * MEBIBYTE
+    """Longest frame a client may send (ActiveMQ's wireFormat.maxFrameSize)."""
+    connections_max: int = Field(default=1000, ge=1, le=1_000_000)
+    """Connections open at a time (ActiveMQ's maximumConnections)."""
+    max_inactivity_duration: Annotated[Duration, durations("0s", "24h")] = 30 * SECOND
+    """Silence after which a connection counts as dead; 0s never."""
+
+
+class Admin(ApiModel):
+    """The HTTP endpoint for health, status and metrics."""
+
+    host: str | None = Field(default=None, min_length=1, max_length=253)
+    """Address to listen on; absent: 127.0.0.1 for local processes."""
+    port: Port = 8161
+    """Port of the first replica; every further local replica takes the next one. 0: any free."""
+
+
+class Recorder(ApiModel):
+    """The flight recorder: trace records that tell when things happened, for analytics."""
+
+    enabled: bool = True
+    """Write clock, statistics and event records."""
+    clock_interval: Annotated[Duration, durations("1ms", "1m")] = SECOND / 20
+    """Resolution of acknowledgement times; written only with other records."""
+    statistics_interval: Annotated[Duration, durations("100ms", "1h")] = 10 * SECOND
+    """How often the figures of destinations that changed are written."""
+
+
+class Journal(ApiModel):
+    """The KahaDB journal."""
+
+    file_bytes: Annotated[Size, sizes("64Ki", "1Gi")] = 32 * MEBIBYTE
+    """Length of a journal file (ActiveMQ's journalMaxFileLength)."""
+    preallocate: bool = True
+    """Fill journal files with zeros ahead of time, which makes syncs cheaper."""
+    cleanup_interval: Annotated[Duration, durations("100ms", "24h")] = 30 * SECOND
+    """How often files that nothing refers to any more are deleted."""
+    recorder: Recorder = Recorder()
+    """The flight recorder."""
+
+
+class Locker(ApiModel):
+    """The lock that makes one of the processes sharing a directory the master."""
+
+    acquire_interval: Annotated[Duration, durations("10ms", "1h")] = SECOND
+    """How often a standby tries to get it (ActiveMQ's lockAcquireSleepInterval)."""
+    keep_alive_period: Annotated[Duration, durations("0s", "1h")] = SECOND
+    """How often the master checks that the lock is still its own; 0s never."""
+
+
+class Memory(ApiModel):
+    """What may be held in memory."""
+
+    limit: Annotated[Size, sizes("1Mi", "1Pi")] = 256 * MEBIBYTE
+    """Message bodies in memory, all destinations together; more stay on disk."""
+
+
+class Storage(ApiModel):
+    """What may be held on disk."""
+
+    limit: Annotated[Size, sizes("1Mi", "1Pi")] | None = None
+    """Journal files, all together (ActiveMQ's storeUsage); absent: as the disk allows."""
+
+
+ADDRESSES_RULE = (
+    "self.all(a, a.port == 0 || self.exists_one(b, a.port == b.port && "
+    "(has(a.host) ? a.host : '') == (has(b.host) ? b.host : '')))"
+)
+
+
+def _unique(listeners: list[Listener]) -> list[Listener]:
+    """Return *listeners* if no two share a name or an address; ValueError otherwise."""
+    _refuse_twice("name", (listener.name for listener in listeners))
+    ports = [(listener.host, listener.port) for listener in listeners if listener.port]
+    _refuse_twice("address", (f"{host or ''}:{port}" for host, port in ports))
+    return listeners
+
+
+def _refuse_twice(what: str, values: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise ValueError(f"two listeners have the same {what}, {value!r}")
+        seen.add(value)
+
+
+class BrokerSpec(ApiModel):
+    """What a broker is to be."""
+
+    replicas: int = Field(default=1, ge=1, le=9)
+    """Processes that share the store: one is the master, the others stand by."""
+    listeners: Annotated[list[Listener], AfterValidator(_unique)] = Field(
+        default=[Listener(name="openwire")],
+        min_length=1,
+        max_length=16,
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "x-kubernetes-validations": [
+                {"rule": ADDRESSES_RULE, "message": "two listeners have the same address"}
+            ],
+        },
+    )
+    """Addresses that clients connect to."""
+    admin: Admin = Admin()
+    """The HTTP endpoint for health, status and metrics."""
+    journal: Journal = Journal()
+    """The KahaDB journal."""
+    locker: Locker = Locker()
+    """The lock that makes one replica the master."""
+    memory: Memory = Memory()
+    """What may be held in memory."""
+    storage: Storage = Storage()
+    """What may be held on disk."""
+    destination_policies: list[DestinationPolicyEntry] = Field(default=[], max_length=512)
+    """How destinations behave; those that no entry matches get the defaults of one."""
+
+
+class Broker(ApiModel):
+    """An ActiveMQ-compatible message broker."""
+
+    api_version: ApiVersion
+    """lockkeeper.dev/v1alpha1."""
+    kind: Literal["Broker"]
+    """Broker."""
+    metadata: Metadata
+    """Who the broker is."""
+    spec: BrokerSpec = BrokerSpec()
+    """What the broker is to be."""
+
+
+def default_broker(name: str = DEFAULT_NAME) -> Broker:
+    """Return a Broker with every default: one replica, OpenWire on 127.0.0.1:61616."""
+    return Broker(api_version=API_VERSION, kind="Broker", metadata=Metadata(name=name))

@@ -1,0 +1,72 @@
+"""Writes what is made from the models: `python -m lockkeeper_api.generate [--check]`.
+
+The CustomResourceDefinitions in crds/ and the reference pages in docs/reference/. With `--check`
+nothing is written, and the exit code is 1 if a file is not what the models say.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lockkeeper_api.broker import Broker
+from lockkeeper_api.definitions import broker_definition, destination_definition
+from lockkeeper_api.destination import Destination
+from lockkeeper_api.reference import reference_page
+
+PROJECT = Path(__file__).parents[2]
+NOTE = "# Written by `make crds` from the models in crds/lockkeeper_api. Do not edit.\n"
+
+
+def generated_files() -> dict[str, str]:
+    """Return the text of every generated file by its path in the project."""
+    return {
+        "crds/lockkeeper.dev_brokers.yaml": _yaml(broker_definition()),
+        "crds/lockkeeper.dev_destinations.yaml": _yaml(destination_definition()),
+        "docs/reference/broker.md": reference_page(Broker, "../samples/broker.yaml"),
+        "docs/reference/destination.md": reference_page(
+            Destination, "../samples/destinations.yaml"
+        ),
+    }
+
+
+def _yaml(definition: dict[str, Any]) -> str:
+    """Return a definition as YAML that no one edits."""
+    return NOTE + yaml.dump(definition, Dumper=_Dumper, sort_keys=False, width=96)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes shared parts out in full: Kubernetes' tools do not all read YAML's anchors."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        """Return True: never an anchor."""
+        return True
+
+
+def stale_files() -> list[str]:
+    """Return the generated files that are absent or not what the models say."""
+    return [
+        path
+        for path, text in generated_files().items()
+        if not (PROJECT / path).is_file() or (PROJECT / path).read_text("utf-8") != text
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    """Write the files, or with `--check` only say which are stale; returns the exit code."""
+    stale = stale_files()
+    if "--check" in arguments:
+        for path in stale:
+            print(f"{path} is not what the models say: run `make crds`", file=sys.stderr)
+        return 1 if stale else 0
+    files = generated_files()
+    for path in stale:
+        (PROJECT / path).parent.mkdir(parents=True, exist_ok=True)
+        (PROJECT / path).write_text(files[path], "utf-8")
+        print(f"written: {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

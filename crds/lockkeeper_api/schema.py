@@ -1,0 +1,136 @@
+"""Models to JSON schema without references, and from there to Kubernetes' structural schema."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from lockkeeper_api.quantities import (
+    DURATION_PATTERN,
+    SIZE_PATTERN,
+    format_duration,
+    format_size,
+    parse_size,
+)
+
+Schema = dict[str, Any]
+UNIT_CHARACTERS_MAX = 32
+"""Length of a size or duration as text."""
+
+_ISO_DURATION = TypeAdapter(timedelta)
+_TEXTS: dict[str, Callable[[Any], str]] = {
+    "size": format_size,
+    "duration": lambda default: format_duration(_ISO_DURATION.validate_python(default)),
+}
+"""How defaults are written on the wire; pydantic's schema has bytes and ISO 8601 instead."""
+
+
+def flat_schema(model: type[BaseModel]) -> Schema:
+    """Return the JSON schema of *model* with every reference replaced by what it refers to.
+
+    Sizes and durations keep their pseudo types; what may be absent is just not required.
+    """
+    schema = model.model_json_schema(by_alias=True)
+    return _flat(schema, schema.get("$defs", {}))
+
+
+def _flat(schema: Schema, definitions: Schema) -> Schema:
+    """Return *schema* without $ref, without null alternatives, without titles."""
+    result = dict(schema)
+    if "anyOf" in result:
+        alternatives = result.pop("anyOf")
+        (only,) = [option for option in alternatives if option.get("type") != "null"]
+        result = only | result
+    if "$ref" in result:
+        result = definitions[result.pop("$ref").rpartition("/")[2]] | result
+    for ignored in ("$defs", "title", "additionalProperties"):
+        result.pop(ignored, None)
+    if result.get("default", ...) is None:
+        del result["default"]
+    if "default" in result and result.get("type") in _TEXTS:
+        result["default"] = _TEXTS[result["type"]](result["default"])
+    if "const" in result:
+        result["enum"] = [result.pop("const")]
+    if "properties" in result:
+        result["properties"] = {
+            name: _flat(inner, definitions) for name, inner in result["properties"].items()
+        }
+    if "items" in result:
+        result["items"] = _flat(result["items"], definitions)
+    return result
+
+
+def structural_schema(schema: Schema) -> Schema:
+    """Return a flat schema as CustomResourceDefinitions want it."""
+    result = dict(schema)
+    bounds = result.pop("bounds", None)
+    if result.get("type") == "size":
+        result = _size(result, bounds)
+    elif result.get("type") == "duration":
+        result = _duration(result, bounds)
+    if "properties" in result:
+        result["properties"] = {
+            name: structural_schema(inner) for name, inner in result["properties"].items()
+        }
+    if "items" in result:
+        result["items"] = structural_schema(result["items"])
+    if "default" in result:
+        result["default"] = _default(result)
+    return result
+
+
+def _size(schema: Schema, bounds: list[str] | None) -> Schema:
+    """Return the structural form of a size: a number of bytes, or text with a unit."""
+    result = {name: value for name, value in schema.items() if name != "type"}
+    result["x-kubernetes-int-or-string"] = True
+    result["anyOf"] = [{"type": "integer"}, {"type": "string"}]
+    result["pattern"] = SIZE_PATTERN
+    result["maxLength"] = UNIT_CHARACTERS_MAX
+    if bounds:
+        least, most = (parse_size(bound) for bound in bounds)
+        text = (
+            f"quantity(self).compareTo(quantity('{bounds[0]}')) >= 0 && "
+            f"quantity(self).compareTo(quantity('{bounds[1]}')) <= 0"
+        )
+        rule = f"type(self) == int ? self >= {least} && self <= {most} : {text}"
+        result["x-kubernetes-validations"] = [_rule(rule, bounds)]
+    return result
+
+
+def _duration(schema: Schema, bounds: list[str] | None) -> Schema:
+    """Return the structural form of a duration: text with a unit."""
+    result = schema | {
+        "type": "string",
+        "pattern": DURATION_PATTERN,
+        "maxLength": UNIT_CHARACTERS_MAX,
+    }
+    if bounds:
+        least, most = bounds
+        rule = f"duration(self) >= duration('{least}') && duration(self) <= duration('{most}')"
+        result["x-kubernetes-validations"] = [_rule(rule, bounds)]
+    return result
+
+
+def _rule(rule: str, bounds: list[str]) -> Schema:
+    """Return a CEL rule that complains with the bounds."""
+    return {"rule": rule, "message": f"expected {bounds[0]} to {bounds[1]}"}
+
+
+def _default(schema: Schema) -> Any:
+    """Return the default of a field.
+
+    The API server itself fills in the defaults inside an object, but it checks the default of a
+    list as it stands, so that one is written in full.
+    """
+    default = schema["default"]
+    return {} if isinstance(default, dict) else _without_nulls(default)
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return *value* without the fields that are absent."""
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return value

@@ -1,0 +1,93 @@
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from lockkeeper_api.definitions import broker_definition, destination_definition
+from lockkeeper_api.generate import generated_files, main, stale_files
+
+DEFINITIONS = {"Broker": broker_definition(), "Destination": destination_definition()}
+ALLOWED = {
+    "type", "description", "default", "enum", "pattern", "format", "properties", "items",
+    "required", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "anyOf",
+    "additionalProperties", "x-kubernetes-int-or-string", "x-kubernetes-list-type",
+    "x-kubernetes-list-map-keys", "x-kubernetes-validations",
+}  # fmt: skip
+
+
+def schemas(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    yield path, schema
+    for name, inner in schema.get("properties", {}).items():
+        yield from schemas(inner, f"{path}.{name}")
+    if "items" in schema:
+        yield from schemas(schema["items"], f"{path}[]")
+
+
+def whole_schema(kind: str) -> dict[str, Any]:
+    (version,) = DEFINITIONS[kind]["spec"]["versions"]
+    schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def test_the_generated_files_are_current() -> None:
+    assert stale_files() == [], "run `make crds`"
+    assert main(["--check"]) == 0
+
+
+def test_each_definition_is_small_enough_for_plain_kubectl_apply() -> None:
+    files = generated_files()
+    sizes = {path: len(text) for path, text in files.items() if path.startswith("crds/")}
+    assert len(sizes) == 2
+    assert all(size < 64 * 1024 for size in sizes.values()), sizes
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_the_schema_is_structural(kind: str) -> None:
+    for path, schema in schemas(whole_schema(kind)):
+        assert set(schema) <= ALLOWED, path
+        assert ("type" in schema) != ("x-kubernetes-int-or-string" in schema), path
+        if "anyOf" in schema:
+            assert schema["anyOf"] == [{"type": "integer"}, {"type": "string"}], path
+        if schema.get("type") == "array":
+            assert "items" in schema, path
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_names_columns_and_status_are_there(kind: str) -> None:
+    spec = DEFINITIONS[kind]["spec"]
+    (version,) = spec["versions"]
+    assert spec["names"]["shortNames"] == [{"Broker": "lkb", "Destination": "lkd"}[kind]]
+    assert spec["names"]["categories"] == ["lockkeeper"]
+    assert version["subresources"] == {"status": {}}
+    assert "conditions" in whole_schema(kind)["properties"]["status"]["properties"]
+    assert "Ready" in [column["name"] for column in version["additionalPrinterColumns"]]
+
+
+def test_defaults_and_ranges_are_in_the_definition() -> None:
+    spec = whole_schema("Broker")["properties"]["spec"]
+    assert spec["default"] == {}
+    (listener,) = spec["properties"]["listeners"]["default"]
+    assert (listener["name"], listener["port"]) == ("openwire", 61616)
+    assert "host" not in listener
+    journal = spec["properties"]["journal"]
+    assert journal["default"] == {}
+    assert journal["properties"]["fileBytes"]["default"] == "32Mi"
+    interval = journal["properties"]["recorder"]["properties"]["clockInterval"]
+    assert interval["default"] == "50ms"
+    (rule,) = interval["x-kubernetes-validations"]
+    assert rule["message"] == "expected 1ms to 1m"
+
+
+def test_what_is_written_is_plain_yaml_without_anchors() -> None:
+    for path, text in generated_files().items():
+        if path.endswith(".yaml"):
+            assert yaml.safe_load(text) in DEFINITIONS.values()
+            assert "&id" not in text
+
+
+def test_every_field_is_in_the_reference() -> None:
+    files = generated_files()
+    for kind in DEFINITIONS:
+        page = files[f"docs/reference/{kind.lower()}.md"]
+        for path, _ in schemas(whole_schema(kind)["properties"]["spec"]):
+            assert f"`{path.rpartition('.')[2].removesuffix('[]')}`" in page or not path
