@@ -1,6 +1,6 @@
-"""The hot path's encoders: record bytes around a frame that is not copied.
+"""The hot path's encoders: record bytes around a message that is not copied.
 
-The caller joins `[head, frame, tail]` once for a whole batch. Destination and transaction
+The caller joins `[head, body, tail]` once for a whole batch. Destination and transaction
 fields are encoded once and passed in. Plain typed code, so that mypyc can compile it.
 """
 
@@ -18,6 +18,7 @@ PRIORITY_TAILS = [b"\x28%c\x30\x01" % priority for priority in range(10)]
 """After the frame of an add on a destination that orders by priority, by priority 0 to 9."""
 
 ADD_TAIL_SIZE = 4
+FRAME_PREFIX_SIZE = 4
 
 
 def destination_field(destination: Destination) -> bytes:
@@ -38,16 +39,17 @@ def add_tail(priority: int, supported: bool) -> bytes:
 
 
 def add_head(
-    destination: bytes, message_id: bytes, frame_length: int, transaction: bytes = b""
+    destination: bytes, message_id: bytes, body_length: int, transaction: bytes = b""
 ) -> bytes:
-    """Return the bytes of an add record before its frame.
+    """Return the bytes of an add record before its message body.
 
     *destination* and *transaction* are whole fields as the functions above give them,
-    *message_id* is the JMSMessageID in UTF-8, *frame_length* counts the bytes of the frame
-    with its size prefix. A 4-byte tail (`add_tail`) must follow the frame.
+    *message_id* is the JMSMessageID in UTF-8, *body_length* counts the bytes of the loose frame
+    without its size prefix, which is the end of the head. A 4-byte tail (`add_tail`) must
+    follow the body.
     """
     id_length = varint(len(message_id))
-    length = varint(frame_length)
+    length = varint(body_length + FRAME_PREFIX_SIZE)
     body = (
         len(transaction)
         + len(destination)
@@ -56,18 +58,20 @@ def add_head(
         + len(message_id)
         + 1
         + len(length)
-        + frame_length
+        + FRAME_PREFIX_SIZE
+        + body_length
         + ADD_TAIL_SIZE
     )
-    body_length = varint(body)
-    return b"%b\x01\x01%b%b%b\x1a%b%b\x22%b" % (
-        (6 + len(body_length) + body).to_bytes(4, "big"),
-        body_length,
+    size = varint(body)
+    return b"%b\x01\x01%b%b%b\x1a%b%b\x22%b%b" % (
+        (6 + len(size) + body).to_bytes(4, "big"),
+        size,
         transaction,
         destination,
         id_length,
         message_id,
         length,
+        body_length.to_bytes(4, "big"),
     )
 
 
