@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lockkeeper.broker.selectors import InvalidSelectorError, Value, compile_selector
@@ -37,7 +38,7 @@ def result(selector: str, properties: dict[str, Value]) -> str:
     return "true" if compiled.matches((HEADERS | properties).get) else "false"
 
 
-def rows() -> list[dict[str, object]]:
+def rows() -> list[dict[str, Any]]:
     return [json.loads(line) for line in GOLDEN.read_text().splitlines()]
 
 
@@ -47,7 +48,7 @@ def test_selectors_do_what_activemq_does() -> None:
     for case in cases:
         selector, expected = str(case["selector"]), str(case["result"])
         expected = OURS_DIFFER.get(selector, "false" if expected == "fails" else expected)
-        answer = result(selector, case.get("properties", first["properties"]))  # type: ignore[arg-type]
+        answer = result(selector, case.get("properties", first["properties"]))
         if answer != expected:
             differing.append((selector, expected, answer, case.get("properties")))
     assert differing == []
@@ -58,5 +59,5 @@ def test_selectors_do_what_activemq_does() -> None:
 def test_the_differences_listed_are_still_differences(selector: str) -> None:
     first, *cases = rows()
     golden = {case["selector"]: case["result"] for case in cases}
-    assert result(selector, first["properties"]) == OURS_DIFFER[selector]  # type: ignore[arg-type]
+    assert result(selector, first["properties"]) == OURS_DIFFER[selector]
     assert golden[selector] != OURS_DIFFER[selector]

@@ -1,0 +1,89 @@
+# Everything a developer needs. Each target sets up what it needs by itself.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+STAMP := .venv/.set-up
+EXTRAS := analytics,demo,dev
+SAY = @printf '\033[1m==> %s\033[0m\n'
+
+# Tests that start brokers, Java or Spark have the machine for themselves; the rest runs on all
+# cores. The rest comes last, so that the output ends with its summary.
+APART := crash or interop or spark
+COVER := --cov --cov-append
+
+.PHONY: help setup check test test-fast crds demo bench clean
+
+help: ## what there is to do
+	@printf 'Lockkeeper: make TARGET\n\n'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/lockkeeper
+	@echo "Ready: $(BIN)/lockkeeper --help"
+
+check: $(STAMP) ## lint, format, types, laws of dependency, generated files
+	$(SAY) 'Lint'
+	@$(BIN)/ruff check
+	$(SAY) 'Format'
+	@$(BIN)/ruff format --check
+	$(SAY) 'Types'
+	@$(BIN)/mypy
+	$(SAY) 'Laws of dependency'
+	@$(BIN)/lint-imports
+	$(SAY) 'Generated files'
+	@$(BIN)/python -m lockkeeper_api.generate --check
+	@echo 'All checks passed.'
+
+test: $(STAMP) ## every test, with coverage
+	@command -v javac >/dev/null || echo 'No JDK: tests against Java are skipped' \
+		'(apt-get install default-jdk-headless maven activemq).'
+	@$(BIN)/coverage erase
+	$(SAY) 'Tests that need the machine for themselves: $(APART)'
+	@failed=0; \
+	$(BIN)/pytest -m '$(APART)' $(COVER) --cov-report= || failed=$$?; \
+	test $$failed -ne 5 || failed=0; \
+	printf '\033[1m==> %s\033[0m\n' 'All other tests'; \
+	$(BIN)/pytest -n auto -m 'not ($(APART))' $(COVER) --cov-report=term || failed=$$?; \
+	exit $$failed
+
+test-fast: $(STAMP) ## the tests that take seconds, without coverage
+	@$(BIN)/pytest -n auto -m 'not (slow or $(APART))'
+
+crds: $(STAMP) ## write the resource definitions and their reference from the models
+	@$(BIN)/python -m lockkeeper_api.generate
+
+demo: $(STAMP) ## the main job: real departures through a pair whose master is killed, then Spark
+	@$(BIN)/python demo/run.py
+
+bench: $(STAMP) ## throughput and latency with the real Java client, beside ActiveMQ
+	@command -v javac >/dev/null || { echo 'The bench needs a JDK and Maven:' \
+		'apt-get install default-jdk-headless maven activemq' >&2; exit 1; }
+	@$(BIN)/python bench/run.py
+
+clean: ## remove everything that make made, .venv too
+	rm -rf .venv build dist demo-run .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .import_linter_cache .coverage .coverage.* *.egg-info bench/results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The newest Python that is new enough makes the .venv; PYTHON=… chooses another.
+$(STAMP): pyproject.toml
+	@if [[ ! -x $(BIN)/python ]]; then \
+		for name in $${PYTHON:-} python3.14 python3.13 python3.12 python3.11 python3; do \
+			if "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+				2>/dev/null; then found=$$name; break; fi; \
+		done; \
+		if [[ -z "$${found:-}" ]]; then \
+			echo 'Lockkeeper needs Python 3.11 or newer with its venv module.' >&2; \
+			echo 'On Debian or Ubuntu: apt-get install python3 python3-venv;' \
+				'or say which: make PYTHON=/path/to/python' >&2; exit 1; \
+		fi; \
+		printf '\033[1m==> %s\033[0m\n' "Making .venv with $$("$$found" --version)"; \
+		"$$found" -m venv .venv; \
+	fi
+	$(SAY) 'Installing Lockkeeper and what it needs (a minute or two the first time)'
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on \
+		--quiet --editable '.[$(EXTRAS)]' \
+		|| { echo 'The installation failed; is the package index reachable?' >&2; exit 1; }
+	@touch $@

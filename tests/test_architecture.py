@@ -1,0 +1,33 @@
+"""The law of dependency between the rooms: the import-linter contracts in pyproject.toml."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[1]
+ROOMS = (
+    "cli", "server", "network", "client", "transport", "protocols", "broker", "store",
+    "journal", "message",
+)  # fmt: skip
+
+
+def test_every_contract_is_kept() -> None:
+    command = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    assert command, "import-linter is not installed: run `make setup`"
+    result = subprocess.run(
+        [command, "--no-cache"], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "0 broken" in result.stdout
+
+
+def test_every_room_stands_in_the_law() -> None:
+    configuration = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
+    contracts = configuration["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    lawful = {name.strip() for layer in layers for name in layer.split("|")}
+    package = PROJECT / "broker_image" / "lockkeeper"
+    rooms = {f"lockkeeper.{path.parent.name}" for path in package.glob("*/__init__.py")}
+    assert rooms == lawful == {f"lockkeeper.{room}" for room in ROOMS}
