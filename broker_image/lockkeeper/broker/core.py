@@ -105,14 +105,16 @@ class Broker:
         """Tell a connection which brokers it may use."""
         connection.put(Introduction("", ""))
 
-    def disconnect(self, connection: Connection) -> None:
+    def disconnect(
+        self, connection: Connection, last_delivered: int = DELIVERED_UNKNOWN
+    ) -> None:
         """End a connection, cleanly or not: everything it held goes back."""
         if self.connections.get(connection.identifier) is not connection:
             return
         del self.connections[connection.identifier]
         self.transactions.abandon(connection)
         for consumer in list(connection.consumers.values()):
-            self.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
+            self.subscribing.unsubscribe(consumer, last_delivered)
         for destination in list(connection.temporary):
             self.remove_temporary(connection, destination)
         self._stalled = [entry for entry in self._stalled if entry[0] is not connection]

@@ -12,8 +12,8 @@ class AddressInUseError(OSError):
     """Another program listens on the address already."""
 
 
-async def listen(host: str, port: int, make_peer: Callable[[str], Peer]) -> asyncio.Server:
-    """Listen on *host*:*port*; *make_peer* gets the address of each client.
+async def listen(host: str, port: int, make_peer: Callable[[str], Peer | None]) -> asyncio.Server:
+    """Listen on *host*:*port*; *make_peer* gets the address of each client, None refuses it.
 
     Raises AddressInUseError, or OSError when the address cannot be used for another reason.
     """
@@ -33,7 +33,7 @@ async def listen(host: str, port: int, make_peer: Callable[[str], Peer]) -> asyn
 class _Greeter(asyncio.Protocol):
     """Makes the peer when its address is known."""
 
-    def __init__(self, make_peer: Callable[[str], Peer]) -> None:
+    def __init__(self, make_peer: Callable[[str], Peer | None]) -> None:
         self._make_peer = make_peer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -43,5 +43,8 @@ class _Greeter(asyncio.Protocol):
         name = transport.get_extra_info("peername")
         address = f"tcp://{name[0]}:{name[1]}" if name else "unknown"
         peer = self._make_peer(address)
+        if peer is None:
+            transport.abort()
+            return
         transport.set_protocol(peer)
         peer.connection_made(transport)

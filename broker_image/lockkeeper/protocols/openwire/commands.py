@@ -89,7 +89,7 @@ class Commands:
     def _remove(self, info: openwire.RemoveInfo, receipt: Receipt | None) -> None:
         subject, connection = info.object_id, self._connection
         if isinstance(subject, openwire.ConnectionId):
-            self._broker.disconnect(connection)
+            self._broker.disconnect(connection, info.last_delivered_sequence)
         elif isinstance(subject, openwire.ConsumerId):
             consumer = connection.consumers.get(subject)
             if consumer is not None:

@@ -1,0 +1,212 @@
+"""One broker process: stand by for the lock, read the journal, serve, stop cleanly."""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lockkeeper.broker.core import Broker
+from lockkeeper.protocols.registry import PROTOCOLS
+from lockkeeper.server.admin import Admin
+from lockkeeper.server.engine import Engine
+from lockkeeper.server.settings import (
+    LOOPBACK,
+    destination_of,
+    listener_settings,
+    policy_map,
+)
+from lockkeeper.server.storage import Storage
+from lockkeeper.server.views import destinations_view, master_view
+from lockkeeper.store.base import Store, StoreError
+from lockkeeper.transport.listener import listen
+from lockkeeper.transport.peer import Peer
+from lockkeeper_api import Broker as BrokerResource
+from lockkeeper_api import Destination as DestinationResource
+from lockkeeper_api.broker import Listener
+
+logger = logging.getLogger(__name__)
+
+PORT_RETRY_SECONDS = 5.0
+STARTING, STANDBY, RECOVERING, MASTER, STOPPED = (
+    "starting",
+    "standby",
+    "recovering",
+    "master",
+    "stopped",
+)
+
+
+@dataclass(frozen=True)
+class ProcessOptions:
+    """What one process runs: a Broker with its Destinations, as replica number *replica*."""
+
+    resource: BrokerResource
+    directory: Path
+    destinations: Sequence[DestinationResource] = ()
+    replica: int = 0
+    peers: Sequence[str] = ()
+    epoch_cause: str = "start"
+
+
+@dataclass
+class BrokerProcess:
+    """Runs one replica until it is told to stop."""
+
+    options: ProcessOptions
+    role: str = STARTING
+    since: float = field(default_factory=time.time)
+    _broker: Broker | None = None
+    _store: Store | None = None
+    _engine: Engine | None = None
+    _failure: StoreError | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the replica, as a StatefulSet would number it."""
+        return f"{self.options.resource.metadata.name}-{self.options.replica}"
+
+    async def run(self) -> None:
+        """Serve until SIGTERM or SIGINT. Raises StoreError or OSError with the way out."""
+        self._stopping = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stopping.set)
+        spec = self.options.resource.spec
+        admin = Admin(self.status, self.destinations)
+        port = spec.admin.port + self.options.replica if spec.admin.port else 0
+        await admin.start(spec.admin.host or LOOPBACK, port)
+        self._admin = admin
+        storage = Storage(self.options.directory, spec)
+        try:
+            if await self._take_lock(storage):
+                await self._serve(storage)
+        finally:
+            storage.release()
+            await admin.stop()
+            self._become(STOPPED)
+        if self._failure is not None:
+            raise self._failure
+
+    def _become(self, role: str) -> None:
+        self.role = role
+        self.since = time.time()
+        logger.info("%s is %s", self.name, role)
+
+    async def _take_lock(self, storage: Storage) -> bool:
+        """Wait until this process holds the lock; returns False when told to stop before."""
+        interval = self.options.resource.spec.locker.acquire_interval.total_seconds()
+        while not storage.try_lock():
+            if self.role != STANDBY:
+                self._become(STANDBY)
+            try:
+                await asyncio.wait_for(self._stopping.wait(), interval)
+            except TimeoutError:
+                continue
+            return False
+        return not self._stopping.is_set()
+
+    async def _serve(self, storage: Storage) -> None:
+        """Be the master."""
+        waited = self.role == STANDBY
+        self._become(RECOVERING)
+        store = storage.open()
+        broker = self._make_broker(store)
+        began = time.monotonic()
+        broker.recover()
+        for resource in self.options.destinations:
+            broker.route(destination_of(resource))
+        logger.info("%s read the journal in %.2f s", self.name, time.monotonic() - began)
+        self._broker, self._store = broker, store
+        engine = self._engine = Engine(broker, store, self._fail)
+        storage.record_start(self.name, waited)
+        servers: list[asyncio.Server] = []
+        try:
+            for listener in self.options.resource.spec.listeners:
+                servers.append(await self._listen(engine, listener))
+            self._become(MASTER)
+            await self._stopping.wait()
+        finally:
+            for server in servers:
+                server.close()
+            self._close(engine, store)
+
+    def _make_broker(self, store: Store) -> Broker:
+        resource = self.options.resource
+        now = time.time_ns() // 1_000_000
+        return Broker(
+            store,
+            resource.metadata.name,
+            f"ID:{os.uname().nodename}-{os.getpid()}-{now}-0",
+            policy_map(resource, self.options.destinations),
+            resource.spec.memory.limit,
+            now,
+        )
+
+    async def _listen(self, engine: Engine, listener: Listener) -> asyncio.Server:
+        settings = listener_settings(listener)
+        make_session = PROTOCOLS[listener.protocol]
+
+        def make_peer(address: str) -> Peer | None:
+            if len(engine.peers) >= listener.connections_max:
+                logger.warning("%s refused: connectionsMax is %d", address, listener.connections_max)
+                return None
+            return Peer(engine, make_session(engine.broker, settings, address), engine.stamp())
+
+        host, deadline = listener.host or LOOPBACK, time.monotonic() + PORT_RETRY_SECONDS
+        while True:
+            try:
+                server = await listen(host, listener.port, make_peer)
+            except OSError:
+                # A predecessor that was killed may still be letting go of the port.
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.05)
+                continue
+            port = server.sockets[0].getsockname()[1]
+            logger.info("%s listens on %s:%d (%s)", self.name, host, port, listener.protocol)
+            return server
+
+    def _fail(self, error: StoreError) -> None:
+        self._failure = error
+        self._stopping.set()
+
+    def _close(self, engine: Engine, store: Store) -> None:
+        """Let go of everything, in order: sockets, journal."""
+        engine.close()
+        if self._failure is None:
+            store.close()
+        self._broker = self._store = None
+
+    # What the admin endpoint tells
+
+    def status(self) -> dict[str, Any]:
+        """Return what this process is and does."""
+        resource = self.options.resource
+        view: dict[str, Any] = {
+            "broker": resource.metadata.name,
+            "replica": self.name,
+            "role": self.role,
+            "since": round(self.since, 3),
+            "pid": os.getpid(),
+            "data": str(self.options.directory),
+            "listeners": [
+                f"{entry.protocol}://{entry.host or LOOPBACK}:{entry.port}"
+                for entry in resource.spec.listeners
+            ],
+            "admin": f"http://{resource.spec.admin.host or LOOPBACK}:{self._admin.port}",
+            "peers": list(self.options.peers),
+        }
+        if self._broker is not None and self._store is not None:
+            view |= master_view(self._broker, self._store)
+        return view
+
+    def destinations(self) -> list[dict[str, Any]] | None:
+        """Return the figures of all destinations; None when this process is not the master."""
+        return None if self._broker is None else destinations_view(self._broker)
+
+

@@ -1,0 +1,56 @@
+"""What a broker tells of itself: plain values for the admin endpoint, one JSON form for all."""
+
+from typing import Any
+
+from lockkeeper.broker.advisories import is_advisory
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.store.base import Store
+
+
+def destination_view(region: Queue | Topic) -> dict[str, Any]:
+    """Return the figures of one destination; ActiveMQ's names where it has one."""
+    if isinstance(region, Queue):
+        kind, consumers, in_flight = "Queue", len(region.consumers), region.in_flight()
+    else:
+        kind = "Topic"
+        online = sum(durable.consumer is not None for durable in region.durables)
+        consumers, in_flight = len(region.volatiles) + online, 0
+    return {
+        "name": region.destination.name,
+        "kind": kind,
+        "temporary": region.destination.is_temporary,
+        "depth": region.depth() + in_flight,
+        "inFlight": in_flight,
+        "consumers": consumers,
+        "durableSubscriptions": len(region.durables) if isinstance(region, Topic) else 0,
+        "memoryBytes": region.residency.used,
+        **{_camel(name): count for name, count in region.statistics.as_dict().items()},
+    }
+
+
+def destinations_view(broker: Broker) -> list[dict[str, Any]]:
+    """Return the figures of every destination but the advisory topics, by name."""
+    regions = (region for region in broker.registry if not is_advisory(region.destination))
+    return sorted(map(destination_view, regions), key=lambda view: (view["kind"], view["name"]))
+
+
+def master_view(broker: Broker, store: Store) -> dict[str, Any]:
+    """Return what only a master can tell."""
+    usage, memory = store.usage(), broker.context.memory
+    return {
+        "connections": len(broker.connections),
+        "memory": {"used": memory.used, "limit": memory.limit},
+        "store": {
+            "files": usage.files,
+            "bytes": usage.bytes_on_disk,
+            "waitingOperations": usage.waiting_operations,
+        },
+        "preparedTransactions": [str(key) for key in broker.transactions.prepared],
+    }
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
