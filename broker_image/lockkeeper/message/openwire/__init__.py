@@ -1,7 +1,7 @@
 """OpenWire's data structures and their loose encoding, versions 1 to 12.
 
-Comes in: the loose, uncached bytes of one structure, from a socket or a KahaDB record. Never
-here: frame sizes, the tight encoding, the object cache, or what a command means to a broker.
+Comes in: the loose, uncached bytes of one structure, from a socket or a KahaDB record.
+Never here: frame sizes, the tight encoding, the object cache, what a command means to a broker.
 """
 
 from lockkeeper.message.openwire.codec import Codec, codec_for, decode, encode

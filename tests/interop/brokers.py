@@ -1,0 +1,145 @@
+"""Real broker processes on loopback: ours, and the ActiveMQ of the Debian package.
+
+Both are started the same way and are used through a RunningBroker, by the interoperability suite
+and by the benchmark, so that whatever is asked of one can be asked of the other.
+"""
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+ACTIVEMQ_HOME = Path("/usr/share/activemq")
+ACTIVEMQ_CONFIGURATION = Path(__file__).with_name("activemq.xml")
+START_SECONDS_MAX = 40
+STOP_SECONDS_MAX = 30
+
+
+@dataclass
+class RunningBroker:
+    """A broker process that listens on loopback; it can be stopped, killed and started again."""
+
+    kind: str
+    port: int
+    directory: Path
+    command: list[str]
+    process: "subprocess.Popen[bytes]" = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """The address that a JMS client dials."""
+        return f"tcp://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        """The file with everything that the broker printed."""
+        return self.directory / "broker.log"
+
+    def start(self) -> None:
+        """Start the process and wait until it accepts connections."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command, stdout=log, stderr=subprocess.STDOUT, cwd=self.directory
+            )
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while not accepts(self.port):
+            ended = self.process.poll()
+            if ended is not None or time.monotonic() > deadline:
+                self.kill()
+                tail = self.log.read_text(errors="replace")[-3000:]
+                raise RuntimeError(f"{self.kind} did not start (exit code {ended}):\n{tail}")
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Ask the process to stop, and kill it when it does not."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        """Kill the process as a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+
+def accepts(port: int) -> bool:
+    """Tell whether something on loopback accepts connections at *port*."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def lockkeeper_command(directory: Path, port: int) -> list[str]:
+    """Return the command line of our broker with its journal below *directory*."""
+    data = str(directory / "data")
+    listen = f"openwire://127.0.0.1:{port}"
+    program = [sys.executable, "-m", "lockkeeper.cli.main", "broker"]
+    return [*program, "--data", data, "--listen", listen]
+
+
+def activemq_command(directory: Path, port: int) -> list[str]:
+    """Return the command line of ActiveMQ with its journal below *directory*."""
+    properties = {
+        "activemq.home": ACTIVEMQ_HOME,
+        "activemq.base": directory,
+        "activemq.data": directory / "data",
+        "activemq.port": port,
+        "java.io.tmpdir": directory,
+    }
+    return [
+        "java",
+        "-Xms64M",
+        "-Xmx1G",
+        *(f"-D{name}={value}" for name, value in properties.items()),
+        "-jar",
+        str(ACTIVEMQ_HOME / "bin" / "activemq.jar"),
+        "start",
+        f"xbean:file:{ACTIVEMQ_CONFIGURATION}",
+    ]
+
+
+COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
+    "lockkeeper": lockkeeper_command,
+    "activemq": activemq_command,
+}
+
+
+def missing(kind: str) -> str | None:
+    """Return why a broker of *kind* cannot be started on this machine, or None."""
+    if kind == "lockkeeper" and find_spec("lockkeeper.cli.main") is None:
+        return "the command line of the broker is not installed"
+    if kind == "activemq":
+        if shutil.which("java") is None:
+            return "there is no Java"
+        if not (ACTIVEMQ_HOME / "bin" / "activemq.jar").exists():
+            return "Debian's package activemq is not installed"
+    return None
+
+
+def start_broker(kind: str, directory: Path) -> RunningBroker:
+    """Start a broker of *kind*, `lockkeeper` or `activemq`, that keeps its data below *directory*.
+
+    Raises RuntimeError with the end of its log when it does not come up.
+    """
+    port = free_port()
+    return RunningBroker(kind, port, directory, COMMANDS[kind](directory, port))
