@@ -83,7 +83,7 @@ $(STAMP): pyproject.toml
 		"$$found" -m venv .venv; \
 	fi
 	$(SAY) 'Installing Lockkeeper and what it needs (a minute or two the first time)'
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar on \
-		--quiet --editable '.[$(EXTRAS)]' \
+	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
+		--editable '.[$(EXTRAS)]' | sed -un 's/^Collecting \([^<>=!~; ]*\).*/  \1/p; /^Installing/p' \
 		|| { echo 'The installation failed; is the package index reachable?' >&2; exit 1; }
 	@touch $@

@@ -1,0 +1,123 @@
+"""`lockkeeper journal`: look into KahaDB directories, of a live broker too."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from lockkeeper.cli.errors import FAILED, MISUSED, CommandError
+from lockkeeper.cli.records import record_line, record_object
+from lockkeeper.journal.errors import JournalError
+from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.verify import (
+    FileReport,
+    StoredRecord,
+    TornTailError,
+    read_records,
+    verify_directory,
+)
+
+app = typer.Typer(help="Look into journals: KahaDB directories, a live broker's too.")
+
+Directory = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR",
+        help="Directory with the files db-N.log, written by Lockkeeper or by ActiveMQ.",
+        exists=True,
+        file_okay=False,
+        readable=True,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+@app.command()
+def verify(directory: Directory, as_json: Json = False) -> None:
+    """Check every batch's checksum and read every record; nothing is changed.
+
+    Exit code 1 if something is damaged. A torn tail of the last file is what a crash leaves: it
+    is shown, but nothing that was acknowledged is lost by it.
+    """
+    _require_data_files(directory)
+    reports = list(verify_directory(directory))
+    if as_json:
+        print(json.dumps([asdict(report) for report in reports], indent=2))
+    else:
+        _show(reports)
+    if any(report.problems for report in reports):
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def dump(
+    directory: Directory,
+    as_json: Json = False,
+    destination: Annotated[
+        str | None,
+        typer.Option("--destination", "-d", help="Only records about it, as queue://NAME."),
+    ] = None,
+) -> None:
+    """Print every record, a line each; with --json an object each, message headers decoded.
+
+    What is damaged is said on standard error, and makes the exit code 1; a torn tail of the last
+    file is said, too, but is no damage.
+    """
+    last_file = _require_data_files(directory)
+    damaged = False
+    for found in read_records(directory):
+        if isinstance(found, JournalError):
+            damaged |= not (isinstance(found, TornTailError) and found.file_name == last_file)
+            typer.echo(f"lockkeeper: {found}", err=True)
+        elif _is_about(found, destination):
+            print(json.dumps(record_object(found)) if as_json else record_line(found))
+    if damaged:
+        raise typer.Exit(FAILED)
+
+
+def _require_data_files(directory: Path) -> str:
+    """Return the name of the last data file; refuse a directory without any, with a hint."""
+    files = list_data_files(directory)
+    if files:
+        return files[-1].path.name
+    below = sorted({path.parent for path in directory.glob("*/db-*.log")})
+    hint = f"; did you mean {below[0]}?" if below else ""
+    reason = f"{directory}: no journal here, files db-N.log are expected{hint}"
+    raise CommandError(reason, MISUSED)
+
+
+def _is_about(stored: StoredRecord, destination: str | None) -> bool:
+    """Tell whether a record is about the destination asked for, by its URL or its name."""
+    if destination is None:
+        return True
+    subject = getattr(stored.record, "destination", None)
+    return subject is not None and destination in (str(subject), subject.name)
+
+
+def _show(reports: Iterable[FileReport]) -> None:
+    """Print a table of the files, then what is wrong with them."""
+    reports = list(reports)
+    table = Table("File", "Bytes", "Batches", "Records", "Ends at", "State", box=None)
+    for report in reports:
+        counts = (report.size, report.batches, report.records, report.end)
+        table.add_row(report.file_name, *(f"{count:,}" for count in counts), _state(report))
+    Console(soft_wrap=True).print(table)
+    for report in reports:
+        for problem in report.problems:
+            typer.echo(problem)
+
+
+def _state(report: FileReport) -> str:
+    """Return what a file is like in a word or two."""
+    if report.problems:
+        return f"damaged ({len(report.problems)})"
+    if report.torn_at is not None:
+        return f"torn tail at {report.torn_at:,}"
+    if report.unchecked_batches:
+        return f"sound ({report.unchecked_batches} batches have no checksum)"
+    return "sound"
