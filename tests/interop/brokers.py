@@ -12,9 +12,9 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 
+LOCKKEEPER = [sys.executable, "-m", "lockkeeper.cli.main"]
 ACTIVEMQ_HOME = Path("/usr/share/activemq")
 ACTIVEMQ_CONFIGURATION = Path(__file__).with_name("activemq.xml")
 START_SECONDS_MAX = 40
@@ -93,8 +93,7 @@ def lockkeeper_command(directory: Path, port: int) -> list[str]:
     """Return the command line of our broker with its journal below *directory*."""
     data = str(directory / "data")
     listen = f"openwire://127.0.0.1:{port}"
-    program = [sys.executable, "-m", "lockkeeper.cli.main", "broker"]
-    return [*program, "--data", data, "--listen", listen]
+    return [*LOCKKEEPER, "broker", "--data", data, "--listen", listen]
 
 
 def activemq_command(directory: Path, port: int) -> list[str]:
@@ -126,8 +125,9 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
 
 def missing(kind: str) -> str | None:
     """Return why a broker of *kind* cannot be started on this machine, or None."""
-    if kind == "lockkeeper" and find_spec("lockkeeper.cli.main") is None:
-        return "the command line of the broker is not installed"
+    if kind == "lockkeeper":
+        asked = subprocess.run([*LOCKKEEPER, "broker", "--help"], capture_output=True, check=False)
+        return "this lockkeeper has no broker command" if asked.returncode else None
     if kind == "activemq":
         if shutil.which("java") is None:
             return "there is no Java"

@@ -1,0 +1,51 @@
+package dev.lockkeeper.bench;
+
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import javax.jms.MessageProducer;
+import javax.jms.Session;
+
+/** Scenario f: a consumer, prefetch 1000, AUTO acknowledge, empties a queue that was full. */
+final class Backlog {
+
+    private static final int WARM_UP_MESSAGES = 5_000;
+    private static final int MESSAGES = 50_000;
+    private static final int TRANSACTION = 500;
+    private static final long SECONDS_MAX = 300;
+
+    private Backlog() {}
+
+    static void drain(Clients clients, Meter meter) throws Exception {
+        fill(clients, WARM_UP_MESSAGES);
+        consume(clients, meter, WARM_UP_MESSAGES);
+        fill(clients, MESSAGES);
+        meter.start();
+        consume(clients, meter, MESSAGES);
+        meter.end();
+    }
+
+    private static void fill(Clients clients, int count) throws Exception {
+        Session session = clients.session(true);
+        MessageProducer producer = Clients.producer(session, clients.queue(), true);
+        for (int sent = 0; sent < count; sent += TRANSACTION) {
+            for (int each = 0; each < TRANSACTION; each++) {
+                producer.send(Clients.message(session));
+            }
+            session.commit();
+        }
+        session.close();
+    }
+
+    private static void consume(Clients clients, Meter meter, int count) throws Exception {
+        CountDownLatch left = new CountDownLatch(count);
+        Session session = clients.session(false);
+        session.createConsumer(clients.queue()).setMessageListener(message -> {
+            meter.count();
+            left.countDown();
+        });
+        if (!left.await(SECONDS_MAX, TimeUnit.SECONDS)) {
+            throw new IllegalStateException(left.getCount() + " messages never came");
+        }
+        session.close();
+    }
+}

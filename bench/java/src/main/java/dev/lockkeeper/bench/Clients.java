@@ -1,0 +1,159 @@
+package dev.lockkeeper.bench;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import javax.jms.BytesMessage;
+import javax.jms.Connection;
+import javax.jms.DeliveryMode;
+import javax.jms.Destination;
+import javax.jms.JMSException;
+import javax.jms.Message;
+import javax.jms.MessageConsumer;
+import javax.jms.MessageProducer;
+import javax.jms.Session;
+import org.apache.activemq.ActiveMQConnectionFactory;
+import org.apache.activemq.command.ActiveMQQueue;
+import org.apache.activemq.command.ActiveMQTopic;
+
+/** The producers and consumers of one run, each on a connection of its own. */
+final class Clients implements AutoCloseable {
+
+    private static final int BODY_BYTES = 1024;
+    private static final long LEFT_OVER_SECONDS_MAX = 60;
+    private static final int STOP_PERMITS = 100_000;
+    private static final long QUIET_MILLIS = 300;
+
+    final String name;
+    private final ActiveMQConnectionFactory factory;
+    private final Meter meter;
+    private final List<Connection> connections = new ArrayList<>();
+    private final List<Thread> threads = new ArrayList<>();
+    private volatile boolean stopping;
+    private volatile Throwable failure;
+
+    Clients(String url, String name, Meter meter) {
+        this.factory = new ActiveMQConnectionFactory(url);
+        this.name = name;
+        this.meter = meter;
+    }
+
+    Destination queue() {
+        return new ActiveMQQueue(name);
+    }
+
+    Destination topic() {
+        return new ActiveMQTopic(name);
+    }
+
+    boolean stopping() {
+        return stopping;
+    }
+
+    Session session(boolean transacted) throws JMSException {
+        Connection connection = factory.createConnection();
+        connections.add(connection);
+        connection.start();
+        int mode = transacted ? Session.SESSION_TRANSACTED : Session.AUTO_ACKNOWLEDGE;
+        return connection.createSession(transacted, mode);
+    }
+
+    /** Returns a producer of persistent or other messages. */
+    static MessageProducer producer(Session session, Destination destination, boolean persistent)
+            throws JMSException {
+        MessageProducer producer = session.createProducer(destination);
+        producer.setDeliveryMode(
+                persistent ? DeliveryMode.PERSISTENT : DeliveryMode.NON_PERSISTENT);
+        return producer;
+    }
+
+    /** Returns a message of 1 KiB that starts with the time of its sending. */
+    static Message message(Session session) throws JMSException {
+        BytesMessage message = session.createBytesMessage();
+        message.writeLong(System.nanoTime());
+        message.writeBytes(new byte[BODY_BYTES - Long.BYTES]);
+        return message;
+    }
+
+    /** Returns how long ago a message was sent, in ns. */
+    static long age(Message message) throws JMSException {
+        return System.nanoTime() - ((BytesMessage) message).readLong();
+    }
+
+    /** Consumes with a listener: counts, records the latency, gives a permit back. */
+    void listen(Destination destination, Semaphore permits) throws JMSException {
+        MessageConsumer consumer = session(false).createConsumer(destination);
+        Meter.Recorder recorder = meter.recorder();
+        consumer.setMessageListener(message -> {
+            try {
+                recorder.record(age(message));
+            } catch (JMSException exception) {
+                fail(exception);
+            }
+            meter.count();
+            permits.release();
+        });
+    }
+
+    /** Runs something in a thread until the load is stopped. */
+    void run(Task task) {
+        Thread thread = new Thread(() -> {
+            try {
+                task.run();
+            } catch (Throwable thrown) {
+                fail(thrown);
+            }
+        });
+        thread.start();
+        threads.add(thread);
+    }
+
+    /** Ends the threads, and throws what went wrong in one of them. */
+    void stop(Semaphore permits) throws InterruptedException {
+        stopping = true;
+        permits.release(STOP_PERMITS);
+        for (Thread thread : threads) {
+            thread.join(TimeUnit.SECONDS.toMillis(LEFT_OVER_SECONDS_MAX));
+        }
+        if (failure != null) {
+            throw new IllegalStateException("a client failed", failure);
+        }
+    }
+
+    /** Waits until the consumers have got what was under way. */
+    void settle() throws InterruptedException {
+        for (long before = -1; before != meter.total(); ) {
+            before = meter.total();
+            Thread.sleep(QUIET_MILLIS);
+        }
+    }
+
+    /** Consumes what is left in the queue, so that the next run finds the broker empty. */
+    void empty() throws JMSException {
+        MessageConsumer consumer = session(false).createConsumer(queue());
+        while (consumer.receive(500) != null) {
+            // Only its removal is wanted.
+        }
+    }
+
+    private void fail(Throwable thrown) {
+        if (!stopping) {
+            failure = thrown;
+            thrown.printStackTrace();
+        }
+    }
+
+    @Override
+    public void close() throws JMSException {
+        for (Connection connection : connections) {
+            connection.close();
+        }
+    }
+
+    /** What a thread does. */
+    @FunctionalInterface
+    interface Task {
+        void run() throws Exception;
+    }
+}
