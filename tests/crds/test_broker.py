@@ -2,8 +2,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from lockkeeper_api import Broker, default_broker
 from pydantic import ValidationError
+
+from lockkeeper_api import Broker, default_broker
 
 
 def broker(**spec: Any) -> Broker:

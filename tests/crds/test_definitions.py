@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from lockkeeper_api.definitions import broker_definition, destination_definition
 from lockkeeper_api.generate import generated_files, main, stale_files
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+
 from lockkeeper_api import InvalidResourceError, combine, parse_resources
 
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lockkeeper_api.quantities import format_duration, format_size, parse_duration, parse_size
 
 

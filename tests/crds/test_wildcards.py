@@ -1,6 +1,7 @@
 import re
 
 import pytest
+
 from lockkeeper_api.wildcards import (
     NAME_PATTERN,
     WILDCARD_PATTERN,

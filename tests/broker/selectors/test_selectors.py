@@ -9,6 +9,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lockkeeper.broker.selectors import InvalidSelectorError, Value, compile_selector
 
 PROPERTIES: dict[str, Value] = {

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from lockkeeper.broker.selectors import InvalidSelectorError, Value, compile_selector
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "selectors" / "activemq-5.17.6.jsonl"
