@@ -105,9 +105,7 @@ class Broker:
         """Tell a connection which brokers it may use."""
         connection.put(Introduction("", ""))
 
-    def disconnect(
-        self, connection: Connection, last_delivered: int = DELIVERED_UNKNOWN
-    ) -> None:
+    def disconnect(self, connection: Connection, last_delivered: int = DELIVERED_UNKNOWN) -> None:
         """End a connection, cleanly or not: everything it held goes back."""
         if self.connections.get(connection.identifier) is not connection:
             return
@@ -362,6 +360,8 @@ class Broker:
         """Dispatch what can be dispatched, and end what waited long enough."""
         context = self.context
         context.now = now
+        if self._stalled and context.memory.used < context.memory.limit:
+            self._resume_stalled()
         active = context.active
         while active:
             context.active = []
@@ -375,5 +375,3 @@ class Broker:
                 consumer.end()
         if context.relievable:
             context.relievable = [entry for entry in context.relievable if entry.relieve()]
-        if self._stalled and context.memory.used < context.memory.limit:
-            self._resume_stalled()

@@ -52,9 +52,14 @@ def _decode(message: Message) -> tuple[Fields, dict[str, Value]]:
     except MalformedMessageError:
         # A message whose properties nobody can read matches no selector that asks for one.
         properties = {}
-    simple: dict[str, Value] = {
-        name: value
-        for name, value in properties.items()
-        if isinstance(value, bool | int | float | str)
-    }
-    return fields, simple
+    return fields, {name: _plain(value) for name, value in properties.items()}
+
+
+def _plain(value: object) -> Value:
+    """Return *value* as selectors know values; maps, lists and bytes are nothing to them."""
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return None

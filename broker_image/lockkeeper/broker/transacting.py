@@ -59,12 +59,17 @@ class Transacting:
         """Take back a prepared transaction of the store."""
         transaction = Transaction(identifier)
         transaction.prepared = True
+        references = [operation.reference for operation in operations]
+        context = self._context
+        context.store.load(references, context.next_sequence(len(references)))
         for operation in operations:
             if isinstance(operation, Add):
-                route = self._context.find_route(operation.destination)
+                route = context.find_route(operation.destination)
+                context.memory.used += len(operation.reference.loaded.body)
                 transaction.sent.append(Sent(route, operation.reference))
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
+                backlog.residency.charge(operation.reference)
                 transaction.consumed.append(Consumed(backlog, operation.reference, None))
         self.prepared[identifier] = transaction
 
@@ -180,8 +185,7 @@ class Transacting:
     def _apply(self, transaction: Transaction) -> None:
         memory = self._context.memory
         for route, reference in transaction.sent:
-            if reference.message is not None:
-                memory.used -= len(reference.message.body)
+            memory.used -= len(reference.loaded.body)
             route.admit(reference)
         for backlog, reference, consumer in transaction.consumed:
             if consumer is not None:
@@ -192,12 +196,14 @@ class Transacting:
         memory = self._context.memory
         for _, reference in transaction.sent:
             memory.used -= len(reference.loaded.body)
+        for consumer in {c for _, _, c in transaction.consumed if c is not None and not c.closed}:
+            # The client redelivers from its own buffer: the consumer still owns its messages.
+            consumer.take_back(
+                [entry.reference for entry in transaction.consumed if entry.consumer is consumer]
+            )
         returned: dict[int, tuple[Backlog, list[Reference]]] = {}
-        for backlog, reference, consumer in transaction.consumed:
-            if consumer is not None and not consumer.closed:
-                # The client redelivers from its own buffer: the consumer still owns it.
-                consumer.dispatched[reference.loaded.sequence] = reference
-            else:
+        for backlog, reference, owner in transaction.consumed:
+            if owner is None or owner.closed:
                 returned.setdefault(id(backlog), (backlog, []))[1].append(reference)
         for backlog, references in returned.values():
             backlog.give_back(references)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from lockkeeper.broker.core import Broker
+from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper.transport.peer import Peer
 
@@ -23,10 +24,17 @@ HANDSHAKE_MS_MAX = 30_000
 class Engine:
     """Drives one core and its store."""
 
-    def __init__(self, broker: Broker, store: Store, fail: Callable[[StoreError], None]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        store: Store,
+        recorder: FlightRecorder,
+        fail: Callable[[StoreError], None],
+    ) -> None:
         """*fail* is called once when the store can no longer be trusted."""
         self.broker = broker
         self.store = store
+        self.recorder = recorder
         self.now = _clock()
         self.peers: set[Peer] = set()
         self._fail = fail
@@ -100,6 +108,8 @@ class Engine:
             self.wake()
             return
         self._waited_for = 0
+        if waiting:
+            self.recorder.clock(self.now)
         receipts = self.store.flush()
         if receipts:
             self.broker.settle(receipts)
@@ -145,6 +155,7 @@ class Engine:
         for peer in list(self.peers):
             self._check_activity(peer, now)
         try:
+            self.recorder.statistics(now)
             self.store.maintain(now)
         except StoreError as error:
             self._stop_on(error)

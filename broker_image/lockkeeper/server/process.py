@@ -153,7 +153,9 @@ class BrokerProcess:
 
         def make_peer(address: str) -> Peer | None:
             if len(engine.peers) >= listener.connections_max:
-                logger.warning("%s refused: connectionsMax is %d", address, listener.connections_max)
+                logger.warning(
+                    "%s refused: connectionsMax is %d", address, listener.connections_max
+                )
                 return None
             return Peer(engine, make_session(engine.broker, settings, address), engine.stamp())
 
@@ -208,5 +210,3 @@ class BrokerProcess:
     def destinations(self) -> list[dict[str, Any]] | None:
         """Return the figures of all destinations; None when this process is not the master."""
         return None if self._broker is None else destinations_view(self._broker)
-
-

@@ -26,7 +26,7 @@ def destination_view(region: Queue | Topic) -> dict[str, Any]:
         "consumers": consumers,
         "durableSubscriptions": len(region.durables) if isinstance(region, Topic) else 0,
         "memoryBytes": region.residency.used,
-        **{_camel(name): count for name, count in region.statistics.as_dict().items()},
+        **{_camel(name): count for name, count in region.statistics.counters().items()},
     }
 
 

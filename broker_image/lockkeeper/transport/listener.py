@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import Callable
+from typing import cast
 
 from lockkeeper.transport.peer import Peer
 
@@ -37,6 +38,7 @@ class _Greeter(asyncio.Protocol):
         self._make_peer = make_peer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport = cast("asyncio.Transport", transport)
         raw = transport.get_extra_info("socket")
         if raw is not None:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -15,7 +15,7 @@ from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import WAITING, WRITTEN, Receipt, Reference, Subscription
+from lockkeeper.store.base import SKIPPED, WAITING, WRITTEN, Receipt, Reference, Subscription
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -120,17 +120,20 @@ class Backlog:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         consumer.shrink(len(references))
         consumer.acknowledged += len(references)
-        self.statistics.dequeued += len(references)
+        statistics, now = self.statistics, self.context.now
         last = len(references) - 1
         for index, reference in enumerate(references):
+            statistics.acknowledged(reference.loaded.body, now)
             self._forget(reference, receipt if index == last else None)
         self.activate()
 
     def _forget(self, reference: Reference, receipt: Receipt | None = None) -> None:
         """Remove one message from memory and store."""
         freed = self._remove(reference, receipt)
-        if freed is not None:
-            freed.settle()
+        if reference.state == SKIPPED:
+            self.statistics.never_written += 1
+            if freed is not None:
+                freed.settle()
 
     def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:
         self.residency.refund(reference)
@@ -143,9 +146,9 @@ class Backlog:
 
     def forget_applied(self, reference: Reference) -> None:
         """Let go of a message whose removal a committed transaction has stored."""
+        self.statistics.acknowledged(reference.loaded.body, self.context.now)
         self.residency.refund(reference)
         reference.held = False
-        self.statistics.dequeued += 1
         self.activate()
 
     def expire(self, reference: Reference) -> None:

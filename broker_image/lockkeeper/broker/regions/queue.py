@@ -105,12 +105,12 @@ class Queue(Backlog):
             self.lanes.dispatch()
             return
         ready = self.ready
+        burst = BURST if len(ready) >= BURST * len(self.consumers) else 1
         while ready:
             consumer = self._next_consumer()
             if consumer is None:
                 return
-            share = len(ready) // len(self.consumers)
-            self._send(consumer, min(consumer.credit(), max(1, min(BURST, share))))
+            self._send(consumer, min(consumer.credit(), burst))
 
     def _next_consumer(self) -> "Consumer | None":
         """Return the next consumer in turn that has room."""

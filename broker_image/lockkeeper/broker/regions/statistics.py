@@ -1,10 +1,28 @@
 """What happened at one destination since the broker started: plain counters."""
 
+# Upper bounds of the latency buckets, in ms: 0, 1, 3, 7, 15, … about 12 days.
+LATENCY_BUCKETS = 31
+LATENCY_BOUNDS = [(1 << bits) - 1 for bits in range(LATENCY_BUCKETS)]
+_LAST_BUCKET = LATENCY_BUCKETS - 1
+
 
 class Statistics:
-    """Counters of one destination, in messages; ActiveMQ's names."""
+    """Counters of one destination, in messages; ActiveMQ's names.
 
-    __slots__ = ("dead_lettered", "dequeued", "dispatched", "enqueued", "expired", "redelivered")
+    `latency` counts acknowledged messages by the time from their arrival at the broker to their
+    acknowledgement: those of at most `LATENCY_BOUNDS[i]` ms, and more than the bound before.
+    """
+
+    __slots__ = (
+        "dead_lettered",
+        "dequeued",
+        "dispatched",
+        "enqueued",
+        "expired",
+        "latency",
+        "never_written",
+        "redelivered",
+    )
 
     def __init__(self) -> None:
         self.enqueued = 0
@@ -13,7 +31,16 @@ class Statistics:
         self.expired = 0
         self.dead_lettered = 0
         self.redelivered = 0
+        self.never_written = 0
+        self.latency = [0] * LATENCY_BUCKETS
 
-    def as_dict(self) -> dict[str, int]:
+    def acknowledged(self, body: bytes, now: int) -> None:
+        """Count a message that was acknowledged at *now* (ms since the epoch)."""
+        self.dequeued += 1
+        # brokerInTime, 17 bytes before the end of every message but a blob message.
+        bucket = (now - int.from_bytes(body[-17:-9], "big")).bit_length()
+        self.latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
+
+    def counters(self) -> dict[str, int]:
         """Return the counters by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__ if name != "latency"}

@@ -139,6 +139,11 @@ class Consumer:
             raise AcknowledgeError(self._unmatched(last, count))
         return [dispatched.pop(sequence) for sequence in sequences[-count:]]
 
+    def take_back(self, references: list[Reference]) -> None:
+        """Hold messages again that `take` gave away: they come before everything else held."""
+        first = {reference.loaded.sequence: reference for reference in references}
+        self.dispatched = first | self.dispatched
+
     def _unmatched(self, last: int, count: int) -> str:
         return (
             f"Unmatched acknowledge: {count} message(s) up to broker sequence {last}, but the "

@@ -75,12 +75,12 @@ class TopicSubscription(Backlog):
 
     def forget_applied(self, reference: Reference) -> None:
         """Let go of a message whose removal a committed transaction has stored."""
+        self.statistics.acknowledged(reference.loaded.body, self.context.now)
         if self.subscription is None or not reference.state:
             self._let_go(reference)
         if reference.holders <= 0:
             self.residency.refund(reference)
             reference.held = False
-        self.statistics.dequeued += 1
         self.activate()
 
     def keeps(self, reference: Reference) -> bool:

@@ -1,0 +1,81 @@
+"""The flight recorder: what the journal's own records do not tell, as trace records.
+
+ActiveMQ ignores the text of trace records. The format is docs/reference/flight-recorder.md.
+"""
+
+import json
+from typing import Any
+
+from lockkeeper.broker.advisories import is_advisory
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
+from lockkeeper.server.settings import milliseconds
+from lockkeeper.server.views import destination_view
+from lockkeeper.store.base import Store
+from lockkeeper_api.broker import Recorder as RecorderSettings
+
+PREFIX = "lk1 "
+_COUNTERS = (
+    "enqueued",
+    "dequeued",
+    "dispatched",
+    "redelivered",
+    "expired",
+    "deadLettered",
+    "neverWritten",
+    "depth",
+    "consumers",
+)
+
+
+class FlightRecorder:
+    """Writes clock, statistics and event records of one master; never forces a sync."""
+
+    def __init__(self, broker: Broker, store: Store, settings: RecorderSettings) -> None:
+        self._broker = broker
+        self._store = store
+        self._enabled = settings.enabled
+        self._clock_interval = milliseconds(settings.clock_interval)
+        self._statistics_interval = milliseconds(settings.statistics_interval)
+        self._clock_at = 0
+        self._statistics_at = broker.context.now
+        self._written: dict[str, dict[str, Any]] = {}
+
+    def clock(self, now: int) -> None:
+        """Note the time, if something else is about to be written and the last note is old."""
+        if self._enabled and now - self._clock_at >= self._clock_interval:
+            self._clock_at = now
+            self._write({"t": "clock", "at": now})
+
+    def statistics(self, now: int) -> None:
+        """Note the figures of the destinations that changed, if it is time."""
+        if not self._enabled or now - self._statistics_at < self._statistics_interval:
+            return
+        self._statistics_at = now
+        self.write_statistics(now)
+
+    def write_statistics(self, now: int) -> None:
+        """Note the figures of the destinations that changed since the last note."""
+        changed: dict[str, dict[str, Any]] = {}
+        for region in self._broker.registry:
+            if is_advisory(region.destination):
+                continue
+            view = destination_view(region)
+            figures = {name: view[name] for name in _COUNTERS}
+            figures["latency"] = {"le": LATENCY_BOUNDS, "n": list(region.statistics.latency)}
+            name = str(region.destination)
+            if self._written.get(name) != figures:
+                self._written[name] = changed[name] = figures
+        if changed and self._enabled:
+            self._write(
+                {"t": "stats", "at": now, "broker": self._broker.name, "destinations": changed}
+            )
+
+    def event(self, event: str, now: int, **details: object) -> None:
+        """Note that something happened once: start, takeover, stop."""
+        if self._enabled:
+            name = self._broker.name
+            self._write({"t": "event", "at": now, "event": event, "broker": name, **details})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        self._store.trace(PREFIX + json.dumps(record, separators=(",", ":")))

@@ -1,0 +1,178 @@
+"""A broker core with a memory store, driven by hand: commands in, outputs out, time as we say."""
+
+from itertools import count
+from typing import Any
+
+import pytest
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.outputs import Delivery, EndOfMessages, Output, Reply
+from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.request import ConsumeRequest
+from lockkeeper.message.destination import Destination, parse_destination
+from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId, TransactionId
+from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import AckType, ActiveMQTextMessage
+from lockkeeper.message.primitives import Value, encode_map
+from lockkeeper.message.rewrite import decoded, encoded
+from lockkeeper.store.memory import MemoryStore
+
+START = 1_700_000_000_000
+
+
+class Client:
+    """One connection of the core, with everything it was told."""
+
+    def __init__(self, bench: "Bench", name: str, client_id: str) -> None:
+        self.bench = bench
+        self.connection = Connection(bench.broker.dirty, f"tcp://{name}")
+        bench.broker.connect(self.connection, name, client_id or name)
+        self._numbers = count(1)
+
+    def send(self, to: str, text: str, wait: bool = True, **fields: Any) -> Message:
+        """Send a text message; tick unless told otherwise."""
+        message = self.bench.message(self, parse_destination(to), text, **fields)
+        self.bench.broker.send(self.connection, message, Reply(self.connection, 0))
+        if wait:
+            self.bench.tick()
+        return message
+
+    def consume(self, source: str, prefetch: int = 1000, **options: Any) -> Consumer:
+        """Open a consumer."""
+        request = ConsumeRequest(
+            f"consumer-{next(self._numbers)}", parse_destination(source), prefetch, **options
+        )
+        consumer = self.bench.broker.subscribing.subscribe(self.connection, request, None)
+        self.bench.tick()
+        return consumer
+
+    def begin(self, number: int = 1) -> TransactionId:
+        """Open a local transaction."""
+        identifier = LocalTransactionId(self.connection.identifier, number)
+        self.bench.broker.transactions.begin(self.connection, identifier)
+        return identifier
+
+    def outputs(self) -> list[Output]:
+        """Return what the client was told since the last call."""
+        told, self.connection.outbox = self.connection.outbox, []
+        return told
+
+    def deliveries(self, consumer: Consumer | None = None) -> list[Delivery]:
+        """Return the messages it was sent since the last call, of one consumer if named."""
+        return [
+            output
+            for output in self.outputs()
+            if isinstance(output, Delivery) and consumer in (None, output.consumer)
+        ]
+
+    def texts(self, consumer: Consumer | None = None) -> list[str]:
+        """Return the bodies of `deliveries`."""
+        return [text_of(delivery.message) for delivery in self.deliveries(consumer)]
+
+    def ends(self) -> int:
+        """Return how many times it was told that nothing (more) is there."""
+        return sum(isinstance(output, EndOfMessages) for output in self.outputs())
+
+    def acknowledge(
+        self, consumer: Consumer, message: Message, count: int = 1, kind: int = AckType.STANDARD
+    ) -> None:
+        """Acknowledge *count* messages up to and with *message*."""
+        self.bench.broker.acknowledge(consumer, kind, message.sequence, count, None)
+        self.bench.tick()
+
+    def leave(self) -> None:
+        """Break the connection."""
+        self.bench.broker.disconnect(self.connection)
+        self.bench.tick()
+
+
+class Bench:
+    """A broker over a memory store."""
+
+    def __init__(
+        self, store: MemoryStore | None = None, memory_limit: int = 1 << 26, **policies: Any
+    ) -> None:
+        self.store = store or MemoryStore()
+        self.now = START
+        entries = [
+            PolicyEntry(pattern.replace("_", "."), None, policy)
+            for pattern, policy in policies.items()
+        ]
+        self.broker = Broker(
+            self.store, "test", "ID:test-1", PolicyMap(entries), memory_limit, self.now
+        )
+        self.broker.recover()
+        self._names = count(1)
+        self._sequences = count(1)
+
+    def client(self, client_id: str = "") -> Client:
+        """Connect a client."""
+        return Client(self, f"ID:client-{next(self._names)}-1:1", client_id)
+
+    def message(
+        self,
+        client: Client,
+        destination: Destination,
+        text: str,
+        properties: dict[str, Value] | None = None,
+        persistent: bool = True,
+        **fields: Any,
+    ) -> Message:
+        """Make a message as a client of this name would."""
+        producer = ProducerId(client.connection.identifier, 1, 1)
+        body = text.encode()
+        return encoded(
+            ActiveMQTextMessage(
+                producer_id=producer,
+                destination=destination,
+                message_id=MessageId(producer, next(self._sequences)),
+                persistent=persistent,
+                timestamp=self.now,
+                content=len(body).to_bytes(4, "big") + body,
+                marshalled_properties=encode_map(properties) if properties else None,
+                **fields,
+            ),
+            self.broker.context.next_sequence(),
+        )
+
+    def tick(self, later: int = 0) -> None:
+        """Let *later* ms pass, dispatch, and make everything durable."""
+        self.now += later
+        self.broker.tick(self.now)
+        while receipts := self.store.flush():
+            self.broker.settle(receipts)
+            self.broker.tick(self.now)
+
+    def depth(self, name: str) -> int:
+        """Return how many messages wait or are held at a destination."""
+        region = self.broker.registry.find(parse_destination(name))
+        if region is None:
+            return 0
+        held = getattr(region, "in_flight", lambda: 0)()
+        return int(region.depth() + held)
+
+    def restart(self) -> "Bench":
+        """Return a new broker over the same store, as after a crash."""
+        return Bench(self.store)
+
+
+def text_of(message: Message) -> str:
+    """Return the text of a text message."""
+    return (decoded(message).content or b"")[4:].decode()
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """Return a broker with default policies."""
+    return Bench()
+
+
+@pytest.fixture
+def make_bench() -> type[Bench]:
+    """Return what makes brokers with policies: keyword `A_B=policy` is for destination A.B."""
+    return Bench
+
+
+__all__ = ["Bench", "Client", "DestinationPolicy", "text_of"]

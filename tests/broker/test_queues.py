@@ -1,0 +1,205 @@
+"""Queues: order, turns, windows, acknowledgements, redelivery."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lockkeeper.broker.errors import AcknowledgeError
+from lockkeeper.message.openwire import AckType
+from lockkeeper.message.rewrite import decoded
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+
+def test_messages_arrive_in_order(bench: "Bench") -> None:
+    client = bench.client()
+    for number in range(5):
+        client.send("Q", f"m{number}")
+    consumer = client.consume("Q")
+    assert client.texts(consumer) == ["m0", "m1", "m2", "m3", "m4"]
+
+
+def test_two_consumers_take_turns(bench: "Bench") -> None:
+    sender, one, two = bench.client(), bench.client(), bench.client()
+    one.consume("Q")
+    two.consume("Q")
+    for number in range(10):
+        sender.send("Q", f"m{number}", wait=False)
+    bench.tick()
+    assert len(one.texts()) == len(two.texts()) == 5
+
+
+def test_the_window_holds_back_what_is_not_acknowledged(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=2)
+    for number in range(4):
+        client.send("Q", f"m{number}")
+    first, second = client.deliveries(consumer)
+    client.acknowledge(consumer, first.message)
+    assert client.texts(consumer) == ["m2"]
+    client.acknowledge(consumer, second.message, kind=AckType.INDIVIDUAL)
+    assert client.texts(consumer) == ["m3"]
+
+
+def test_delivered_widens_the_window_until_the_acknowledgement(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=2)
+    for number in range(6):
+        client.send("Q", f"m{number}")
+    held = client.deliveries(consumer)
+    client.acknowledge(consumer, held[-1].message, count=2, kind=AckType.DELIVERED)
+    held += client.deliveries(consumer)
+    assert len(held) == 4
+    client.acknowledge(consumer, held[-1].message, count=4)
+    assert client.texts(consumer) == ["m4", "m5"]
+    assert consumer.extension == 0
+
+
+def test_a_range_acknowledges_exactly_its_messages(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q")
+    for number in range(5):
+        client.send("Q", f"m{number}")
+    held = client.deliveries(consumer)
+    client.acknowledge(consumer, held[3].message, count=2)
+    client.leave()
+    other = bench.client()
+    assert other.texts(other.consume("Q")) == ["m0", "m1", "m4"]
+
+
+def test_an_acknowledgement_of_what_was_not_dispatched_changes_nothing(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q")
+    message = client.send("Q", "m")
+    with pytest.raises(AcknowledgeError):
+        client.acknowledge(consumer, message, count=2)
+    with pytest.raises(AcknowledgeError):
+        bench.broker.acknowledge(consumer, AckType.STANDARD, 12345, 1, None)
+    assert bench.depth("Q") == 1
+
+
+def test_a_lost_consumer_gives_back_in_order_ahead_of_newer_messages(bench: "Bench") -> None:
+    lost, other = bench.client(), bench.client()
+    lost.consume("Q", prefetch=3)
+    for number in range(5):
+        other.send("Q", f"m{number}")
+    lost.leave()
+    deliveries = other.deliveries(other.consume("Q"))
+    assert [decoded(d.message).message_id.producer_sequence for d in deliveries] == [1, 2, 3, 4, 5]
+    assert [d.redeliveries for d in deliveries] == [1, 1, 1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("last_delivered", "expected"),
+    [(-1, [0, 0, 0]), (-2, [1, 1, 1]), ("second", [1, 1, 0]), (999, [0, 0, 0])],
+)
+def test_redeliveries_count_what_the_application_has_seen(
+    bench: "Bench", last_delivered: "int | str", expected: list[int]
+) -> None:
+    client = bench.client()
+    consumer = client.consume("Q")
+    for number in range(3):
+        client.send("Q", f"m{number}")
+    held = client.deliveries(consumer)
+    seen = held[1].message.sequence if last_delivered == "second" else int(last_delivered)
+    bench.broker.subscribing.unsubscribe(consumer, seen)
+    assert [d.redeliveries for d in client.deliveries(client.consume("Q"))] == expected
+
+
+def test_a_pull_brings_one_message_and_an_empty_queue_ends_it(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=0)
+    client.send("Q", "a")
+    client.send("Q", "b")
+    assert client.texts() == []
+    bench.broker.pull(consumer, -1)
+    assert client.texts() == ["a"]
+    bench.broker.pull(consumer, 0)
+    assert client.texts() == ["b"]
+    bench.broker.pull(consumer, -1)
+    assert client.ends() == 1
+
+
+def test_a_pull_waits_as_long_as_it_says(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=0)
+    bench.broker.pull(consumer, 500)
+    bench.tick(later=499)
+    assert client.ends() == 0
+    bench.tick(later=1)
+    assert client.ends() == 1
+    client.send("Q", "late")
+    assert client.texts() == []
+
+
+def test_a_pull_without_a_limit_is_served_when_a_message_comes(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=0)
+    bench.broker.pull(consumer, 0)
+    bench.tick(later=60_000)
+    client.send("Q", "a")
+    assert client.texts(consumer) == ["a"]
+
+
+def test_a_peer_that_does_not_keep_up_is_left_out(bench: "Bench") -> None:
+    slow, quick = bench.client(), bench.client()
+    slow.consume("Q")
+    quick.consume("Q")
+    slow.connection.congested = True
+    for number in range(4):
+        quick.send("Q", f"m{number}")
+    assert len(quick.texts()) == 4
+    assert slow.texts() == []
+
+
+def test_expired_messages_are_not_delivered(bench: "Bench") -> None:
+    client = bench.client()
+    client.send("Q", "stale", expiration=bench.now + 100)
+    client.send("Q", "fresh")
+    bench.tick(later=200)
+    assert client.texts(client.consume("Q")) == ["fresh"]
+    assert client.texts(client.consume("ActiveMQ.DLQ")) == ["stale"]
+
+
+def test_a_wildcard_consumer_gets_queues_that_come_later(bench: "Bench") -> None:
+    client = bench.client()
+    client.send("ORDERS.EU", "old")
+    consumer = client.consume("ORDERS.*")
+    client.send("ORDERS.US", "new")
+    client.send("ORDERS.US.CA", "too deep")
+    assert client.texts(consumer) == ["old", "new"]
+
+
+def test_a_composite_send_reaches_every_part(bench: "Bench") -> None:
+    client = bench.client()
+    client.send("A,topic://B,C", "all")
+    bench.tick()
+    assert client.texts(client.consume("A")) == ["all"]
+    assert client.texts(client.consume("C")) == ["all"]
+
+
+def test_a_browser_sees_everything_and_changes_nothing(bench: "Bench") -> None:
+    client = bench.client()
+    holder = client.consume("Q", prefetch=1)
+    for number in range(3):
+        client.send("Q", f"m{number}")
+    client.outputs()
+    browser = client.consume("Q", prefetch=2, browser=True)
+    first = client.deliveries(browser)
+    bench.broker.acknowledge(browser, AckType.STANDARD, first[-1].message.sequence, 2, None)
+    bench.tick()
+    outputs = client.outputs()
+    assert len(first) + len(outputs) == 3 + 1
+    assert bench.depth("Q") == 3
+    assert len(holder.dispatched) == 1
+
+
+def test_what_a_store_holds_survives_the_broker(bench: "Bench") -> None:
+    client = bench.client()
+    for number in range(3):
+        client.send("Q", f"m{number}")
+    client.send("Q", "volatile", persistent=False)
+    after = bench.restart()
+    late = after.client()
+    assert late.texts(late.consume("Q")) == ["m0", "m1", "m2"]

@@ -1,0 +1,155 @@
+"""Transactions: all or nothing, in memory and in the store."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lockkeeper.broker.errors import TransactionError
+from lockkeeper.broker.outputs import Reply
+from lockkeeper.message.ids import XATransactionId
+from lockkeeper.message.openwire import AckType
+
+if TYPE_CHECKING:
+    from conftest import Bench
+
+XID = XATransactionId(1, b"global", b"branch")
+
+
+def test_sent_messages_appear_at_the_commit(bench: "Bench") -> None:
+    client, other = bench.client(), bench.client()
+    consumer = other.consume("Q")
+    transaction = client.begin()
+    client.send("Q", "a", transaction_id=transaction)
+    client.send("Q", "b", transaction_id=transaction)
+    assert other.texts(consumer) == []
+    bench.broker.transactions.commit(client.connection, transaction, None)
+    bench.tick()
+    assert other.texts(consumer) == ["a", "b"]
+
+
+def test_a_rollback_leaves_no_trace(bench: "Bench") -> None:
+    client = bench.client()
+    transaction = client.begin()
+    client.send("Q", "never", transaction_id=transaction)
+    bench.broker.transactions.rollback(client.connection, transaction, None)
+    bench.tick()
+    assert bench.depth("Q") == 0
+    assert bench.broker.context.memory.used == 0
+    assert bench.restart().depth("Q") == 0
+
+
+def test_a_lost_connection_rolls_back(bench: "Bench") -> None:
+    client = bench.client()
+    transaction = client.begin()
+    client.send("Q", "never", transaction_id=transaction)
+    client.leave()
+    assert bench.depth("Q") == 0
+
+
+def test_acknowledged_messages_are_gone_at_the_commit_only(bench: "Bench") -> None:
+    client = bench.client()
+    for number in range(3):
+        client.send("Q", f"m{number}")
+    consumer = client.consume("Q", prefetch=2)
+    transaction = client.begin()
+    held = client.deliveries(consumer)
+    bench.broker.acknowledge_in_transaction(
+        consumer, transaction, held[-1].message.sequence, 2, AckType.STANDARD
+    )
+    bench.tick()
+    assert client.texts(consumer) == ["m2"]
+    assert bench.restart().depth("Q") == 3
+    bench.broker.transactions.commit(client.connection, transaction, None)
+    bench.tick()
+    assert bench.restart().depth("Q") == 1
+
+
+def test_a_rollback_keeps_the_messages_with_their_consumer(bench: "Bench") -> None:
+    client = bench.client()
+    for number in range(3):
+        client.send("Q", f"m{number}")
+    consumer = client.consume("Q")
+    transaction = client.begin()
+    held = client.deliveries(consumer)
+    bench.broker.acknowledge_in_transaction(
+        consumer, transaction, held[1].message.sequence, 2, AckType.STANDARD
+    )
+    bench.broker.transactions.rollback(client.connection, transaction, None)
+    assert list(consumer.dispatched) == [delivery.message.sequence for delivery in held]
+    again = client.begin(2)
+    bench.broker.acknowledge_in_transaction(
+        consumer, again, held[2].message.sequence, 3, AckType.STANDARD
+    )
+    bench.broker.transactions.commit(client.connection, again, None)
+    bench.tick()
+    assert bench.depth("Q") == 0
+
+
+def test_a_rollback_after_the_consumer_left_gives_back(bench: "Bench") -> None:
+    client = bench.client()
+    client.send("Q", "m")
+    consumer = client.consume("Q")
+    transaction = client.begin()
+    (held,) = client.deliveries(consumer)
+    bench.broker.acknowledge_in_transaction(
+        consumer, transaction, held.message.sequence, 1, AckType.STANDARD
+    )
+    bench.broker.subscribing.unsubscribe(consumer, -1)
+    bench.broker.transactions.rollback(client.connection, transaction, None)
+    assert client.texts(client.consume("Q")) == ["m"]
+
+
+def test_an_unknown_transaction_is_an_error(bench: "Bench") -> None:
+    client = bench.client()
+    with pytest.raises(TransactionError):
+        bench.broker.transactions.commit(client.connection, XID, None)
+    with pytest.raises(TransactionError):
+        bench.broker.transactions.forget(XID)
+
+
+def test_a_prepared_transaction_waits_for_its_outcome_across_restarts(bench: "Bench") -> None:
+    client = bench.client()
+    client.send("IN", "work")
+    consumer = client.consume("IN")
+    (held,) = client.deliveries(consumer)
+    bench.broker.transactions.begin(client.connection, XID)
+    client.send("OUT", "done", transaction_id=XID)
+    bench.broker.acknowledge_in_transaction(
+        consumer, XID, held.message.sequence, 1, AckType.STANDARD
+    )
+    receipt = Reply(client.connection, 7)
+    assert bench.broker.transactions.prepare(client.connection, XID, receipt)
+    bench.tick()
+    after = bench.restart()
+    assert after.broker.transactions.in_doubt() == (XID,)
+    assert after.depth("IN") == after.depth("OUT") == 0
+    outcome = after.client()
+    after.broker.transactions.commit(outcome.connection, XID, None)
+    after.tick()
+    assert outcome.texts(outcome.consume("OUT")) == ["done"]
+    assert after.restart().depth("IN") == 0
+
+
+def test_a_prepared_transaction_can_be_rolled_back(bench: "Bench") -> None:
+    client = bench.client()
+    client.send("IN", "work")
+    consumer = client.consume("IN")
+    (held,) = client.deliveries(consumer)
+    bench.broker.transactions.begin(client.connection, XID)
+    bench.broker.acknowledge_in_transaction(
+        consumer, XID, held.message.sequence, 1, AckType.STANDARD
+    )
+    bench.broker.transactions.prepare(client.connection, XID, Reply(client.connection, 1))
+    client.leave()
+    other = bench.client()
+    bench.broker.transactions.rollback(other.connection, XID, None)
+    bench.tick()
+    assert other.texts(other.consume("IN")) == ["work"]
+
+
+def test_an_empty_transaction_is_read_only(bench: "Bench") -> None:
+    client = bench.client()
+    bench.broker.transactions.begin(client.connection, XID)
+    receipt = Reply(client.connection, 1)
+    assert not bench.broker.transactions.prepare(client.connection, XID, receipt)
+    assert bench.broker.transactions.in_doubt() == ()
