@@ -103,6 +103,7 @@ def activemq_command(directory: Path, port: int) -> list[str]:
         "activemq.base": directory,
         "activemq.data": directory / "data",
         "activemq.port": port,
+        "activemq.connector": "maximumConnections=1000&wireFormat.maxFrameSize=104857600",
         "java.io.tmpdir": directory,
     }
     return [

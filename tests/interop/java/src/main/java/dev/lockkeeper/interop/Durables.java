@@ -133,7 +133,9 @@ final class Durables {
         });
         check(unknown.getMessage().contains("nosuch"), "message: " + unknown.getMessage());
         var active = session.createDurableSubscriber(scene.topic("all"), "sub");
-        throwing(JMSException.class, () -> session.createDurableSubscriber(scene.topic("all"), "sub"));
+        throwing(
+                JMSException.class,
+                () -> session.createDurableSubscriber(scene.topic("all"), "sub"));
         throwing(JMSException.class, () -> {
             session.unsubscribe("sub");
             return null;
