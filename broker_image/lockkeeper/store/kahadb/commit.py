@@ -1,0 +1,211 @@
+"""Group commit: one batch is being synced, everything that arrives meanwhile is the next one.
+
+A batch is written with one system call behind the last one of the current file, then synced
+without waiting. Only one sync is outstanding, so that at most one batch can be torn.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, EOF_SIZE, control_record
+from lockkeeper.store.base import Receipt, StoreError, StoreFullError
+from lockkeeper.store.kahadb.disk import Disk
+from lockkeeper.store.kahadb.files import JournalFiles
+from lockkeeper.store.kahadb.ledger import FileLedger, Ledger
+from lockkeeper.store.kahadb.waiting import (
+    Batch,
+    gather,
+    needs_writing,
+    settle_states,
+    undo,
+)
+
+FRAME_BYTES = CONTROL_SIZE + EOF_SIZE
+UNIT_BYTES_MAX = 2**31 - 2**20
+"""What one batch may hold at most: offsets in a file are 32 bits."""
+
+
+class GroupCommit:
+    """Writes what waits. Raises StoreError for good once the journal cannot be trusted.
+
+    `items` and `kinds` are what waits (see `waiting`), `refers` the files that waiting records
+    refer to. `is_urgent` tells that somebody waits for an answer, `is_lazy` that what waits
+    should be written soon without that.
+    """
+
+    def __init__(
+        self, files: JournalFiles, ledger: Ledger, disk: Disk, batch_bytes_max: int
+    ) -> None:
+        self.items: list[Any] = []
+        self.kinds: list[Any] = []
+        self.refers: set[int] = set()
+        self.is_urgent = False
+        self.is_lazy = False
+        self.is_writing = False
+        self._files = files
+        self._ledger = ledger
+        self._disk = disk
+        self._batch_bytes_max = batch_bytes_max
+        self._receipts: list[Receipt] = []
+        self._failure: StoreError | None = None
+        self._taken = 0
+        self._durable = 0
+
+    @property
+    def position(self) -> int:
+        """How many items were ever handed over."""
+        return self._taken + len(self.items)
+
+    def is_durable(self, position: int) -> bool:
+        """Tell whether everything handed over up to *position* is durable."""
+        return self._durable >= position
+
+    def begin(self) -> Sequence[Receipt]:
+        """Write what waits, as far as it goes into one batch; only while nothing is written.
+
+        Returns receipts that needed no write. Without room on the disk everything stays.
+        """
+        if self._failure is not None:
+            raise self._failure
+        try:
+            batch = self._gather()
+            if batch.size:
+                self._write(batch)
+        except StoreFullError:
+            return ()
+        settle_states(batch)
+        self._use_up(batch)
+        if not batch.size:
+            self._durable = self._taken
+            return batch.receipts
+        self._receipts = batch.receipts
+        return ()
+
+    def completed(self) -> Sequence[Receipt]:
+        """Return the receipts of the write that has become durable, if one has."""
+        try:
+            if not self.is_writing or not self._disk.completed():
+                return ()
+        except OSError as error:
+            raise self._fail(error) from error
+        return self._finish()
+
+    def finish(self) -> Sequence[Receipt]:
+        """Wait for the write that is under way; returns its receipts."""
+        try:
+            self._disk.wait()
+        except OSError as error:
+            raise self._fail(error) from error
+        return self._finish()
+
+    def drain(self) -> None:
+        """Write and sync everything that waits. Raises StoreError when that cannot be done."""
+        if self.is_writing:
+            self.finish()
+        while self.items:
+            waiting = len(self.items)
+            self.begin()
+            if self.is_writing:
+                self.finish()
+            elif len(self.items) == waiting:
+                raise StoreFullError(f"{self._path}: no room for what was not yet written")
+
+    def _finish(self) -> Sequence[Receipt]:
+        self.is_writing = False
+        self._durable = self._taken
+        receipts, self._receipts = self._receipts, []
+        return receipts
+
+    def _gather(self) -> Batch:
+        """Return the next batch, in a new file where it does not fit into the current one."""
+        files = self._files
+        if files.descriptor < 0:
+            if not needs_writing(self.items, self.kinds):
+                return gather(self.items, self.kinds, 0, 0, 0, 0)
+            self._rotate()
+        batch = self._gather_here()
+        if batch.is_cut and not batch.size:
+            self._rotate()
+            batch = self._gather_here()
+        return batch
+
+    def _gather_here(self) -> Batch:
+        files = self._files
+        room = files.file_bytes_max - files.end - FRAME_BYTES
+        first_room = room if files.end else UNIT_BYTES_MAX
+        start = files.end + CONTROL_SIZE
+        limit = min(room, self._batch_bytes_max)
+        return gather(self.items, self.kinds, files.file_id, start, limit, first_room)
+
+    def _rotate(self) -> None:
+        self._files.rotate()
+        self._ledger.files[self._files.file_id] = FileLedger(self._files.file_bytes_max)
+
+    def _write(self, batch: Batch) -> None:
+        """Write *batch* behind the last one and begin to sync it."""
+        files = self._files
+        records = b"".join(batch.parts)
+        try:
+            write_all(files.descriptor, [control_record(records), records, EOF_RECORD], files.end)
+        except OSError as error:
+            undo(batch)
+            raise self._write_failed(error) from error
+        try:
+            self._disk.submit(files.descriptor)
+        except OSError as error:
+            raise self._fail(error) from error
+        self.is_writing = True
+        files.end += CONTROL_SIZE + len(records)
+        ledger = self._ledger.files[files.file_id]
+        ledger.size = max(ledger.size, files.end + EOF_SIZE)
+        ledger.live += batch.live
+        ledger.refers |= batch.refers
+        ledger.refers |= self.refers
+
+    def _use_up(self, batch: Batch) -> None:
+        """Drop the items of *batch* from what waits."""
+        self._taken += batch.count
+        if batch.is_cut:
+            del self.items[: batch.count]
+            del self.kinds[: batch.count]
+            return
+        # What the rest refers to is not told apart from what this batch does: only when all
+        # is written may it be forgotten.
+        self.items, self.kinds = [], []
+        self.refers.clear()
+        self.is_urgent = self.is_lazy = False
+
+    def _write_failed(self, error: OSError) -> StoreError:
+        """Return the error to raise; what stands behind the last batch must not look like one."""
+        files = self._files
+        failure = files.failure(error, self._path)
+        if not isinstance(failure, StoreFullError):
+            return self._fail(error)
+        try:
+            os.pwrite(files.descriptor, EOF_RECORD, files.end)
+        except OSError as second:
+            return self._fail(second)
+        return failure
+
+    def _fail(self, error: OSError) -> StoreError:
+        """Remember that the journal cannot be trusted: a failed sync is never tried again."""
+        self._failure = StoreError(
+            f"{self._path}: {error.strerror}; what was written last may be lost"
+        )
+        return self._failure
+
+    @property
+    def _path(self) -> Path:
+        return self._files.path(self._files.file_id)
+
+
+def write_all(descriptor: int, buffers: list[bytes], offset: int) -> None:
+    """Write *buffers* one behind the other at *offset*. Raises OSError."""
+    written = os.pwritev(descriptor, buffers, offset)
+    if written == sum(map(len, buffers)):
+        return
+    rest = memoryview(b"".join(buffers))
+    while written < len(rest):
+        written += os.pwrite(descriptor, rest[written:], offset + written)

@@ -1,0 +1,216 @@
+"""Making writes durable without stopping the event loop: one fdatasync at a time.
+
+Linux asynchronous I/O does it with no thread and no hand-over of the interpreter lock; where the
+kernel refuses (seccomp, other systems), a thread does it. Both report through an eventfd.
+"""
+
+import ctypes
+import os
+import platform
+import threading
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Protocol
+
+_IO_SETUP, _IO_DESTROY, _IO_GETEVENTS, _IO_SUBMIT = range(4)
+_SYSCALLS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
+_FDSYNC = 3
+_HAS_EVENTFD = 1
+
+
+class Disk(Protocol):
+    """Makes one file at a time durable; raises OSError when the disk did not."""
+
+    def submit(self, descriptor: int) -> None:
+        """Begin to sync; only when nothing is outstanding."""
+
+    def completed(self) -> bool:
+        """Tell, without waiting, whether the sync is done. Raises OSError when it failed."""
+
+    def wait(self) -> None:
+        """Wait until the sync is done. Raises OSError when it failed."""
+
+    def fileno(self) -> int:
+        """Return the eventfd that turns readable when a sync is done."""
+
+    def close(self) -> None:
+        """Let go of the kernel's resources; waits for what is outstanding."""
+
+
+class _ControlBlock(ctypes.Structure):
+    """The kernel's struct iocb (linux/aio_abi.h), little-endian."""
+
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("key", ctypes.c_uint32),
+        ("rw_flags", ctypes.c_uint32),
+        ("opcode", ctypes.c_uint16),
+        ("priority", ctypes.c_int16),
+        ("descriptor", ctypes.c_uint32),
+        ("buffer", ctypes.c_uint64),
+        ("length", ctypes.c_uint64),
+        ("offset", ctypes.c_int64),
+        ("reserved", ctypes.c_uint64),
+        ("flags", ctypes.c_uint32),
+        ("eventfd", ctypes.c_uint32),
+    )
+
+
+class _Event(ctypes.Structure):
+    """The kernel's struct io_event: `result` is 0 or a negative errno."""
+
+    _fields_ = (
+        ("data", ctypes.c_uint64),
+        ("control_block", ctypes.c_uint64),
+        ("result", ctypes.c_int64),
+        ("result2", ctypes.c_int64),
+    )
+
+
+class AioDisk:
+    """Syncs by the kernel's io_submit(IOCB_CMD_FDSYNC). Raises OSError where it is refused."""
+
+    def __init__(self) -> None:
+        if platform.machine() not in _SYSCALLS or platform.system() != "Linux":
+            raise OSError(f"no asynchronous sync known for {platform.machine()}")
+        self._numbers = _SYSCALLS[platform.machine()]
+        self._syscall = ctypes.CDLL(None, use_errno=True).syscall
+        self._syscall.restype = ctypes.c_long
+        self._context = ctypes.c_ulong(0)
+        self._call(_IO_SETUP, ctypes.c_long(1), ctypes.byref(self._context))
+        self._eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._block = _ControlBlock(opcode=_FDSYNC, flags=_HAS_EVENTFD, eventfd=self._eventfd)
+        self._blocks = (ctypes.POINTER(_ControlBlock) * 1)(ctypes.pointer(self._block))
+        self._event = _Event()
+        self._no_time = (ctypes.c_long * 2)(0, 0)
+        self._outstanding = False
+
+    def submit(self, descriptor: int) -> None:
+        """See `Disk.submit`."""
+        self._block.descriptor = descriptor
+        self._call(_IO_SUBMIT, self._context, ctypes.c_long(1), self._blocks)
+        self._outstanding = True
+
+    def completed(self) -> bool:
+        """See `Disk.completed`."""
+        _clear(self._eventfd)
+        return self._reap(0)
+
+    def wait(self) -> None:
+        """See `Disk.wait`."""
+        while self._outstanding and not self._reap(1):
+            continue
+
+    def fileno(self) -> int:
+        """See `Disk.fileno`."""
+        return self._eventfd
+
+    def close(self) -> None:
+        """See `Disk.close`."""
+        if self._eventfd >= 0:
+            self._call(_IO_DESTROY, self._context)
+            os.close(self._eventfd)
+            self._eventfd = -1
+
+    def _reap(self, minimum: int) -> bool:
+        """Take the event of the outstanding sync, waiting for it if *minimum* is 1."""
+        if not self._outstanding:
+            return False
+        count = self._call(
+            _IO_GETEVENTS,
+            self._context,
+            ctypes.c_long(minimum),
+            ctypes.c_long(1),
+            ctypes.byref(self._event),
+            None if minimum else self._no_time,
+        )
+        if not count:
+            return False
+        self._outstanding = False
+        result = int(self._event.result)
+        if result < 0:
+            raise OSError(-result, os.strerror(-result))
+        return True
+
+    def _call(self, name: int, *arguments: object) -> int:
+        result = int(self._syscall(ctypes.c_long(self._numbers[name]), *arguments))
+        if result < 0:
+            error = ctypes.get_errno()
+            raise OSError(error, os.strerror(error))
+        return result
+
+
+class ThreadDisk:
+    """Syncs in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._requests: SimpleQueue[int | None] = SimpleQueue()
+        self._results: SimpleQueue[OSError | None] = SimpleQueue()
+        self._outstanding = False
+        self._thread = threading.Thread(target=self._work, name="journal-sync", daemon=True)
+        self._thread.start()
+
+    def submit(self, descriptor: int) -> None:
+        """See `Disk.submit`."""
+        self._outstanding = True
+        self._requests.put(descriptor)
+
+    def completed(self) -> bool:
+        """See `Disk.completed`."""
+        _clear(self._eventfd)
+        return self._outstanding and not self._results.empty() and self._take()
+
+    def wait(self) -> None:
+        """See `Disk.wait`."""
+        if self._outstanding:
+            self._take()
+
+    def fileno(self) -> int:
+        """See `Disk.fileno`."""
+        return self._eventfd
+
+    def close(self) -> None:
+        """See `Disk.close`."""
+        if self._eventfd >= 0:
+            self._requests.put(None)
+            self._thread.join()
+            os.close(self._eventfd)
+            self._eventfd = -1
+
+    def _take(self) -> bool:
+        error = self._results.get()
+        self._outstanding = False
+        if error is not None:
+            raise error
+        return True
+
+    def _work(self) -> None:
+        while (descriptor := self._requests.get()) is not None:
+            try:
+                os.fdatasync(descriptor)
+                self._results.put(None)
+            except OSError as error:
+                self._results.put(error)
+            os.eventfd_write(self._eventfd, 1)
+
+
+def open_disk(descriptor: int) -> Disk:
+    """Return the best disk that can sync the file *descriptor*; tries it on that file."""
+    try:
+        disk = AioDisk()
+    except OSError:
+        return ThreadDisk()
+    try:
+        disk.submit(descriptor)
+        disk.wait()
+    except OSError:
+        disk.close()
+        return ThreadDisk()
+    return disk
+
+
+def _clear(eventfd: int) -> None:
+    """Make an eventfd unreadable, before looking for results: a signal never comes first."""
+    with suppress(BlockingIOError):
+        os.eventfd_read(eventfd)

@@ -1,0 +1,90 @@
+"""The OpenWire frames that records carry besides messages: acknowledgements, subscriptions."""
+
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import MessageId, ProducerId, TransactionId
+from lockkeeper.message.openwire import (
+    AckType,
+    ConsumerId,
+    MessageAck,
+    SubscriptionInfo,
+    codec_for,
+)
+from lockkeeper.message.text import decode_text
+from lockkeeper.store.base import StoreError, Subscription
+
+STORE_VERSION = 11
+_PREFIX_BYTES = 4
+_CODEC = codec_for(STORE_VERSION, stack_traces=False)
+_NOBODY = ConsumerId("lockkeeper", 0, 0)
+
+
+def journal_key(key: bytes) -> bytes:
+    """Return a message's key (modified UTF-8) as the journal writes it (UTF-8)."""
+    return key if key.isascii() else decode_text(key).encode("utf-8", "replace")
+
+
+def ack_frame(destination: Destination, key: bytes, transaction: TransactionId) -> bytes:
+    """Return the acknowledgement of one message within *transaction*.
+
+    ActiveMQ reads prepared acknowledgements back from it; it names no real consumer, because
+    none outlives the restart after which it is read.
+    """
+    message_id = _message_id(key)
+    ack = MessageAck(
+        destination=destination,
+        transaction_id=transaction,
+        consumer_id=_NOBODY,
+        ack_type=AckType.STANDARD,
+        first_message_id=message_id,
+        last_message_id=message_id,
+        message_count=1,
+    )
+    return _framed(_CODEC.encode(ack))
+
+
+def subscription_frame(subscription: Subscription) -> bytes:
+    """Return *subscription* as the journal keeps it."""
+    info = SubscriptionInfo(
+        client_id=subscription.client_id,
+        destination=subscription.destination,
+        selector=subscription.selector,
+        subscription_name=subscription.name,
+        subscribed_destination=subscription.destination,
+        no_local=subscription.no_local,
+    )
+    return _framed(_CODEC.encode(info))
+
+
+def read_subscription(frame: bytes, destination: Destination, where: str) -> Subscription:
+    """Return the subscription to *destination* that *frame* holds.
+
+    Raises StoreError, naming *where*, when it does not hold one.
+    """
+    try:
+        info, _ = _CODEC.decode(frame, _PREFIX_BYTES)
+    except MalformedMessageError as error:
+        raise StoreError(f"{where}: not a subscription: {error}") from error
+    if not isinstance(info, SubscriptionInfo):
+        raise StoreError(f"{where}: a {type(info).__name__} instead of a subscription")
+    return Subscription(
+        info.client_id or "",
+        info.subscription_name or "",
+        destination,
+        info.selector,
+        info.no_local,
+    )
+
+
+def _framed(body: bytes) -> bytes:
+    return len(body).to_bytes(_PREFIX_BYTES, "big") + body
+
+
+def _message_id(key: bytes) -> MessageId:
+    """Return the id whose text is *key*, as a text view where it is not a producer's."""
+    text = decode_text(key)
+    parts = text.rsplit(":", 3)
+    if len(parts) == 4 and all(part.lstrip("-").isdigit() for part in parts[1:]):
+        connection, session, value, sequence = parts
+        return MessageId(ProducerId(connection, int(value), int(session)), int(sequence))
+    return MessageId(None, 0, text_view=text)

@@ -1,0 +1,319 @@
+"""The replay's state, and the records that are rarer than plain adds and removes of queues."""
+
+from collections import Counter
+from typing import Final
+
+from lockkeeper.journal import records
+from lockkeeper.journal.decode import decode_destination, decode_record, decode_transaction
+from lockkeeper.journal.encode import encode_destination, encode_record
+from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import TransactionId, XATransactionId
+from lockkeeper.store.base import (
+    WRITTEN,
+    Add,
+    Operation,
+    Recovered,
+    RecoveredSubscription,
+    Reference,
+    Remove,
+    StoreError,
+)
+from lockkeeper.store.kahadb.frames import read_subscription
+from lockkeeper.store.kahadb.ledger import OFFSET_BITS, Ledger, SubscriptionLedger
+
+REWRITTEN_FILE: Final = 16
+
+Messages = dict[bytes, Reference]
+"""Messages by their id, in the order of their adds."""
+
+
+class ReplayedDestination:
+    """A destination: `index` holds a queue's messages, `pending` a topic's by subscription."""
+
+    __slots__ = ("destination", "index", "pending")
+
+    def __init__(self, destination: Destination) -> None:
+        self.destination = destination
+        self.index: Messages | None = {} if destination.is_queue else None
+        self.pending: dict[str, Messages] = {}
+
+    def messages_of(self, key: bytes | None) -> list[Messages]:
+        """Return where the messages of a subscription are, or all places without its *key*."""
+        if self.index is not None:
+            return [self.index]
+        if key is None:
+            return list(self.pending.values())
+        return [self.pending[_text(key)]] if _text(key) in self.pending else []
+
+    def holders_of(self, message_id: bytes, key: bytes | None = None) -> list[Messages]:
+        """Return those of `messages_of` that contain *message_id*."""
+        return [messages for messages in self.messages_of(key) if message_id in messages]
+
+    def keep(self, message_id: bytes, reference: Reference) -> None:
+        """Enter a message, for every subscription that exists now."""
+        for messages in self.messages_of(None):
+            messages[message_id] = reference
+
+    def retained(self, forgotten: Messages) -> Messages:
+        """Return all messages that are still there, in order, *forgotten* among them."""
+        retained = dict(forgotten)
+        for messages in self.pending.values():
+            retained |= messages
+        return dict(sorted(retained.items(), key=lambda item: item[1].location))
+
+
+class OpenTransaction:
+    """The operations of a transaction without an outcome, and the files they are in."""
+
+    __slots__ = ("files", "is_prepared", "rows")
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[QuickRecord, int]] = []
+        self.files: set[int] = set()
+        self.is_prepared = False
+
+
+class Replay:
+    """What is live after the records applied so far."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.producers: dict[bytes, int] = {}
+        self._destinations: dict[bytes, ReplayedDestination] = {}
+        self._transactions: dict[TransactionId, OpenTransaction] = {}
+
+    def queue_index(self, destination: bytes, file_id: int) -> Messages | None:
+        """Return the messages of the queue of these bytes; None for a topic, or no bytes."""
+        if not destination:
+            return None
+        return self._enter(destination, file_id).index
+
+    def apply(self, row: QuickRecord, file_id: int, data: bytes, file_name: str) -> None:
+        """Apply any record. Raises BadRecordError or StoreError."""
+        command, offset, size, _, _, _, _, transaction, _, _ = row
+        if command in (ADD, REMOVE):
+            if transaction is None:
+                self._operate(row, file_id)
+            else:
+                opened = self._open(decode_transaction(transaction))
+                opened.rows.append((row, file_id))
+                opened.files.add(file_id)
+            return
+        match decode_record(data, offset, file_name):
+            case records.Commit(transaction=identifier):
+                self._commit(identifier, file_id)
+            case records.Rollback(transaction=identifier):
+                self._end(identifier, file_id)
+            case records.Prepare(transaction=identifier):
+                self._prepare(identifier, file_id)
+            case records.UpdateMessage(add=add):
+                self._update(add, size, file_id << OFFSET_BITS | offset)
+            case records.RemoveDestination(destination=destination):
+                self._remove_destination(destination, file_id)
+            case records.Subscription() as record:
+                where = f"{file_name} at offset {offset}"
+                self._subscription(record, data[offset : offset + size], file_id, where)
+            case _:
+                # Traces and ActiveMQ's own bookkeeping say nothing about messages.
+                return
+
+    def rollbacks(self) -> list[tuple[bytes, set[int]]]:
+        """Return a rollback record for each transaction that never ended, and its files."""
+        return [
+            (encode_record(records.Rollback(identifier)), entry.files)
+            for identifier, entry in self._transactions.items()
+            if not entry.is_prepared
+        ]
+
+    def finish(self) -> Recovered:
+        """Return what is live, and count it in the ledger."""
+        recovered = Recovered(producers=self.producers)
+        for identifier, opened in self._transactions.items():
+            if opened.is_prepared and isinstance(identifier, XATransactionId):
+                recovered.prepared[identifier] = self._operations(opened)
+                self.ledger.prepared[identifier] = opened.files
+        operations = [one for several in recovered.prepared.values() for one in several]
+        live = {operation.reference.location for operation in operations}
+        for replayed in dict.fromkeys(self._destinations.values()):
+            if replayed.index:
+                references = list(replayed.index.values())
+                recovered.queues[replayed.destination] = references
+                self._count([reference.location for reference in references])
+            for key, messages in replayed.pending.items():
+                entry = self.ledger.subscriptions[key]
+                entry.pending = len(messages)
+                pending = RecoveredSubscription(entry.subscription, list(messages.values()))
+                recovered.subscriptions.append(pending)
+                live.update(reference.location for reference in pending.pending)
+        self._count(list(live))
+        _count_holders(self.ledger, recovered)
+        return recovered
+
+    def _count(self, locations: list[int]) -> None:
+        counts = Counter([location >> OFFSET_BITS for location in locations])
+        for file_id, count in counts.items():
+            self.ledger.files[file_id].live += count
+
+    def _enter(self, destination: bytes, file_id: int) -> ReplayedDestination:
+        """Return the destination of these bytes, which a record in *file_id* names."""
+        replayed = self._destinations.get(destination)
+        if replayed is None:
+            decoded = decode_destination(destination)
+            equals = [one for one in self._destinations.values() if one.destination == decoded]
+            replayed = equals[0] if equals else ReplayedDestination(decoded)
+            self._destinations[destination] = replayed
+        self.ledger.destination(replayed.destination).files.add(file_id)
+        return replayed
+
+    def _open(self, identifier: TransactionId) -> OpenTransaction:
+        opened = self._transactions.get(identifier)
+        if opened is None:
+            opened = self._transactions[identifier] = OpenTransaction()
+        return opened
+
+    def _prepare(self, identifier: TransactionId, file_id: int) -> None:
+        opened = self._transactions.get(identifier)
+        if opened is not None:
+            opened.is_prepared = True
+            opened.files.add(file_id)
+
+    def _commit(self, identifier: TransactionId, file_id: int) -> None:
+        opened = self._end(identifier, file_id)
+        for row, row_file in opened.rows if opened is not None else ():
+            self._operate(row, row_file)
+
+    def _end(self, identifier: TransactionId, file_id: int) -> OpenTransaction | None:
+        opened = self._transactions.pop(identifier, None)
+        if opened is not None:
+            self.ledger.files[file_id].refers |= opened.files
+        return opened
+
+    def _operate(self, row: QuickRecord, file_id: int) -> None:
+        """Apply an add or a remove, of a queue or a topic, whose record is in *file_id*."""
+        command, offset, size, destination, message_id, _, _, _, key, _ = row
+        replayed = self._enter(destination, file_id)
+        if command == REMOVE:
+            self._remove(replayed, message_id, key, file_id)
+            return
+        self._note_producer(message_id)
+        present = replayed.holders_of(message_id)
+        if present:
+            location = present[0][message_id].location
+            self.ledger.shadows.setdefault(location, set()).add(file_id)
+            return
+        replayed.keep(message_id, _written(size, file_id << OFFSET_BITS | offset))
+
+    def _note_producer(self, message_id: bytes) -> None:
+        """Remember the highest sequence number of the message's producer."""
+        producer, _, sequence = message_id.rpartition(b":")
+        if sequence.isdigit():
+            self.producers[producer] = max(int(sequence), self.producers.get(producer, 0))
+
+    def _remove(
+        self, replayed: ReplayedDestination, message_id: bytes, key: bytes | None, file_id: int
+    ) -> None:
+        refers = self.ledger.files[file_id].refers
+        for messages in replayed.holders_of(message_id, key):
+            location = messages.pop(message_id).location
+            refers.add(location >> OFFSET_BITS)
+            refers |= self.ledger.shadows.get(location, set())
+
+    def _update(self, add: records.AddMessage, size: int, location: int) -> None:
+        """Let an update's contents take the place of the message's, which keeps its turn."""
+        file_id = location >> OFFSET_BITS
+        message_id = add.message_id.encode()
+        replayed = self._enter(encode_destination(add.destination), file_id)
+        holders = replayed.holders_of(message_id)
+        if not holders:
+            replayed.keep(message_id, _written(size, location))
+            return
+        reference = holders[0][message_id]
+        self.ledger.files[file_id].refers.add(reference.location >> OFFSET_BITS)
+        shadows = self.ledger.shadows.pop(reference.location, None)
+        if shadows is not None:
+            self.ledger.shadows[location] = shadows
+        reference.location, reference.size = location, size
+
+    def _remove_destination(self, destination: Destination, file_id: int) -> None:
+        undone = self.ledger.remove_destination(destination)
+        self.ledger.files[file_id].refers.update(*undone)
+        self._destinations = {
+            key: one for key, one in self._destinations.items() if one.destination != destination
+        }
+
+    def _subscription(
+        self, record: records.Subscription, encoded: bytes, file_id: int, where: str
+    ) -> None:
+        replayed = self._enter(encode_destination(record.destination), file_id)
+        key = record.subscription_key
+        for one in self._destinations.values():
+            if one is not replayed:
+                one.pending.pop(key, None)
+        forgotten = replayed.pending.pop(key, {})
+        if record.info is None:
+            self.ledger.files[file_id].refers |= self.ledger.unsubscribe(key)
+            return
+        subscription = read_subscription(record.info, record.destination, where)
+        if subscription.key != key:
+            raise StoreError(f"{where}: the subscription of {subscription.key} is filed as {key}")
+        entry = SubscriptionLedger(subscription, encoded)
+        self.ledger.subscribe(entry)
+        entry.created_in(file_id)
+        replayed.pending[key] = replayed.retained(forgotten) if record.retroactive else {}
+
+    def _operations(self, opened: OpenTransaction) -> list[Operation]:
+        """Return what a prepared transaction will do; what it consumes is live no more."""
+        operations: list[Operation] = []
+        added: Messages = {}
+        for row, file_id in opened.rows:
+            command, offset, size, destination, message_id, _, _, _, key, _ = row
+            replayed = self._enter(destination, file_id)
+            if command == ADD:
+                reference = _written(size, file_id << OFFSET_BITS | offset)
+                added[message_id] = reference
+                operations.append(Add(replayed.destination, reference))
+                continue
+            entry = None if key is None else self.ledger.subscriptions.get(_text(key))
+            holders = [*replayed.messages_of(key), added]
+            taken = next((one.pop(message_id) for one in holders if message_id in one), None)
+            if taken is not None:
+                subscription = None if entry is None else entry.subscription
+                operations.append(Remove(replayed.destination, taken, subscription))
+        return operations
+
+
+def is_superseded(first: QuickRecord, data: bytes, present: set[int]) -> bool:
+    """Tell whether a file beginning with this record only repeats one that still exists."""
+    if first[0] != REWRITTEN_FILE:
+        return False
+    record = decode_record(data, first[1])
+    assert isinstance(record, records.RewrittenDataFile)
+    return record.skip_if_source_exists and record.source_data_file_id in present
+
+
+def _written(size: int, location: int) -> Reference:
+    reference = Reference(None, size, location)
+    reference.state = WRITTEN
+    return reference
+
+
+def _text(key: bytes) -> str:
+    return key.decode("utf-8", "replace")
+
+
+def _count_holders(ledger: Ledger, recovered: Recovered) -> None:
+    """Set how many durable subscriptions still need each message of a topic."""
+    operations = [one for several in recovered.prepared.values() for one in several]
+    consumed = [one.reference for one in operations if isinstance(one, Remove) and one.subscription]
+    pending = [one for subscription in recovered.subscriptions for one in subscription.pending]
+    for reference in pending + consumed:
+        reference.holders = 0
+    for reference in pending + consumed:
+        reference.holders += 1
+    for operation in operations:
+        if isinstance(operation, Add) and operation.destination.is_topic:
+            subscriptions = ledger.destination(operation.destination).subscriptions
+            operation.reference.holders = len(subscriptions)
+        elif isinstance(operation, Remove) and operation.subscription is not None:
+            ledger.subscriptions[operation.subscription.key].pending += 1

@@ -1,0 +1,261 @@
+"""The KahaDB store: one directory from open to close, behind the store's interface."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from lockkeeper.journal.encode import encode_record
+from lockkeeper.journal.records import Trace
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import TransactionId, XATransactionId
+from lockkeeper.store.base import (
+    SKIPPED,
+    WAITING,
+    WRITTEN,
+    Operation,
+    Receipt,
+    Recovered,
+    Reference,
+    StoreUsage,
+    Subscription,
+)
+from lockkeeper.store.kahadb.alarm import Alarm, EitherReadable
+from lockkeeper.store.kahadb.caretaker import Caretaker
+from lockkeeper.store.kahadb.commit import GroupCommit
+from lockkeeper.store.kahadb.disk import Disk, open_disk
+from lockkeeper.store.kahadb.files import JournalFiles
+from lockkeeper.store.kahadb.index import IndexFiles
+from lockkeeper.store.kahadb.intake import Intake
+from lockkeeper.store.kahadb.ledger import DestinationLedger
+from lockkeeper.store.kahadb.lock import DirectoryLock
+from lockkeeper.store.kahadb.paging import BodyReader
+from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
+
+FILE_BYTES_MAX: Final = 32 << 20
+BATCH_BYTES_MAX: Final = 4 << 20
+CLEANUP_INTERVAL_MS: Final = 30_000
+REMOVES_MAX: Final = 256
+REMOVES_DELAY_MS: Final = 3
+
+
+class KahaDBStore:
+    """Keeps messages in a KahaDB directory that ActiveMQ can take back at any time.
+
+    Until the first write nothing in the directory changes but the lock. Removals without a
+    receipt wait for company: at most 3 ms, or until 256 operations wait.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        lock: DirectoryLock | None = None,
+        file_bytes_max: int = FILE_BYTES_MAX,
+        batch_bytes_max: int = BATCH_BYTES_MAX,
+        cleanup_interval_ms: int = CLEANUP_INTERVAL_MS,
+    ) -> None:
+        """*lock* may be held already; `open` takes it otherwise, `close` gives it back."""
+        self.lock = DirectoryLock(directory) if lock is None else lock
+        self._directory = directory
+        self._file_bytes_max = file_bytes_max
+        self._batch_bytes_max = batch_bytes_max
+        self._cleanup_interval_ms = cleanup_interval_ms
+        self._is_open = False
+        self._alarm_rang = False
+        self._last_destination: Destination | None = None
+        self._last_entry: DestinationLedger
+
+    def open(self) -> Recovered:
+        """See `Store.open`; raises StoreLockedError when another process is master."""
+        self.lock.acquire(time.time_ns() // 1_000_000)
+        try:
+            IndexFiles(self._directory).require_readable_version()
+            replayed = replay_directory(self._directory)
+            self._begin(replayed)
+        except BaseException:
+            self.lock.release()
+            raise
+        for record, files in replayed.rollbacks:
+            self._intake.roll_back(record, files)
+        return replayed.recovered
+
+    def _begin(self, replayed: Replayed) -> None:
+        """Get ready to write behind what was read."""
+        files = self._files = JournalFiles(self._directory, self._file_bytes_max)
+        ledger = self._ledger = replayed.ledger
+        self._disk = _disk_for(self._directory)
+        self._alarm = Alarm()
+        self._readable = EitherReadable(self._disk.fileno(), self._alarm.fileno())
+        self._bodies = BodyReader(self._directory)
+        commit = self._commit = GroupCommit(files, ledger, self._disk, self._batch_bytes_max)
+        self._intake = Intake(ledger, commit, self._bodies)
+        interval = self._cleanup_interval_ms
+        self._caretaker = Caretaker(ledger, files, commit, self._intake, interval)
+        files.resume(replayed.last_file_id, replayed.reusable_file_id, replayed.tail)
+        self._last_destination = None
+        self._is_open = True
+
+    def close(self) -> None:
+        """See `Store.close`. Raises StoreError when not everything became durable."""
+        if not self._is_open:
+            self.lock.release()
+            return
+        self._is_open = False
+        try:
+            self._commit.drain()
+        finally:
+            self._readable.close()
+            self._alarm.close()
+            self._disk.close()
+            self._files.close()
+            self.lock.release()
+
+    # Operations
+
+    def add(self, destination: Destination, reference: Reference, receipt: Receipt | None) -> None:
+        """See `Store.add`."""
+        reference.state = WAITING
+        reference.receipt = receipt
+        if destination is not self._last_destination:
+            self._last_entry = self._ledger.destination(destination)
+            self._last_destination = destination
+        entry = self._last_entry
+        commit = self._commit
+        commit.items.append(reference)
+        commit.kinds.append(entry)
+        commit.is_urgent = True
+        for subscription in entry.subscriptions:
+            subscription.pending += 1
+
+    def remove(
+        self,
+        destination: Destination,
+        reference: Reference,
+        receipt: Receipt | None = None,
+        subscription: Subscription | None = None,
+        skip_unwritten: bool = True,
+    ) -> Receipt | None:
+        """See `Store.remove`."""
+        state = reference.state
+        freed: Receipt | None = None
+        if state == WAITING and skip_unwritten and subscription is None:
+            reference.state = SKIPPED
+            freed, reference.receipt = reference.receipt, None
+        elif state in (WAITING, WRITTEN):
+            self._intake.remove(destination, reference, subscription)
+            self._commit.is_lazy = True
+        if receipt is not None:
+            self._intake.answer(receipt)
+        return freed
+
+    def commit(
+        self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """See `Store.commit`."""
+        self._intake.commit(transaction, operations)
+        self._intake.answer(receipt)
+
+    def prepare(
+        self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """See `Store.prepare`."""
+        self._intake.prepare(transaction, operations)
+        self._intake.answer(receipt)
+
+    def commit_prepared(
+        self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """See `Store.commit_prepared`."""
+        self._intake.commit_prepared(transaction, operations)
+        self._intake.answer(receipt)
+
+    def rollback_prepared(
+        self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
+    ) -> None:
+        """See `Store.rollback_prepared`."""
+        self._intake.rollback_prepared(transaction, operations)
+        self._intake.answer(receipt)
+
+    def subscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
+        """See `Store.subscribe`."""
+        self._intake.subscribe(subscription)
+        self._intake.answer(receipt)
+
+    def unsubscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
+        """See `Store.unsubscribe`."""
+        self._intake.unsubscribe(subscription)
+        self._intake.answer(receipt)
+
+    def release(self, reference: Reference) -> None:
+        """See `Store.release`."""
+        self._intake.release(reference)
+
+    def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
+        """See `Store.remove_destination`."""
+        self._last_destination = None
+        self._intake.remove_destination(destination)
+        self._intake.answer(receipt)
+
+    def trace(self, text: str) -> None:
+        """See `Store.trace`."""
+        self._intake.put(encode_record(Trace(text)))
+
+    def load(self, references: Sequence[Reference], next_sequence: int) -> None:
+        """See `Store.load`."""
+        self._bodies.load(references, next_sequence)
+
+    # Writing
+
+    def flush(self) -> Sequence[Receipt]:
+        """See `Store.flush`."""
+        commit = self._commit
+        if commit.is_writing:
+            return ()
+        if commit.is_urgent or (commit.is_lazy and len(commit.items) >= REMOVES_MAX):
+            return commit.begin()
+        if commit.is_lazy and not self._alarm.is_set:
+            self._alarm.set(REMOVES_DELAY_MS)
+        return ()
+
+    def waiting(self) -> int:
+        """See `Store.waiting`."""
+        return len(self._commit.items)
+
+    def completed(self) -> Sequence[Receipt]:
+        """See `Store.completed`."""
+        commit = self._commit
+        if self._alarm.is_set and self._alarm.has_rung():
+            self._alarm_rang = True
+        receipts = commit.completed()
+        if commit.is_writing:
+            return receipts
+        is_late, self._alarm_rang = self._alarm_rang and commit.is_lazy, False
+        return [*receipts, *(commit.begin() if is_late else self.flush())]
+
+    def fileno(self) -> int | None:
+        """See `Store.fileno`."""
+        return self._readable.fileno()
+
+    def check_full(self) -> None:
+        """See `Store.check_full`."""
+        self._files.check_full()
+
+    def maintain(self, now: int) -> None:
+        """See `Store.maintain`."""
+        self.lock.check()
+        self._files.retry_spare()
+        self._caretaker.run(now)
+
+    def usage(self) -> StoreUsage:
+        """See `Store.usage`."""
+        files = self._ledger.files.values()
+        return StoreUsage(len(files), sum(file.size for file in files), self.waiting())
+
+
+def _disk_for(directory: Path) -> Disk:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return open_disk(descriptor)
+    finally:
+        os.close(descriptor)
