@@ -1,13 +1,13 @@
 """A broker core with a memory store, driven by hand: commands in, outputs out, time as we say."""
 
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.outputs import Delivery, EndOfMessages, Output, Reply
+from lockkeeper.broker.outputs import EndOfMessages, Output, Reply
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -20,6 +20,14 @@ from lockkeeper.message.rewrite import decoded, encoded
 from lockkeeper.store.memory import MemoryStore
 
 START = 1_700_000_000_000
+
+
+class Delivered(NamedTuple):
+    """A message that was sent to a consumer."""
+
+    consumer: Consumer
+    message: Message
+    redeliveries: int
 
 
 class Client:
@@ -59,12 +67,12 @@ class Client:
         told, self.connection.outbox = self.connection.outbox, []
         return told
 
-    def deliveries(self, consumer: Consumer | None = None) -> list[Delivery]:
+    def deliveries(self, consumer: Consumer | None = None) -> list[Delivered]:
         """Return the messages it was sent since the last call, of one consumer if named."""
         return [
-            output
+            Delivered(*output)
             for output in self.outputs()
-            if isinstance(output, Delivery) and consumer in (None, output.consumer)
+            if type(output) is tuple and consumer in (None, output[0])
         ]
 
     def texts(self, consumer: Consumer | None = None) -> list[str]:

@@ -8,6 +8,8 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 
 if TYPE_CHECKING:
+    from lockkeeper.broker.regions.queue import Queue
+    from lockkeeper.broker.regions.topic import Topic
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 # How much one connection may have waiting for memory before the broker stops reading from it.
@@ -20,7 +22,8 @@ class Connection:
     `congested` is set by the transport while the peer does not take what it was sent;
     `stalled_bytes` counts messages held until there is memory for them. A `fault_tolerant`
     client sends again what was not answered once it is `reconnected`. `tag` belongs to the
-    transport.
+    transport. The last destination and its route are kept, because the next message is for the
+    same as a rule.
     """
 
     __slots__ = (
@@ -31,6 +34,8 @@ class Connection:
         "dirty",
         "fault_tolerant",
         "identifier",
+        "last_destination",
+        "last_route",
         "outbox",
         "reconnected",
         "stalled_bytes",
@@ -54,6 +59,8 @@ class Connection:
         self.consumers: dict[object, Consumer] = {}
         self.transactions: dict[TransactionId, Transaction] = {}
         self.tag: object = None
+        self.last_destination: Destination | None = None
+        self.last_route: Queue | Topic | None = None
         self.temporary: set[Destination] = set()
 
     @property

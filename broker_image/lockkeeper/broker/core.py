@@ -136,13 +136,15 @@ class Broker:
             self._stall(connection, message, receipt)
             return
         destination = message.destination
-        route = self.registry.find(destination)
-        if route is None:
-            if destination.is_composite:
+        route = connection.last_route
+        if route is None or destination is not connection.last_destination:
+            found = self.registry.find(destination)
+            if found is None and destination.is_composite:
                 self._send_copies(connection, message, receipt)
                 return
-            route = self.route(destination)
-        if route.policy.memory_limit and route.memory_full() and not message.persistent:
+            route = self.route(destination) if found is None else found
+            connection.last_destination, connection.last_route = destination, route
+        if not message.persistent and route.policy.memory_limit and route.memory_full():
             self._stall(connection, message, receipt)
             return
         if message.persistent:
@@ -188,6 +190,13 @@ class Broker:
 
     # Consumers
 
+    def acknowledge_one(self, consumer: Consumer, sequence: int, receipt: Receipt | None) -> None:
+        """Consume one dispatched message, which the caller has found in `dispatched`."""
+        reference = consumer.dispatched.pop(sequence)
+        backlogs = consumer.backlogs
+        backlog = backlogs[0] if len(backlogs) == 1 else self._backlog_of(consumer, reference)
+        backlog.consumed_one(consumer, reference, receipt)
+
     def acknowledge(
         self,
         consumer: Consumer,
@@ -202,7 +211,6 @@ class Broker:
             self._reactivate(consumer)
         elif kind in _CONSUMING:
             references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
-            consumer.last_sequence = last
             self._backlog_of(consumer, references[0]).consumed(consumer, references, receipt)
             return
         elif kind == AckType.EXPIRED:
@@ -307,7 +315,7 @@ class Broker:
         connection.temporary.discard(destination)
         del self.subscribing.temporary[destination]
         self._close_consumers(destination)
-        self.registry.forget(destination)
+        self._forget(destination)
         self._advise(connection, destination, removed=True)
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
@@ -321,9 +329,13 @@ class Broker:
             raise InvalidDestinationError(
                 f"Destination still has an active subscription: {destination}"
             )
-        if region is not None:
-            self.registry.forget(destination)
+        self._forget(destination)
         self.context.store.remove_destination(destination, receipt)
+
+    def _forget(self, destination: Destination) -> None:
+        self.registry.forget(destination)
+        for connection in self.connections.values():
+            connection.last_destination = None
 
     def _close_consumers(self, destination: Destination) -> None:
         region = self.registry.find(destination)

@@ -1,6 +1,6 @@
 """What the core tells a connection: values in its outbox, turned into bytes by its protocol."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import ProducerId, TransactionId
@@ -11,12 +11,9 @@ if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
-class Delivery(NamedTuple):
-    """A message for a consumer, with the number of its failed deliveries so far."""
-
-    consumer: "Consumer"
-    message: Message
-    redeliveries: int
+# A message for a consumer, with the number of its failed deliveries so far. A plain tuple,
+# because every message becomes one.
+Delivery: TypeAlias = "tuple[Consumer, Message, int]"
 
 
 class EndOfMessages(NamedTuple):
@@ -104,16 +101,7 @@ class ProducerCredit:
         self.connection.put(self)
 
 
-Output = (
-    Delivery
-    | EndOfMessages
-    | ConsumerClosed
-    | WindowChanged
-    | Introduction
-    | Disconnect
-    | Reply
-    | Failure
-    | Prepared
-    | InDoubt
-    | ProducerCredit
+Output: TypeAlias = (
+    "Delivery | EndOfMessages | ConsumerClosed | WindowChanged | Introduction | Disconnect | "
+    "Reply | Failure | Prepared | InDoubt | ProducerCredit"
 )

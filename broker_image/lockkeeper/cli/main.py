@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lockkeeper.cli import journal
+from lockkeeper.cli import journal, running
 from lockkeeper.cli.errors import explain, wants_traceback
 
 app = typer.Typer(
@@ -16,6 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(running.broker)
+app.command()(running.up)
 app.add_typer(journal.app, name="journal")
 
 

@@ -20,14 +20,38 @@ PRODUCER_ID, MESSAGE_ID, LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID = 123, 110, 111
 BROKER_IN_TIME_FROM_END = 17
 
 
+# No originalTransactionId, no group id, group sequence 0, no correlation id.
+PLAIN = bytes(7)
+
+
 class Lead(NamedTuple):
-    """The leading fields of one message and where its ids end."""
+    """The leading fields of a message, the same for all that begin with the same bytes.
+
+    `producer` is `connectionId:sessionId:value:`; `text_view` replaces the whole id when set.
+    `sequence_at` is the offset of messageId.producerSequenceId.
+    """
 
     destination: Destination
     transaction_id: TransactionId | None
-    producer: bytes  # `connectionId:sessionId:value:` or b"" when the id is a text view
+    producer: bytes
     text_view: bytes | None
-    sequence_at: int  # offset of messageId.producerSequenceId
+    sequence_at: int
+
+    def find_persistent(self, data: bytes, start: int = 0) -> int:
+        """Return the position of `persistent` in the message at *start*.
+
+        Expiration (8 bytes) and priority (1 byte) follow it. Raises MalformedMessageError when
+        the bytes end before that.
+        """
+        position = start + self.sequence_at + 16
+        if data[position : position + 7] == PLAIN:
+            return position + 7
+        try:
+            position = skip_nested(data, position)
+            position = skip_string(data, position)
+            return skip_string(data, position + 4)
+        except IndexError:
+            raise MalformedMessageError("the message ends within its header") from None
 
 
 def read_lead(data: bytes, start: int, end: int) -> Lead:
@@ -52,7 +76,7 @@ def read_lead(data: bytes, start: int, end: int) -> Lead:
         ) from None
     if position + 16 > end:
         raise MalformedMessageError("the message ends within its messageId")
-    return Lead(destination, transaction_id, producer, text_view, position)
+    return Lead(destination, transaction_id, producer, text_view, position - start)
 
 
 def skip_nested(data: bytes, position: int) -> int:

@@ -2,47 +2,52 @@
 
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
+from lockkeeper.message.layout import Lead
 
 
 class Message:
     """One message as the wire and the journal hold it; everything not listed is in `body`.
 
-    `body` is the loose, uncached frame of store version 11 without its size prefix. `key` is
-    the JMSMessageID in modified UTF-8, which KahaDB calls the producer key. `expiration` is in
-    ms since the epoch, 0 for never. `sequence` is the brokerSequenceId that stands in `body`:
-    unique while this broker runs, and what a consumer's acknowledgement names.
+    `body` is the loose, uncached frame of store version 11 without its size prefix. `expiration`
+    is in ms since the epoch, 0 for never. `sequence` is the brokerSequenceId that stands in
+    `body`: unique while this broker runs, and what a consumer's acknowledgement names. `lead` is
+    shared by all messages that begin with the same bytes.
     """
 
     __slots__ = (
         "body",
         "destination",
         "expiration",
-        "key",
+        "lead",
         "persistent",
-        "priority",
         "sequence",
         "transaction_id",
     )
 
     def __init__(
-        self,
-        body: bytes,
-        destination: Destination,
-        key: bytes,
-        sequence: int,
-        persistent: bool,
-        expiration: int,
-        priority: int,
-        transaction_id: TransactionId | None,
+        self, body: bytes, lead: Lead, sequence: int, persistent: bool, expiration: int
     ) -> None:
         self.body = body
-        self.destination = destination
-        self.key = key
+        self.lead = lead
+        self.destination: Destination = lead.destination
+        self.transaction_id: TransactionId | None = lead.transaction_id
         self.sequence = sequence
         self.persistent = persistent
         self.expiration = expiration
-        self.priority = priority
-        self.transaction_id = transaction_id
+
+    @property
+    def key(self) -> bytes:
+        """The JMSMessageID in modified UTF-8, which KahaDB calls the producer key."""
+        lead = self.lead
+        if lead.text_view is not None:
+            return lead.text_view
+        at = lead.sequence_at
+        return b"%b%d" % (lead.producer, int.from_bytes(self.body[at : at + 8], "big", signed=True))
+
+    @property
+    def priority(self) -> int:
+        """The JMSPriority, 0 to 9."""
+        return self.body[self.lead.find_persistent(self.body) + 9]
 
     def __repr__(self) -> str:
         """Return the id and the destination, for logs and failed tests."""

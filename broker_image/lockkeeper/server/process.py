@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.protocols.registry import PROTOCOLS
 from lockkeeper.server.admin import Admin
 from lockkeeper.server.engine import Engine
+from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.server.settings import (
     LOOPBACK,
     destination_of,
@@ -43,14 +45,18 @@ STARTING, STANDBY, RECOVERING, MASTER, STOPPED = (
 
 @dataclass(frozen=True)
 class ProcessOptions:
-    """What one process runs: a Broker with its Destinations, as replica number *replica*."""
+    """What one process runs: a Broker with its Destinations, as replica number *replica*.
+
+    *peers* are the admin addresses of all replicas. A *supervised* process ends with its
+    standard input, so that it never outlives who started it.
+    """
 
     resource: BrokerResource
     directory: Path
     destinations: Sequence[DestinationResource] = ()
     replica: int = 0
     peers: Sequence[str] = ()
-    epoch_cause: str = "start"
+    supervised: bool = False
 
 
 @dataclass
@@ -76,6 +82,8 @@ class BrokerProcess:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
+        if self.options.supervised:
+            loop.add_reader(sys.stdin.fileno(), self._stopping.set)
         spec = self.options.resource.spec
         admin = Admin(self.status, self.destinations)
         port = spec.admin.port + self.options.replica if spec.admin.port else 0
@@ -122,8 +130,10 @@ class BrokerProcess:
             broker.route(destination_of(resource))
         logger.info("%s read the journal in %.2f s", self.name, time.monotonic() - began)
         self._broker, self._store = broker, store
-        engine = self._engine = Engine(broker, store, self._fail)
-        storage.record_start(self.name, waited)
+        recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
+        engine = self._engine = Engine(broker, store, recorder, self._fail)
+        now = engine.stamp()
+        recorder.event("takeover" if waited else "start", now, replica=self.name, epoch=now)
         servers: list[asyncio.Server] = []
         try:
             for listener in self.options.resource.spec.listeners:
@@ -133,7 +143,7 @@ class BrokerProcess:
         finally:
             for server in servers:
                 server.close()
-            self._close(engine, store)
+            self._close(engine, store, recorder)
 
     def _make_broker(self, store: Store) -> Broker:
         resource = self.options.resource
@@ -177,10 +187,13 @@ class BrokerProcess:
         self._failure = error
         self._stopping.set()
 
-    def _close(self, engine: Engine, store: Store) -> None:
+    def _close(self, engine: Engine, store: Store, recorder: FlightRecorder) -> None:
         """Let go of everything, in order: sockets, journal."""
         engine.close()
         if self._failure is None:
+            now = engine.stamp()
+            recorder.write_statistics(now)
+            recorder.event("stop", now, replica=self.name)
             store.close()
         self._broker = self._store = None
 

@@ -125,19 +125,20 @@ class Queue(Backlog):
 
     def _send(self, consumer: "Consumer", count: int) -> None:
         """Send up to *count* messages to a consumer that has room for them."""
-        ready = self.ready
-        while count and ready:
+        ready, deliver, now = self.ready, consumer.deliver, self.context.now
+        sent = 0
+        while sent < count and ready:
             if ready[0].message is None:
                 self.page_in()
             reference = ready.popleft()
-            if self.is_expired(reference.loaded):
+            if 0 < reference.loaded.expiration < now:
                 self.expire(reference)
                 continue
-            self.hand_over(consumer, reference)
-            count -= 1
+            deliver(reference)
+            sent += 1
+        self.statistics.dispatched += sent
 
     def hand_over(self, consumer: "Consumer", reference: Reference) -> None:
         """Send one message, which is in memory and not expired."""
-        reference.held = True
         self.statistics.dispatched += 1
         consumer.deliver(reference)

@@ -65,6 +65,12 @@ class Browse(Backlog):
             receipt.settle()
         self.activate()
 
+    def consumed_one(
+        self, consumer: "Consumer", reference: Reference, receipt: Receipt | None
+    ) -> None:
+        """See `consumed`."""
+        self.consumed(consumer, (reference,), receipt)
+
     def give_back(self, references: Sequence[Reference]) -> None:
         """Do nothing: the queue never lost them."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.message_properties import property_lookup
-from lockkeeper.broker.outputs import Delivery, EndOfMessages
+from lockkeeper.broker.outputs import EndOfMessages
 from lockkeeper.broker.selectors import Selector
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
@@ -40,7 +40,6 @@ class Consumer:
         "dispatched",
         "extension",
         "identifier",
-        "last_sequence",
         "no_local",
         "prefetch",
         "pulls",
@@ -79,7 +78,6 @@ class Consumer:
         self.tag: object = None
         self.delivered = 0
         self.acknowledged = 0
-        self.last_sequence = 0
 
     def credit(self) -> int:
         """Return how many more messages the consumer may be sent now."""
@@ -106,10 +104,14 @@ class Consumer:
         """Send one message; the caller has checked the credit."""
         message = reference.loaded
         self.dispatched[message.sequence] = reference
+        reference.held = True
         self.delivered += 1
         if self.pulls:
             self.pulls -= 1
-        self.connection.put(Delivery(self, message, reference.redeliveries))
+        connection = self.connection
+        if not connection.outbox:
+            connection.dirty.append(connection)
+        connection.outbox.append((self, message, reference.redeliveries))
 
     def end(self) -> None:
         """Tell the consumer that there is nothing (more) for it."""

@@ -38,7 +38,6 @@ class TopicSubscription(Backlog):
         consumer = self.consumer
         if consumer is not None and not self.ready and consumer.credit() > 0:
             self.statistics.dispatched += 1
-            reference.held = True
             consumer.deliver(reference)
             return
         self.ready.append(reference)
@@ -55,7 +54,6 @@ class TopicSubscription(Backlog):
             if self.is_expired(reference.loaded):
                 self.expire(reference)
                 continue
-            reference.held = True
             self.statistics.dispatched += 1
             consumer.deliver(reference)
 
@@ -72,6 +70,23 @@ class TopicSubscription(Backlog):
             self.residency.refund(reference)
             reference.held = False
         return None
+
+    def consumed_one(
+        self, consumer: "Consumer", reference: Reference, receipt: Receipt | None
+    ) -> None:
+        """See `Backlog.consumed_one`."""
+        if reference.state or receipt is not None:
+            self.consumed(consumer, (reference,), receipt)
+            return
+        if consumer.extension:
+            consumer.extension -= 1
+        consumer.acknowledged += 1
+        self.statistics.acknowledged(reference.loaded.body, self.context.now)
+        reference.holders -= 1
+        if reference.holders <= 0:
+            self.residency.refund(reference)
+        if self.ready and not self.is_active:
+            self.activate()
 
     def forget_applied(self, reference: Reference) -> None:
         """Let go of a message whose removal a committed transaction has stored."""

@@ -51,6 +51,9 @@ class AckReader:
         if last not in consumer.dispatched:
             return False
         count = int.from_bytes(data[end - 5 : end - 1], "big")
+        if count == 1 and kind != AckType.DELIVERED and self._transaction_id is None:
+            broker.acknowledge_one(consumer, last, receipt)
+            return True
         _carry_out(broker, consumer, self._transaction_id, kind, last, count, receipt)
         return True
 

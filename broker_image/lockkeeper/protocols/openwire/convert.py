@@ -1,6 +1,6 @@
 """Outputs of the core as OpenWire: commands, Java's exceptions, and dispatch by splicing."""
 
-from typing import assert_never
+from typing import assert_never, cast
 
 from lockkeeper.broker import errors
 from lockkeeper.broker.outputs import (
@@ -86,10 +86,11 @@ class DispatchHeader:
 
 def append_output(out: list[bytes], output: Output, codec: Codec, spliced: bool) -> None:
     """Append the frame of one output to *out*."""
-    if type(output) is Delivery and spliced:
-        header = output.consumer.tag
+    if spliced and type(output) is tuple:
+        delivery = cast("Delivery", output)
+        header = delivery[0].tag
         assert isinstance(header, DispatchHeader)
-        header.append_frame(out, output)
+        header.append_frame(out, delivery)
     elif type(output) is Reply:
         out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
     else:
@@ -99,8 +100,6 @@ def append_output(out: list[bytes], output: Output, codec: Codec, spliced: bool)
 def _command(output: Output) -> Structure:
     """Return the command that tells of an output."""
     match output:
-        case Delivery(consumer, message, redeliveries):
-            return _dispatch(consumer, message.body, redeliveries)
         case EndOfMessages(consumer):
             return MessageDispatch(consumer_id=consumer_id_of(consumer))
         case ConsumerClosed(consumer):
@@ -127,6 +126,8 @@ def _command(output: Output) -> Structure:
             return DataArrayResponse(correlation_id=correlation, data=transactions)
         case ProducerCredit(producer_id=producer_id, size=size):
             return ProducerAck(producer_id=producer_id, size=size)
+        case (consumer, message, redeliveries):
+            return _dispatch(consumer, message.body, redeliveries)
         case _:
             assert_never(output)
 

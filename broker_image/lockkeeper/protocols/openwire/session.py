@@ -7,7 +7,7 @@ objects field by field; every other command is decoded by the codec and goes to 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError
-from lockkeeper.broker.outputs import Delivery, Disconnect, Failure, ProducerCredit, Reply
+from lockkeeper.broker.outputs import Disconnect, Failure, ProducerCredit, Reply
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.layout import MESSAGE_TYPES
@@ -15,7 +15,7 @@ from lockkeeper.message.reader import MessageReader
 from lockkeeper.protocols.openwire.acknowledgements import AckReader
 from lockkeeper.protocols.openwire.codec import Agreement, Settings, agree, offer
 from lockkeeper.protocols.openwire.commands import Commands
-from lockkeeper.protocols.openwire.convert import DispatchHeader, append_output
+from lockkeeper.protocols.openwire.convert import append_output
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
 from lockkeeper.store.base import Receipt, StoreFullError
@@ -118,7 +118,9 @@ class OpenWireSession:
             data = openwire.encode(decoded)
             start, end = 0, len(data)
         broker = self._broker
-        message = self._reader.receive(data, start, end, broker.context.next_sequence(), in_time)
+        context = broker.context
+        context.sequence += 1
+        message = self._reader.receive(data, start, end, context.sequence, in_time)
         receipt: Receipt | None = None
         if data[start + RESPONSE_REQUIRED_AT]:
             correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
@@ -210,12 +212,7 @@ class OpenWireSession:
             else:
                 codec, spliced = agreement.codec, agreement.spliced
             for output in outputs:
-                if spliced and type(output) is Delivery:
-                    header = output.consumer.tag
-                    assert isinstance(header, DispatchHeader)
-                    header.append_frame(out, output)
-                else:
-                    append_output(out, output, codec, spliced)
+                append_output(out, output, codec, spliced)
         return out
 
     def connection_lost(self) -> None:

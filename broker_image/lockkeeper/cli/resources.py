@@ -1,0 +1,64 @@
+"""Which Broker a command is about: resources from files, one of them chosen, options applied."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from lockkeeper.cli.errors import MISUSED, CommandError
+from lockkeeper_api import Broker, Destination, combine, default_broker
+from lockkeeper_api.broker import Admin, Listener
+
+DATA_ROOT = Path("lockkeeper-data")
+
+
+def load(files: list[Path], name: str | None) -> tuple[Broker, tuple[Destination, ...]]:
+    """Return the Broker in *files* (the one called *name*, if several) and its Destinations.
+
+    Without files: a Broker with every default. Raises InvalidResourceError or CommandError.
+    """
+    if not files:
+        return default_broker(name or "lockkeeper"), ()
+    resources = combine([(str(path), path.read_text("utf-8")) for path in files])
+    found = [broker for broker in resources.brokers if name in (None, broker.metadata.name)]
+    where = ", ".join(map(str, files))
+    if not found:
+        wanted = f"no Broker called {name}" if name else "no Broker"
+        raise CommandError(f"{where}: {wanted}", MISUSED)
+    if len(found) > 1:
+        names = ", ".join(broker.metadata.name for broker in found)
+        raise CommandError(f"{where}: several Brokers ({names}); choose one by --name", MISUSED)
+    return found[0], resources.destinations_of(found[0])
+
+
+def data_directory(broker: Broker, chosen: Path | None) -> Path:
+    """Return where the broker's journal lies."""
+    return chosen or DATA_ROOT / broker.metadata.name
+
+
+def with_addresses(broker: Broker, listen: list[str], admin: str | None) -> Broker:
+    """Return *broker* with the addresses of the command line instead of its own."""
+    changes: dict[str, object] = {}
+    if listen:
+        changes["listeners"] = [_listener(address) for address in listen]
+    if admin is not None:
+        host, port = _host_and_port(admin, f"http://{admin}")
+        changes["admin"] = Admin(host=host, port=port)
+    return broker.model_copy(update={"spec": broker.spec.model_copy(update=changes)})
+
+
+def _listener(address: str) -> Listener:
+    scheme = urlsplit(address).scheme
+    if scheme != "openwire":
+        raise CommandError(f"--listen {address}: write openwire://HOST:PORT", MISUSED)
+    host, port = _host_and_port(address, address)
+    return Listener(name=f"{scheme}-{port}", protocol=scheme, host=host, port=port)
+
+
+def _host_and_port(shown: str, url: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if host is None or port is None:
+        raise CommandError(f"{shown}: that is no HOST:PORT", MISUSED)
+    return host, port

@@ -1,0 +1,58 @@
+"""The directory of a broker: is it one, who is its master, and the store in it."""
+
+import time
+from pathlib import Path
+
+from lockkeeper.server.settings import milliseconds
+from lockkeeper.store.base import Store, StoreError
+from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
+from lockkeeper_api import BrokerSpec
+
+# What lies in a KahaDB directory, or may lie beside it without harm.
+_OWN_PATTERNS = ("db-*.log", "db-*.log.*", "db.data", "db.redo", "db.free", "lock", "data-archive")
+
+
+class Storage:
+    """One broker's directory; at most one process at a time is its master."""
+
+    def __init__(self, directory: Path, spec: BrokerSpec) -> None:
+        """Make the directory if need be. Raises StoreError when it belongs to something else."""
+        self._directory = directory
+        self._spec = spec
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{directory}: {error.strerror}; give another --data") from error
+        _refuse_foreign(directory)
+        self._lock = DirectoryLock(directory)
+
+    def try_lock(self) -> bool:
+        """Become the master if nobody is. Raises StoreError when locking does not work there."""
+        return self._lock.try_acquire(time.time_ns() // 1_000_000)
+
+    def open(self) -> Store:
+        """Return the store, to be opened by the core; the lock must be held."""
+        journal = self._spec.journal
+        return KahaDBStore(
+            self._directory,
+            self._lock,
+            file_bytes_max=journal.file_bytes,
+            cleanup_interval_ms=milliseconds(journal.cleanup_interval),
+        )
+
+    def release(self) -> None:
+        """Let another process become the master."""
+        self._lock.release()
+
+
+def _refuse_foreign(directory: Path) -> None:
+    """Raise StoreError when the directory holds files that are not a journal's."""
+    names = [path.name for path in directory.iterdir()]
+    foreign = [name for name in names if not any(map(Path(name).match, _OWN_PATTERNS))]
+    own = len(names) - len(foreign)
+    if foreign and not own:
+        shown = ", ".join(sorted(foreign)[:3])
+        raise StoreError(
+            f"{directory}: not a journal's directory, it holds other files ({shown}); give an "
+            "empty directory, or one that Lockkeeper or ActiveMQ's KahaDB has written, as --data"
+        )
