@@ -41,6 +41,8 @@ class Engine:
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
         self._waited_for = 0
+        # What a flush left behind, trace records above all, is nothing new to note the time of.
+        self._left_waiting = 0
         self._throttled: list[Peer] = []
         self._pull_timer: asyncio.TimerHandle | None = None
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
@@ -108,9 +110,10 @@ class Engine:
             self.wake()
             return
         self._waited_for = 0
-        if waiting:
+        if waiting > self._left_waiting:
             self.recorder.clock(self.now)
         receipts = self.store.flush()
+        self._left_waiting = self.store.waiting()
         if receipts:
             self.broker.settle(receipts)
             self.wake()
