@@ -1,0 +1,231 @@
+"""One builder for each column: the records of a chunk in, an Arrow array out."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lockkeeper.message.bodies import Body, MessageType, decode_body
+from lockkeeper.message.destination import SCHEMES, Destination
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.primitives import Value
+from lockkeeper_analytics.frames import cause_in, properties_in, stored_time
+from lockkeeper_analytics.recorder import PREFIX
+from lockkeeper_analytics.records import TRACE, is_message, kind_of
+from lockkeeper_analytics.rowset import Rows
+from lockkeeper_analytics.schema import COLUMNS
+
+Builder = Callable[[Rows], pa.Array]
+
+SCHEME_OF = {kind: scheme for scheme, kind in SCHEMES.items()}
+MESSAGE_TYPES = {kind.value: kind.name.lower() for kind in MessageType}
+
+
+def _array(name: str, values: list[Any]) -> pa.Array:
+    return pa.array(values, COLUMNS[name].arrow)
+
+
+def _times(name: str, values: Sequence[int | None]) -> pa.Array:
+    """Milliseconds since the epoch to timestamps; 0 and None are null."""
+    milliseconds = pa.array(values, pa.int64())
+    known = pc.not_equal(milliseconds, 0)
+    microseconds = pc.if_else(known, pc.multiply(milliseconds, 1000), None)
+    return microseconds.cast(COLUMNS[name].arrow)
+
+
+def _utf8(values: list[bytes | None]) -> pa.Array:
+    """Texts that Arrow decodes itself, all at once; only bad UTF-8 is handled one by one."""
+    try:
+        return pa.array(values, pa.binary()).cast(pa.string())
+    except pa.ArrowInvalid:
+        texts = [None if value is None else value.decode("utf-8", "replace") for value in values]
+        return pa.array(texts, pa.string())
+
+
+def _constant(name: str, value_of: Callable[[Rows], Any]) -> Builder:
+    def build(rows: Rows) -> pa.Array:
+        return pa.repeat(pa.scalar(value_of(rows), COLUMNS[name].arrow), len(rows.records))
+
+    return build
+
+
+def _offset(rows: Rows) -> pa.Array:
+    offsets = pa.array([record[1] for record in rows.records], COLUMNS["offset"].arrow)
+    return pc.add(offsets, rows.base)
+
+
+def _destination(name: str, value_of: Callable[[Destination], str]) -> Builder:
+    def build(rows: Rows) -> pa.Array:
+        texts: dict[bytes, str | None] = {b"": None}
+        for record in rows.records:
+            if record[3] not in texts:
+                texts[record[3]] = value_of(rows.destination(record[3]))
+        return _array(name, [texts[record[3]] for record in rows.records])
+
+    return build
+
+
+def _transaction(rows: Rows) -> pa.Array:
+    return _array("transaction", [rows.transaction(record[7]) for record in rows.records])
+
+
+def _message_bytes(rows: Rows) -> pa.Array:
+    sizes = [record[6] - 4 if is_message(record) else None for record in rows.records]
+    return _array("message_bytes", sizes)
+
+
+def _message_type(rows: Rows) -> pa.Array:
+    data = rows.data
+    types = [
+        MESSAGE_TYPES.get(data[record[5] + 4]) if is_message(record) else None
+        for record in rows.records
+    ]
+    return _array("message_type", types)
+
+
+def _stored_at(rows: Rows) -> pa.Array:
+    def time(start: int, end: int) -> int:
+        return stored_time(rows.data, start, end)
+
+    times = [rows.guarded(record, time) if is_message(record) else 0 for record in rows.records]
+    return _times("stored_at", times)
+
+
+def _head(name: str, field: str | None = None) -> Builder:
+    key = field or name
+
+    def build(rows: Rows) -> pa.Array:
+        return _array(name, [head and getattr(head, key) for head in rows.heads])
+
+    return build
+
+
+def _head_time(name: str, field: str) -> Builder:
+    def build(rows: Rows) -> pa.Array:
+        return _times(name, [head and getattr(head, field) for head in rows.heads])
+
+    return build
+
+
+def _tail(name: str) -> Builder:
+    def build(rows: Rows) -> pa.Array:
+        return _array(name, [tail and getattr(tail, name) for tail in rows.tails])
+
+    return build
+
+
+def _properties(rows: Rows) -> pa.Array:
+    def pairs(octets: bytes | None) -> list[tuple[str, str | None]]:
+        return [(name, text_of(value)) for name, value in properties_in(octets).items()]
+
+    return _array("properties", rows.each_tail(lambda tail: pairs(tail.properties)))
+
+
+def _cause(rows: Rows) -> pa.Array:
+    causes = rows.each_tail(lambda tail: cause_in(tail.properties))
+    return _array("dead_letter_cause", causes)
+
+
+def _ack(name: str) -> Builder:
+    def build(rows: Rows) -> pa.Array:
+        return _array(name, [ack and getattr(ack, name) for ack in rows.acks])
+
+    return build
+
+
+def _trace(name: str, is_recorder: bool) -> Builder:
+    def text(data: bytes, start: int, end: int) -> bytes | None:
+        ours = data.startswith(PREFIX, start, end)
+        return data[start + (len(PREFIX) if ours else 0) : end] if ours is is_recorder else None
+
+    def build(rows: Rows) -> pa.Array:
+        return _utf8(
+            [
+                text(rows.data, record[5], record[5] + record[6]) if record[0] == TRACE else None
+                for record in rows.records
+            ]
+        )
+
+    return build
+
+
+def _body(name: str, wanted: Callable[[Body], Any]) -> Builder:
+    def build(rows: Rows) -> pa.Array:
+        def value(index: int) -> Any:
+            record, tail = rows.records[index], rows.tails[index]
+            if tail is None or tail.content is None:
+                return None
+            kind = rows.data[record[5] + 4]
+            limit = rows.context.options.body_bytes_max
+            if not tail.compressed and len(tail.content) > limit:
+                return None
+            try:
+                return wanted(decode_body(kind, tail.content, tail.compressed, limit))
+            except MalformedMessageError:
+                return None
+
+        return _array(name, [value(index) for index in range(len(rows.records))])
+
+    return build
+
+
+def text_of(value: Value) -> str | None:
+    """Return a property's value as text: as JSON writes it, but a text as it is."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=_as_text)
+
+
+def _as_text(value: object) -> str:
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def _body_text(body: Body) -> str | None:
+    if isinstance(body, Mapping | list):
+        return json.dumps(body, ensure_ascii=False, default=_as_text)
+    return body if isinstance(body, str) else None
+
+
+BUILDERS: dict[str, Builder] = {
+    "directory": _constant("directory", lambda rows: rows.context.part.directory),
+    "file": _constant("file", lambda rows: rows.context.name),
+    "file_id": _constant("file_id", lambda rows: rows.context.part.file_id),
+    "offset": _offset,
+    "record_bytes": lambda rows: _array("record_bytes", [row[2] for row in rows.records]),
+    "kind": lambda rows: _array("kind", [kind_of(row) for row in rows.records]),
+    "destination_kind": _destination("destination_kind", lambda found: SCHEME_OF[found.kind]),
+    "destination": _destination("destination", lambda found: found.name),
+    "message_id": lambda rows: _utf8([row[4] or None for row in rows.records]),
+    "subscription": lambda rows: _utf8([row[8] for row in rows.records]),
+    "transaction": _transaction,
+    "written_after": lambda rows: _times("written_after", rows.bounds.after),
+    "written_before": lambda rows: _times("written_before", rows.bounds.before),
+    "message_bytes": _message_bytes,
+    "message_type": _message_type,
+    "stored_at": _stored_at,
+    "producer_id": _head("producer_id", "producer"),
+    "persistent": _head("persistent"),
+    "priority": _head("priority"),
+    "sent_at": _head_time("sent_at", "timestamp"),
+    "expires_at": _head_time("expires_at", "expiration"),
+    "correlation_id": _head("correlation_id"),
+    "group_id": _head("group_id"),
+    "group_sequence": _head("group_sequence"),
+    "reply_to": _head("reply_to"),
+    "original_destination": _head("original_destination"),
+    "jms_type": _tail("jms_type"),
+    "compressed": _tail("compressed"),
+    "redeliveries": _tail("redeliveries"),
+    "user_id": _tail("user_id"),
+    "properties": _properties,
+    "dead_letter_cause": _cause,
+    "ack_type": _ack("ack_type"),
+    "consumer_id": _ack("consumer_id"),
+    "ack_cause": _ack("ack_cause"),
+    "trace": _trace("trace", is_recorder=False),
+    "recorder": _trace("recorder", is_recorder=True),
+    "body": _body("body", _body_text),
+    "content": _body("content", lambda body: body if isinstance(body, bytes) else None),
+}

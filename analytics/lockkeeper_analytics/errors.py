@@ -1,0 +1,17 @@
+"""What can go wrong before or while a journal is read; every text says what to do."""
+
+
+class AnalyticsError(Exception):
+    """Base of the errors of this package."""
+
+
+class OptionError(AnalyticsError):
+    """An option of the data source has an unknown name or an impossible value."""
+
+
+class NoJournalError(AnalyticsError):
+    """A directory is missing, cannot be read, or holds no journal file."""
+
+
+class NoJavaError(AnalyticsError):
+    """No Java that Spark runs on was found."""

@@ -1,0 +1,187 @@
+"""Facts of a message, read from its loose bytes with as little decoding as possible.
+
+A producer's messages begin alike: while the bytes up to the sequence number are those of the
+last message, one `struct` call reads what follows them. What is laid out unusually is decoded
+in full by the OpenWire codec. openwire.md sections 6 and 8.
+"""
+
+from struct import Struct
+from typing import NamedTuple
+
+from lockkeeper.message import openwire
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.layout import (
+    BLOB_MESSAGE,
+    BROKER_IN_TIME_FROM_END,
+    PRODUCER_ID_AT,
+    read_lead,
+    skip_string,
+)
+from lockkeeper.message.primitives import Value, decode_map
+from lockkeeper.message.text import decode_text
+
+# originalTransactionId, group id, group sequence, correlation id: 7 zeros when there are none;
+# then persistent, expiration, priority, the flag of replyTo, timestamp.
+_PLAIN_HEAD = Struct(">7s?qb?q")
+_NOTHING = bytes(7)
+# No dataStructure, no targetConsumerId; compressed, redelivery counter; no broker path;
+# arrival; no user id; two flags; no cluster; brokerInTime, brokerOutTime, group flag.
+_PLAIN_TAIL = Struct(">2s?i?8s?2s?17s")
+_NO_TWO = bytes(2)
+CAUSE_PROPERTY = "dlqDeliveryFailureCause"
+_CAUSE = CAUSE_PROPERTY.encode()
+
+
+class Head(NamedTuple):
+    """The facts in front of a message's body; times are ms since the epoch, 0 for none."""
+
+    producer: str | None
+    original_destination: str | None
+    persistent: bool
+    expiration: int
+    priority: int
+    timestamp: int
+    group_id: str | None = None
+    group_sequence: int | None = None
+    correlation_id: str | None = None
+    reply_to: str | None = None
+
+
+class Tail(NamedTuple):
+    """The facts from a message's type on; `content` only where the body was asked for."""
+
+    jms_type: str | None
+    content: bytes | None
+    properties: bytes | None
+    compressed: bool
+    redeliveries: int
+    user_id: str | None
+
+
+def stored_time(data: bytes, start: int, end: int) -> int:
+    """Return the brokerInTime of the message at data[start:end], in ms, 0 for none."""
+    if data[start] == BLOB_MESSAGE:
+        return decode_message(data, start, end).broker_in_time
+    at = end - BROKER_IN_TIME_FROM_END
+    return int.from_bytes(data[at : at + 8], "big", signed=True)
+
+
+def decode_message(data: bytes, start: int, end: int) -> openwire.Message:
+    """Return every field of the message at data[start:end]; raises MalformedMessageError."""
+    structure, _ = openwire.decode(data[start:end])
+    if not isinstance(structure, openwire.Message):
+        raise MalformedMessageError(f"{type(structure).__name__} where a message must be")
+    return structure
+
+
+class FrameReader:
+    """Reads messages one after another; cheap while a producer's follow each other."""
+
+    def __init__(self) -> None:
+        self._prefix = b"\xff\xff"
+        self._flags_offset = 0
+        self._producer: str | None = None
+        self._original: str | None = None
+
+    def head(self, data: bytes, start: int, end: int) -> tuple[Head, int]:
+        """Return the head of the message at data[start:end] and where its tail begins.
+
+        The place is 0 when the head was not laid out plainly. Raises MalformedMessageError.
+        """
+        if not data.startswith(self._prefix, start + PRODUCER_ID_AT):
+            self._learn(data, start, end)
+        at = start + self._flags_offset
+        if at + _PLAIN_HEAD.size <= end:
+            plain, persistent, expiration, priority, reply, sent = _PLAIN_HEAD.unpack_from(data, at)
+            if plain == _NOTHING and not reply:
+                facts = (self._producer, self._original, persistent, expiration, priority, sent)
+                return Head(*facts), at + _PLAIN_HEAD.size
+        return _full_head(decode_message(data, start, end)), 0
+
+    def tail(self, data: bytes, frame: tuple[int, int], position: int, with_content: bool) -> Tail:
+        """Return the tail of the message at data[start:end], *frame* being (start, end).
+
+        *position* is where `head` said it begins. Raises MalformedMessageError.
+        """
+        start, end = frame
+        plain = _plain_tail(data, position, end, with_content) if position else None
+        if plain is not None:
+            return plain
+        fields = decode_message(data, start, end)
+        return Tail(
+            fields.type,
+            fields.content if with_content else None,
+            fields.marshalled_properties,
+            fields.compressed,
+            fields.redelivery_counter,
+            fields.user_id,
+        )
+
+    def _learn(self, data: bytes, start: int, end: int) -> None:
+        lead = read_lead(data, start, end)
+        self._prefix = data[start + PRODUCER_ID_AT : start + lead.sequence_at]
+        self._flags_offset = lead.sequence_at + 16
+        self._producer = lead.producer[:-1].decode("utf-8", "replace") or None
+        original = decode_message(data, start, end).original_destination
+        self._original = str(original) if original else None
+
+
+def _full_head(fields: openwire.Message) -> Head:
+    producer = fields.producer_id or (fields.message_id and fields.message_id.producer_id)
+    grouped = fields.group_id is not None
+    return Head(
+        str(producer) if producer else None,
+        str(fields.original_destination) if fields.original_destination else None,
+        fields.persistent,
+        fields.expiration,
+        fields.priority,
+        fields.timestamp,
+        fields.group_id,
+        fields.group_sequence if grouped else None,
+        fields.correlation_id,
+        str(fields.reply_to) if fields.reply_to else None,
+    )
+
+
+def _plain_tail(data: bytes, position: int, end: int, with_content: bool) -> Tail | None:
+    """Return the tail at *position*, or None unless everything rare is absent."""
+    try:
+        type_end = skip_string(data, position)
+        content_end = _skip_octets(data, type_end)
+        at = _skip_octets(data, content_end)
+    except IndexError:
+        return None
+    if at + _PLAIN_TAIL.size != end:
+        return None
+    absent, compressed, redeliveries, path, _arrival, user, _flags, cluster, _times = (
+        _PLAIN_TAIL.unpack_from(data, at)
+    )
+    if absent != _NO_TWO or path or user or cluster:
+        return None
+    return Tail(
+        decode_text(data[position + 3 : type_end]) if data[position] else None,
+        data[type_end + 5 : content_end] if with_content and data[type_end] else None,
+        data[content_end + 5 : at] if data[content_end] else None,
+        compressed,
+        redeliveries,
+        None,
+    )
+
+
+def _skip_octets(data: bytes, position: int) -> int:
+    if not data[position]:
+        return position + 1
+    return position + 5 + int.from_bytes(data[position + 1 : position + 5], "big")
+
+
+def properties_in(octets: bytes | None) -> dict[str, Value]:
+    """Return the properties in a message's marshalled *octets*; raises MalformedMessageError."""
+    return (decode_map(octets)[0] if octets else None) or {}
+
+
+def cause_in(octets: bytes | None) -> str | None:
+    """Return why a message became a dead letter, when its marshalled properties say so."""
+    if octets is None or _CAUSE not in octets:
+        return None
+    cause = properties_in(octets).get(CAUSE_PROPERTY)
+    return None if cause is None else str(cause)

@@ -1,0 +1,152 @@
+"""The records of one chunk with what has been decoded of them so far."""
+
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from lockkeeper.journal.decode import decode_destination, decode_transaction
+from lockkeeper.journal.errors import BadRecordError
+from lockkeeper.journal.walk import REMOVE, QuickRecord
+from lockkeeper.message import openwire
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper_analytics.frames import FrameReader, Head, Tail
+from lockkeeper_analytics.options import ReadOptions
+from lockkeeper_analytics.partitions import Part
+from lockkeeper_analytics.records import is_message
+from lockkeeper_analytics.schema import BODY_COLUMNS, Needs, needs_of
+from lockkeeper_analytics.times import Bounds
+
+_T = TypeVar("_T")
+TRANSACTIONS_MAX = 10_000
+
+
+class Ack(NamedTuple):
+    """The facts of an acknowledgement that a remove record carries."""
+
+    ack_type: str
+    consumer_id: str | None
+    ack_cause: str | None
+
+
+class Context:
+    """What outlives a chunk: the part, the options, and what was met before."""
+
+    def __init__(self, part: Part, options: ReadOptions) -> None:
+        self.part = part
+        self.options = options
+        self.name = Path(part.path).name
+        self.needs = needs_of(options.columns)
+        self.with_content = any(name in options.columns for name in BODY_COLUMNS)
+        self.frames = FrameReader()
+        self.destinations: dict[bytes, Destination] = {}
+        self.transactions: dict[bytes, str] = {}
+
+
+class Rows:
+    """The records that become rows; positions in `data` become file offsets by adding `base`."""
+
+    def __init__(
+        self,
+        context: Context,
+        data: bytes,
+        base: int,
+        records: list[QuickRecord],
+        bounds: Bounds,
+    ) -> None:
+        self.context = context
+        self.data = data
+        self.base = base
+        self.records = records
+        self.bounds = bounds
+
+    @cached_property
+    def _frames(self) -> tuple[list[Head | None], list[Tail | None]]:
+        read = self._head_and_tail if self.context.needs & Needs.TAIL else self._head_only
+        heads: list[Head | None] = []
+        tails: list[Tail | None] = []
+        for record in self.records:
+            found = self.guarded(record, read) if is_message(record) else None
+            heads.append(found[0] if found else None)
+            tails.append(found[1] if found else None)
+        return heads, tails
+
+    @property
+    def heads(self) -> list[Head | None]:
+        """The heads of the messages, None for other records."""
+        return self._frames[0]
+
+    @property
+    def tails(self) -> list[Tail | None]:
+        """The tails of the messages, None for other records."""
+        return self._frames[1]
+
+    @cached_property
+    def acks(self) -> list[Ack | None]:
+        """The acknowledgements of the removes that carry one, None for other records."""
+        return [
+            self.guarded(record, self._ack) if record[0] == REMOVE and record[6] > 4 else None
+            for record in self.records
+        ]
+
+    def guarded(self, record: QuickRecord, read: Callable[[int, int], _T]) -> _T | None:
+        """Return what *read* makes of the frame of *record*, at data[start:end].
+
+        Raises BadRecordError when it is malformed, or returns None when damage is skipped.
+        """
+        start, end = record[5] + 4, record[5] + record[6]
+        try:
+            return read(start, end)
+        except (MalformedMessageError, IndexError) as error:
+            if self.context.options.skip_corrupt:
+                return None
+            offset = self.base + record[1]
+            raise BadRecordError(str(error), self.context.name, offset) from None
+
+    def each_tail(self, value_of: Callable[[Tail], _T]) -> list[_T | None]:
+        """Return *value_of* each message's tail; malformed ones as in `guarded`."""
+
+        def value(record: QuickRecord, tail: Tail) -> _T | None:
+            return self.guarded(record, lambda _start, _end: value_of(tail))
+
+        pairs = zip(self.records, self.tails, strict=True)
+        return [None if tail is None else value(record, tail) for record, tail in pairs]
+
+    def destination(self, encoded: bytes) -> Destination:
+        """Return the destination that the bytes of a KahaDestination name."""
+        known = self.context.destinations
+        if encoded not in known:
+            known[encoded] = decode_destination(encoded)
+        return known[encoded]
+
+    def transaction(self, encoded: bytes | None) -> str | None:
+        """Return the text form of the transaction in the bytes of a KahaTransactionInfo."""
+        if encoded is None:
+            return None
+        known = self.context.transactions
+        if encoded not in known:
+            if len(known) >= TRANSACTIONS_MAX:
+                known.clear()
+            known[encoded] = str(decode_transaction(encoded))
+        return known[encoded]
+
+    def _head_only(self, start: int, end: int) -> tuple[Head, None]:
+        return self.context.frames.head(self.data, start, end)[0], None
+
+    def _head_and_tail(self, start: int, end: int) -> tuple[Head, Tail]:
+        frames = self.context.frames
+        head, position = frames.head(self.data, start, end)
+        return head, frames.tail(self.data, (start, end), position, self.context.with_content)
+
+    def _ack(self, start: int, end: int) -> Ack:
+        ack, _ = openwire.decode(self.data[start:end])
+        if not isinstance(ack, openwire.MessageAck):
+            raise MalformedMessageError(f"{type(ack).__name__} where an ack must be")
+        cause = ack.poison_cause
+        try:
+            kind = openwire.AckType(ack.ack_type).name.lower()
+        except ValueError:
+            kind = str(ack.ack_type)
+        consumer = str(ack.consumer_id) if ack.consumer_id else None
+        return Ack(kind, consumer, None if cause is None else cause.message or cause.class_name)

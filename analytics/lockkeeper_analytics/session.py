@@ -1,0 +1,75 @@
+"""Start Spark on this machine: quiet, small, and with the `lockkeeper` format known."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from lockkeeper_analytics.datasource import LockkeeperDataSource
+from lockkeeper_analytics.errors import AnalyticsError
+from lockkeeper_analytics.java import find_java_home
+
+DRIVER_MEMORY = "1g"
+SHUFFLE_PARTITIONS = 8
+_SETTINGS = {
+    "spark.app.name": "lockkeeper",
+    # Nobody but this process has business with this Spark.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # Jobs here last seconds: the first compiler's code comes sooner than the second's.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def start_session(
+    master: str = "local[*]",
+    memory: str = DRIVER_MEMORY,
+    scratch: Path | None = None,
+    log: Path | None = None,
+) -> SparkSession:
+    """Return a session whose Java writes what it has to say to *log* (None: to nowhere).
+
+    *memory* bounds the Java heap, *scratch* is where Spark spills. Raises NoJavaError, and
+    AnalyticsError when Spark does not start.
+    """
+    os.environ["JAVA_HOME"] = str(find_java_home())
+    # Spark's own choice is the first python3 on the path, which knows nothing of this package.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    conf = SparkConf().setMaster(master).setAll(list(_SETTINGS.items()))
+    conf.set("spark.driver.memory", memory)
+    if scratch is not None:
+        conf.set("spark.local.dir", str(scratch))
+        conf.set("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    sink = log or Path(os.devnull)
+    with sink.open("ab") as output:
+        try:
+            gateway: Any = launch_gateway(conf, {"stdout": output, "stderr": output})
+            session = SparkSession(SparkContext(gateway=gateway, conf=conf))
+        except Exception as error:
+            raise AnalyticsError(f"Spark did not start: {error}{_tail_of(log)}") from error
+    register(session)
+    return session
+
+
+def register(session: SparkSession) -> None:
+    """Make `spark.read.format("lockkeeper")` known to *session*."""
+    session.dataSource.register(LockkeeperDataSource)
+
+
+def _tail_of(log: Path | None) -> str:
+    if log is None or not log.exists():
+        return ""
+    lines = log.read_text("utf-8", "replace").splitlines()[-5:]
+    return "\n" + "\n".join(lines) if lines else ""
