@@ -190,13 +190,6 @@ class Broker:
 
     # Consumers
 
-    def acknowledge_one(self, consumer: Consumer, sequence: int, receipt: Receipt | None) -> None:
-        """Consume one dispatched message, which the caller has found in `dispatched`."""
-        reference = consumer.dispatched.pop(sequence)
-        backlogs = consumer.backlogs
-        backlog = backlogs[0] if len(backlogs) == 1 else self._backlog_of(consumer, reference)
-        backlog.consumed_one(consumer, reference, receipt)
-
     def acknowledge(
         self,
         consumer: Consumer,
@@ -211,11 +204,11 @@ class Broker:
             self._reactivate(consumer)
         elif kind in _CONSUMING:
             references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
-            self._backlog_of(consumer, references[0]).consumed(consumer, references, receipt)
+            self.backlog_of(consumer, references[0]).consumed(consumer, references, receipt)
             return
         elif kind == AckType.EXPIRED:
             for reference in consumer.take(last, count):
-                self._backlog_of(consumer, reference).expire(reference)
+                self.backlog_of(consumer, reference).expire(reference)
             self._reactivate(consumer)
         elif kind != AckType.REDELIVERED:
             raise AcknowledgeError(f"an acknowledgement of unknown type {kind}")
@@ -227,7 +220,7 @@ class Broker:
     ) -> None:
         """End messages that their consumer could not process."""
         for reference in consumer.take(last, count):
-            backlog = self._backlog_of(consumer, reference)
+            backlog = self.backlog_of(consumer, reference)
             backlog.poison(reference, cause)
             self._settle_behind(backlog.destination, receipt)
             receipt = None
@@ -244,12 +237,13 @@ class Broker:
         elif kind in _CONSUMING:
             references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
             for reference in references:
-                backlog = self._backlog_of(consumer, reference)
+                backlog = self.backlog_of(consumer, reference)
                 self.transactions.consume(transaction, backlog, consumer, [reference])
         elif kind == AckType.POISON:
             raise AcknowledgeError("a poison acknowledgement cannot be part of a transaction")
 
-    def _backlog_of(self, consumer: Consumer, reference: Reference) -> Backlog:
+    def backlog_of(self, consumer: Consumer, reference: Reference) -> Backlog:
+        """Return what a dispatched message came from."""
         backlogs = consumer.backlogs
         if len(backlogs) == 1:
             return backlogs[0]

@@ -50,7 +50,7 @@ def _listener(address: str) -> Listener:
     if scheme != "openwire":
         raise CommandError(f"--listen {address}: write openwire://HOST:PORT", MISUSED)
     host, port = _host_and_port(address, address)
-    return Listener(name=f"{scheme}-{port}", protocol=scheme, host=host, port=port)
+    return Listener(name=f"{scheme}-{port}", protocol="openwire", host=host, port=port)
 
 
 def _host_and_port(shown: str, url: str) -> tuple[str, int]:

@@ -127,16 +127,14 @@ class Backlog:
             self._forget(reference, receipt if index == last else None)
         self.activate()
 
-    def consumed_one(
-        self, consumer: "Consumer", reference: Reference, receipt: Receipt | None
-    ) -> None:
+    def consumed_one(self, consumer: "Consumer", reference: Reference) -> None:
         """Forget one acknowledged message: what `consumed` does, without its loop."""
         if consumer.extension:
             consumer.extension -= 1
         consumer.acknowledged += 1
         self.statistics.acknowledged(reference.loaded.body, self.context.now)
-        if reference.state or receipt is not None:
-            self._forget(reference, receipt)
+        if reference.state:
+            self._forget(reference)
         else:
             self.residency.refund(reference)
         if self.ready and not self.is_active:

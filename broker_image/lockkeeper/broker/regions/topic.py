@@ -56,17 +56,11 @@ class Topic:
         """Offer a message to every subscription whose storing is in order."""
         self.statistics.enqueued += 1
         message = reference.loaded
-        takers: list[TopicSubscription] = [
-            taker
-            for taker in self.volatiles
-            if not taker.consumer.is_selective() or taker.consumer.accepts(message)  # type: ignore[union-attr]
+        takers = [
+            taker for taker in self.volatiles if not taker.is_selective or taker.accepts(message)
         ]
-        for durable in self.durables:
-            if durable.accepts(message):
-                takers.append(durable)
-            elif reference.state != VOLATILE:
-                # ActiveMQ records the refusal too; a replay would deliver the message else.
-                self.context.store.remove(self.destination, reference, None, durable.subscription)
+        if self.durables:
+            takers += self._durable_takers(reference)
         if reference.state == VOLATILE:
             reference.holders = len(takers)
         else:
@@ -76,6 +70,17 @@ class Topic:
         self.residency.charge(reference)
         for taker in takers:
             taker.offer(reference)
+
+    def _durable_takers(self, reference: Reference) -> list[TopicSubscription]:
+        """Return the durable subscriptions that want a message; the store learns of the others."""
+        takers: list[TopicSubscription] = []
+        for durable in self.durables:
+            if durable.accepts(reference.loaded):
+                takers.append(durable)
+            elif reference.state != VOLATILE:
+                # ActiveMQ records the refusal too; a replay would deliver the message else.
+                self.context.store.remove(self.destination, reference, None, durable.subscription)
+        return takers
 
     def memory_full(self) -> bool:
         """Tell whether the topic's own memory limit is reached."""

@@ -65,11 +65,9 @@ class Browse(Backlog):
             receipt.settle()
         self.activate()
 
-    def consumed_one(
-        self, consumer: "Consumer", reference: Reference, receipt: Receipt | None
-    ) -> None:
+    def consumed_one(self, consumer: "Consumer", reference: Reference) -> None:
         """See `consumed`."""
-        self.consumed(consumer, (reference,), receipt)
+        self.consumed(consumer, (reference,), None)
 
     def give_back(self, references: Sequence[Reference]) -> None:
         """Do nothing: the queue never lost them."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class TopicSubscription(Backlog):
     """What one consumer of a topic has not been sent yet."""
 
-    __slots__ = ("consumer",)
+    __slots__ = ("consumer", "is_selective")
 
     def __init__(
         self,
@@ -28,6 +28,7 @@ class TopicSubscription(Backlog):
             context, topic.destination, topic.statistics, topic.residency, subscription
         )
         self.consumer = consumer
+        self.is_selective = consumer is not None and consumer.is_selective()
 
     def accepts(self, message: Message) -> bool:
         """Tell whether the subscription wants *message*."""
@@ -37,8 +38,8 @@ class TopicSubscription(Backlog):
         """Take a message: to the consumer at once when it has room and nothing waits."""
         consumer = self.consumer
         if consumer is not None and not self.ready and consumer.credit() > 0:
-            self.statistics.dispatched += 1
             consumer.deliver(reference)
+            self.statistics.dispatched += 1
             return
         self.ready.append(reference)
         if not self.is_active:
@@ -71,19 +72,17 @@ class TopicSubscription(Backlog):
             reference.held = False
         return None
 
-    def consumed_one(
-        self, consumer: "Consumer", reference: Reference, receipt: Receipt | None
-    ) -> None:
+    def consumed_one(self, consumer: "Consumer", reference: Reference) -> None:
         """See `Backlog.consumed_one`."""
-        if reference.state or receipt is not None:
-            self.consumed(consumer, (reference,), receipt)
+        if reference.state:
+            self.consumed(consumer, (reference,), None)
             return
         if consumer.extension:
             consumer.extension -= 1
         consumer.acknowledged += 1
-        self.statistics.acknowledged(reference.loaded.body, self.context.now)
+        self.statistics.dequeued += 1
         reference.holders -= 1
-        if reference.holders <= 0:
+        if not reference.holders:
             self.residency.refund(reference)
         if self.ready and not self.is_active:
             self.activate()

@@ -1,7 +1,8 @@
 """Acknowledgements: a consumer's next one begins like its last one.
 
-The bytes from the destination up to the consumer id are remembered; while they come again, the
-broker sequence and the count at the end of the frame say the rest (openwire.md sections 6, 7.5).
+The bytes from the response flag up to the acknowledgement's type are remembered. While they come
+again for a single message, its broker sequence near the end of the frame says the rest
+(openwire.md sections 6, 7.5); everything else is decoded.
 """
 
 from lockkeeper.broker.connections import Connection
@@ -13,68 +14,67 @@ from lockkeeper.message.openwire import AckType, MessageAck, encode
 from lockkeeper.message.text import encode_text
 from lockkeeper.store.base import Receipt
 
-_PREFIX_AT = 6
+_PREFIX_AT = 5
 _NEVER_LEARNT = b"\xff\xff"
-_PLAIN_TYPES = frozenset((AckType.DELIVERED, AckType.STANDARD, AckType.INDIVIDUAL))
-# ackType, two absent message ids, messageCount, no poison cause: the least that can follow.
-_TAIL_BYTES = 1 + 1 + 1 + 4 + 1
+_SINGLE_TYPES = (AckType.STANDARD, AckType.INDIVIDUAL)
+# Two absent message ids, messageCount, no poison cause: the least that follows the type.
+_TAIL_BYTES = 1 + 1 + 4 + 1
+# A messageCount of 1 and no poison cause.
+_ONE_MESSAGE = b"\x00\x00\x00\x01\x00"
 
 
 class AckReader:
     """Reads the acknowledgements of one connection."""
 
-    __slots__ = ("_connection", "_consumer", "_prefix", "_transaction_id")
+    __slots__ = ("_broker", "_connection", "_consumer", "_prefix")
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, broker: Broker, connection: Connection) -> None:
+        self._broker = broker
         self._connection = connection
         self._prefix = _NEVER_LEARNT
         self._consumer: Consumer | None = None
-        self._transaction_id: TransactionId | None = None
 
-    def acknowledge_known(
-        self, broker: Broker, data: bytes, start: int, end: int, receipt: Receipt | None
-    ) -> bool:
-        """Carry out an acknowledgement that begins like the last one.
+    def acknowledge_one(self, data: bytes, start: int, end: int) -> bool:
+        """Consume one message, if this acknowledgement is like the last one.
 
-        Returns False, with nothing done, when it does not, or names no message by its broker
-        sequence; then it must be decoded. Raises BrokerError.
+        Returns False, with nothing done, when it must be decoded.
         """
         consumer = self._consumer
-        if consumer is None or consumer.closed:
+        if (
+            consumer is None
+            or data[end - 5 : end] != _ONE_MESSAGE
+            or not data.startswith(self._prefix, start + _PREFIX_AT)
+        ):
             return False
-        if not data.startswith(self._prefix, start + _PREFIX_AT):
+        # The brokerSequenceId closes lastMessageId; of a closed consumer nothing is dispatched.
+        sequence = int.from_bytes(data[end - 13 : end - 5], "big")
+        reference = consumer.dispatched.pop(sequence, None)
+        if reference is None:
             return False
-        kind = data[start + _PREFIX_AT + len(self._prefix)]
-        if kind not in _PLAIN_TYPES or data[end - 1]:
-            return False
-        last = int.from_bytes(data[end - 13 : end - 5], "big")
-        if last not in consumer.dispatched:
-            return False
-        count = int.from_bytes(data[end - 5 : end - 1], "big")
-        if count == 1 and kind != AckType.DELIVERED and self._transaction_id is None:
-            broker.acknowledge_one(consumer, last, receipt)
-            return True
-        _carry_out(broker, consumer, self._transaction_id, kind, last, count, receipt)
+        backlogs = consumer.backlogs
+        if len(backlogs) == 1:
+            backlogs[0].consumed_one(consumer, reference)
+        else:
+            self._broker.backlog_of(consumer, reference).consumed_one(consumer, reference)
         return True
 
     def learn(self, data: bytes, start: int, ack: MessageAck) -> None:
-        """Remember how this acknowledgement began."""
-        if ack.consumer_id is None:
+        """Remember how this acknowledgement began, if the next one may be for one message too."""
+        self._prefix, self._consumer = _NEVER_LEARNT, None
+        if ack.transaction_id is not None or ack.ack_type not in _SINGLE_TYPES:
             return
-        self._consumer = self._connection.consumers.get(ack.consumer_id)
-        self._transaction_id = ack.transaction_id
         lead = MessageAck(
-            destination=ack.destination,
-            transaction_id=ack.transaction_id,
-            consumer_id=ack.consumer_id,
+            destination=ack.destination, consumer_id=ack.consumer_id, ack_type=ack.ack_type
         )
         prefix = encode(lead)[_PREFIX_AT:-_TAIL_BYTES]
-        # A peer that encodes ids in another way is read field by field each time.
-        known = data.startswith(prefix, start + _PREFIX_AT)
-        self._prefix = prefix if known else _NEVER_LEARNT
+        # A peer that encodes ids in another way, or wants responses, is decoded each time.
+        if data.startswith(prefix, start + _PREFIX_AT):
+            self._prefix = prefix
+            self._consumer = self._connection.consumers.get(ack.consumer_id)
 
-    def acknowledge(self, broker: Broker, ack: MessageAck, receipt: Receipt | None) -> None:
+    def acknowledge(self, ack: MessageAck, receipt: Receipt | None) -> None:
         """Carry out a decoded acknowledgement. Raises BrokerError."""
+        broker = self._broker
         consumer = self._connection.consumers.get(ack.consumer_id)
         if consumer is None:
             raise AcknowledgeError(f"an acknowledgement by the unknown consumer {ack.consumer_id}")

@@ -52,7 +52,7 @@ class OpenWireSession:
         self.connection = Connection(broker.dirty, address)
         self._buffer = FrameBuffer(settings.frame_bytes_max)
         self._reader = MessageReader()
-        self._acks = AckReader(self.connection)
+        self._acks = AckReader(broker, self.connection)
         self._commands = Commands(broker, self.connection)
         self._agreement: Agreement | None = None
         self._out: list[bytes] = []
@@ -89,6 +89,7 @@ class OpenWireSession:
     def _read_frames(self, data: bytes) -> None:
         position, length = 0, len(data)
         limit = self._buffer.frame_bytes_max
+        acknowledge_one = self._acks.acknowledge_one
         in_time = self._broker.context.now.to_bytes(8, "big")
         while length - position >= 4 and not self.closing:
             start = position + 4
@@ -102,7 +103,8 @@ class OpenWireSession:
             if kind in MESSAGE_TYPES:
                 self._receive_message(data, start, end, in_time)
             elif kind == MESSAGE_ACK:
-                self._receive_acknowledgement(data, start, end)
+                if not acknowledge_one(data, start, end):
+                    self._receive_acknowledgement(data, start, end)
             else:
                 self._receive_command(data, start, end)
             position = end
@@ -153,11 +155,10 @@ class OpenWireSession:
             correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
             receipt = Reply(self.connection, correlation)
         try:
-            if not self._acks.acknowledge_known(self._broker, data, start, end, receipt):
-                ack, _ = agreement.codec.decode(data, start, end)
-                assert isinstance(ack, openwire.MessageAck)
-                self._acks.acknowledge(self._broker, ack, receipt)
-                self._acks.learn(data, start, ack)
+            ack, _ = agreement.codec.decode(data, start, end)
+            assert isinstance(ack, openwire.MessageAck)
+            self._acks.acknowledge(ack, receipt)
+            self._acks.learn(data, start, ack)
         except BrokerError as error:
             self._refuse(receipt, error)
 
