@@ -1,0 +1,92 @@
+"""Which broker is tried when: the order of addresses, the delays between rounds, the limit."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+
+from lockkeeper.client.errors import ConnectionFailedError
+from lockkeeper.client.link import LINK_ERRORS, Link
+from lockkeeper.client.url import UNLIMITED, Address, BrokerUrl, FailoverOptions
+
+SHORT_LIFE_SECONDS = 1.0
+_DOUBLINGS_MAX = 64
+_ONE_TRY = FailoverOptions(
+    max_reconnect_attempts=0, startup_max_reconnect_attempts=1, randomize=False
+)
+
+
+class Reconnector:
+    """Finds a broker, as often as one is lost.
+
+    One round tries every address, in random order unless told otherwise, the one lost last at
+    the end. Between rounds it waits, longer each time, and also before the first one when the
+    links before it ended as soon as they were made.
+    """
+
+    def __init__(
+        self, url: BrokerUrl, shuffle: Callable[[list[Address]], None] = random.shuffle
+    ) -> None:
+        self._addresses = url.addresses
+        self._options = url.failover or _ONE_TRY
+        self._shuffle = shuffle
+        self._lost: Address | None = None
+        self._reason: Exception | None = None
+        self._short_lives = 0
+
+    def lose(self, address: Address, lived: float, reason: Exception) -> None:
+        """Note which broker was lost, after how many seconds and why: it is tried last."""
+        self._lost = address
+        self._reason = reason
+        self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE_SECONDS else 0
+
+    def connect(self, is_first: bool, stop: threading.Event) -> Link | None:
+        """Return a link to the first broker that answers, None when *stop* was set.
+
+        Raises ConnectionFailedError when the limit of attempts is reached.
+        """
+        failure = self._reason
+        for delay in self.delays(is_first):
+            if stop.wait(delay / 1000):
+                return None
+            for address in self.order():
+                try:
+                    return Link(address)
+                except LINK_ERRORS as error:
+                    failure = error
+                if stop.is_set():
+                    return None
+        names = ", ".join(map(str, self._addresses))
+        verb = "reached" if is_first else "reached again"
+        reason = f": {failure}" if failure else ""
+        raise ConnectionFailedError(f"no broker could be {verb} at {names}{reason}") from failure
+
+    def order(self) -> list[Address]:
+        """Return the addresses in the order in which this round tries them."""
+        addresses = list(self._addresses)
+        if self._options.randomize:
+            self._shuffle(addresses)
+        if self._lost in addresses:
+            addresses.remove(self._lost)
+            addresses.append(self._lost)
+        return addresses
+
+    def delays(self, is_first: bool) -> Iterator[int]:
+        """Yield the delay before each round, in ms, for as many rounds as are allowed."""
+        options = self._options
+        limit = options.max_reconnect_attempts
+        if is_first and options.startup_max_reconnect_attempts != UNLIMITED:
+            limit = options.startup_max_reconnect_attempts
+        if is_first and limit != UNLIMITED:
+            limit = max(1, limit)
+        rounds = 0
+        while limit == UNLIMITED or rounds < limit:
+            yield self._delay(self._short_lives + rounds)
+            rounds += 1
+
+    def _delay(self, failures: int) -> int:
+        options = self._options
+        if not failures:
+            return 0
+        exponent = options.reconnect_delay_exponent if options.use_exponential_back_off else 1.0
+        delay = options.initial_reconnect_delay * exponent ** min(failures - 1, _DOUBLINGS_MAX)
+        return int(min(delay, options.max_reconnect_delay))

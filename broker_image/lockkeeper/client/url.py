@@ -1,0 +1,175 @@
+"""Broker URLs: `tcp://host:port?option=…` and `failover:(uri,uri)?option=…`.
+
+Options have ActiveMQ's names and defaults; times are in ms, as there. An unknown option is an
+error. Options of a failover URL that begin with `nested.` hold for each address in it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from lockkeeper.client.errors import BrokerUrlError
+
+DEFAULT_PORT = 61616
+UNLIMITED = -1
+NESTED = "nested."
+
+
+@dataclass(frozen=True, slots=True)
+class TcpOptions:
+    """How one address is dialled; times in ms, an inactivity duration of 0 is no check."""
+
+    connection_timeout: int = 30_000
+    tcp_no_delay: bool = True
+    keep_alive: bool = False
+    inactivity_duration: int = 30_000
+    inactivity_initial_delay: int = 10_000
+    frame_bytes_max: int = 104_857_600
+
+
+@dataclass(frozen=True, slots=True)
+class FailoverOptions:
+    """How often and when a broker is tried again; delays in ms, -1 is without limit."""
+
+    initial_reconnect_delay: int = 10
+    max_reconnect_delay: int = 30_000
+    use_exponential_back_off: bool = True
+    reconnect_delay_exponent: float = 2.0
+    max_reconnect_attempts: int = UNLIMITED
+    startup_max_reconnect_attempts: int = UNLIMITED
+    randomize: bool = True
+    timeout: int = UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One broker."""
+
+    host: str
+    port: int
+    options: TcpOptions = TcpOptions()
+
+    def __str__(self) -> str:
+        """Return the URL without its options."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"tcp://{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUrl:
+    """Where brokers are; without failover a broken connection stays broken."""
+
+    addresses: tuple[Address, ...]
+    failover: FailoverOptions | None = None
+
+
+def parse_url(text: str) -> BrokerUrl:
+    """Return what a broker URL says. Raises BrokerUrlError."""
+    if text.startswith("failover:"):
+        return _parse_failover(text)
+    return BrokerUrl((_parse_address(text, {}),))
+
+
+def _parse_failover(text: str) -> BrokerUrl:
+    rest = text.removeprefix("failover:").removeprefix("//")
+    inner, closed, after = rest.removeprefix("(").rpartition(")")
+    if not (rest.startswith("(") and closed) or (after and not after.startswith("?")):
+        raise BrokerUrlError(f"{text!r} is not of the form failover:(uri,uri)?option=value")
+    options = _options(after.removeprefix("?"), text)
+    nested = {
+        name.removeprefix(NESTED): options.pop(name)
+        for name in list(options)
+        if name.startswith(NESTED)
+    }
+    addresses = tuple(_parse_address(part.strip(), nested) for part in inner.split(","))
+    settings = _read(options, _FAILOVER_OPTIONS, text)
+    return BrokerUrl(addresses, replace(FailoverOptions(), **settings))
+
+
+def _parse_address(text: str, nested: Mapping[str, str]) -> Address:
+    if not text.startswith("tcp://"):
+        raise BrokerUrlError(f"{text!r} does not begin with tcp:// or failover:")
+    parts = urlsplit(text)
+    try:
+        port = DEFAULT_PORT if parts.port is None else parts.port
+    except ValueError as error:
+        raise BrokerUrlError(f"the port in {text!r} is not 0 to 65535") from error
+    if not parts.hostname or parts.path not in ("", "/") or parts.username:
+        raise BrokerUrlError(f"{text!r} is not of the form tcp://host:port?option=value")
+    settings = _read({**nested, **_options(parts.query, text)}, _TCP_OPTIONS, text)
+    return Address(parts.hostname, port, replace(TcpOptions(), **settings))
+
+
+def _options(query: str, text: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+    except ValueError as error:
+        raise BrokerUrlError(f"the options of {text!r} are not name=value&name=value") from error
+
+
+_Parser = Callable[[str], bool | int | float]
+
+
+def _read(
+    options: Mapping[str, str], known: Mapping[str, tuple[str, _Parser]], text: str
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in known:
+            raise BrokerUrlError(
+                f"unknown option {name!r} in {text!r}; known are {', '.join(sorted(known))}"
+            )
+        field, parse = known[name]
+        try:
+            found[field] = parse(value)
+        except ValueError as error:
+            raise BrokerUrlError(f"option {name}={value} in {text!r}: {error}") from error
+    return found
+
+
+def _flag(value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return value.lower() == "true"
+
+
+def _count(value: str) -> int:
+    number = int(value)
+    if number < 0:
+        raise ValueError("must be 0 or more")
+    return number
+
+
+def _limit(value: str) -> int:
+    number = int(value)
+    if number < UNLIMITED:
+        raise ValueError("must be -1 (no limit) or more")
+    return number
+
+
+def _exponent(value: str) -> float:
+    number = float(value)
+    if not 1 <= number <= 1000:
+        raise ValueError("must be 1 to 1000")
+    return number
+
+
+_TCP_OPTIONS: dict[str, tuple[str, _Parser]] = {
+    "connectionTimeout": ("connection_timeout", _count),
+    "tcpNoDelay": ("tcp_no_delay", _flag),
+    "keepAlive": ("keep_alive", _flag),
+    "wireFormat.maxInactivityDuration": ("inactivity_duration", _count),
+    "wireFormat.maxInactivityDurationInitalDelay": ("inactivity_initial_delay", _count),
+    "wireFormat.maxFrameSize": ("frame_bytes_max", _count),
+}
+_FAILOVER_OPTIONS: dict[str, tuple[str, _Parser]] = {
+    "initialReconnectDelay": ("initial_reconnect_delay", _count),
+    "maxReconnectDelay": ("max_reconnect_delay", _count),
+    "useExponentialBackOff": ("use_exponential_back_off", _flag),
+    "reconnectDelayExponent": ("reconnect_delay_exponent", _exponent),
+    "maxReconnectAttempts": ("max_reconnect_attempts", _limit),
+    "startupMaxReconnectAttempts": ("startup_max_reconnect_attempts", _limit),
+    "randomize": ("randomize", _flag),
+    "timeout": ("timeout", _limit),
+}

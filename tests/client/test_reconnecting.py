@@ -1,0 +1,80 @@
+"""Which broker is tried when: order, delays and limits of failover."""
+
+import itertools
+import socket
+import threading
+
+import pytest
+
+from lockkeeper.client import ConnectionFailedError
+from lockkeeper.client.failover import Reconnector
+from lockkeeper.client.url import Address, parse_url
+
+
+def reconnector(options: str) -> Reconnector:
+    return Reconnector(
+        parse_url(f"failover:(tcp://a:1,tcp://b:2,tcp://c:3)?{options}"), list.reverse
+    )
+
+
+def hosts(addresses: list[Address]) -> str:
+    return "".join(address.host for address in addresses)
+
+
+def test_addresses_are_shuffled_unless_told_otherwise() -> None:
+    assert hosts(reconnector("").order()) == "cba"
+    assert hosts(reconnector("randomize=false").order()) == "abc"
+
+
+def test_the_broker_just_lost_is_tried_last() -> None:
+    tried = reconnector("randomize=false")
+    tried.lose(Address("a", 1), lived=100, reason=OSError("gone"))
+    assert hosts(tried.order()) == "bca"
+
+
+def test_delays_double_up_to_their_maximum() -> None:
+    delays = reconnector("maxReconnectDelay=50").delays(is_first=False)
+    assert list(itertools.islice(delays, 6)) == [0, 10, 20, 40, 50, 50]
+
+
+def test_delays_stay_the_same_without_back_off() -> None:
+    delays = reconnector("useExponentialBackOff=false").delays(is_first=False)
+    assert list(itertools.islice(delays, 4)) == [0, 10, 10, 10]
+
+
+def test_a_broker_that_hangs_up_at_once_is_not_called_without_pause() -> None:
+    tried = reconnector("")
+    for _ in range(3):
+        tried.lose(Address("a", 1), lived=0.01, reason=OSError("gone"))
+    assert next(iter(tried.delays(is_first=False))) == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "is_first", "rounds"),
+    [
+        ("maxReconnectAttempts=3", False, 3),
+        ("maxReconnectAttempts=3", True, 3),
+        ("maxReconnectAttempts=0", False, 0),
+        ("maxReconnectAttempts=0", True, 1),
+        ("startupMaxReconnectAttempts=2", True, 2),
+        ("startupMaxReconnectAttempts=2&maxReconnectAttempts=5", False, 5),
+    ],
+)
+def test_attempts_are_limited(options: str, is_first: bool, rounds: int) -> None:
+    assert len(list(reconnector(options).delays(is_first))) == rounds
+
+
+def test_without_failover_one_address_is_tried_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        tried = Reconnector(parse_url(f"tcp://127.0.0.1:{port}"))
+        with pytest.raises(ConnectionFailedError, match=f"tcp://127.0.0.1:{port}.*refused"):
+            tried.connect(True, threading.Event())
+    assert not list(tried.delays(is_first=False))
+
+
+def test_waiting_for_a_broker_can_be_stopped() -> None:
+    stop = threading.Event()
+    stop.set()
+    assert reconnector("").connect(True, stop) is None

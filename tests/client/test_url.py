@@ -1,0 +1,90 @@
+"""Broker URLs: ActiveMQ's options and defaults; anything unknown is an error that names it."""
+
+import pytest
+
+from lockkeeper.client import BrokerUrlError
+from lockkeeper.client.url import parse_url
+
+
+def test_a_tcp_url_names_one_broker_and_no_failover() -> None:
+    url = parse_url("tcp://broker.example:61617")
+    (address,) = url.addresses
+    assert (address.host, address.port, url.failover) == ("broker.example", 61617, None)
+    assert str(address) == "tcp://broker.example:61617"
+
+
+def test_the_port_is_61616_unless_said_otherwise() -> None:
+    assert parse_url("tcp://broker.example").addresses[0].port == 61616
+
+
+def test_ipv6_addresses_stand_in_brackets() -> None:
+    (address,) = parse_url("tcp://[::1]:61616").addresses
+    assert address.host == "::1"
+    assert str(address) == "tcp://[::1]:61616"
+
+
+def test_tcp_options_are_read() -> None:
+    url = parse_url(
+        "tcp://a:1?connectionTimeout=500&tcpNoDelay=false&keepAlive=true"
+        "&wireFormat.maxInactivityDuration=0&wireFormat.maxFrameSize=1000"
+    )
+    options = url.addresses[0].options
+    assert options.connection_timeout == 500
+    assert options.tcp_no_delay is False
+    assert options.keep_alive is True
+    assert options.inactivity_duration == 0
+    assert options.frame_bytes_max == 1000
+
+
+@pytest.mark.parametrize(
+    "text", ["failover:(tcp://a:1,tcp://b:2)", "failover://(tcp://a:1,tcp://b:2)"]
+)
+def test_a_failover_url_names_several_with_activemqs_defaults(text: str) -> None:
+    url = parse_url(text)
+    assert [str(address) for address in url.addresses] == ["tcp://a:1", "tcp://b:2"]
+    failover = url.failover
+    assert failover is not None
+    assert failover.randomize
+    assert (failover.initial_reconnect_delay, failover.max_reconnect_delay) == (10, 30_000)
+    assert (failover.max_reconnect_attempts, failover.startup_max_reconnect_attempts) == (-1, -1)
+    assert failover.timeout == -1
+
+
+def test_failover_options_are_read_and_nested_ones_go_to_each_address() -> None:
+    url = parse_url(
+        "failover:(tcp://a:1?keepAlive=true, tcp://b:2)?randomize=false&initialReconnectDelay=5"
+        "&maxReconnectAttempts=3&timeout=3000&nested.connectionTimeout=100"
+    )
+    assert url.failover is not None
+    assert not url.failover.randomize
+    assert url.failover.initial_reconnect_delay == 5
+    assert url.failover.max_reconnect_attempts == 3
+    assert url.failover.timeout == 3000
+    assert [address.options.connection_timeout for address in url.addresses] == [100, 100]
+    assert [address.options.keep_alive for address in url.addresses] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("tcp://a:1?soLinger=3", "soLinger"),
+        ("tcp://a:1?randomize=false", "randomize"),
+        ("failover:(tcp://a:1)?keepAlive=true", "keepAlive"),
+        ("failover:(tcp://a:1)?nested.keepalive=true", "keepalive"),
+        ("failover:(tcp://a:1)?randomize=perhaps", "randomize=perhaps"),
+        ("failover:(tcp://a:1)?initialReconnectDelay=-5", "initialReconnectDelay=-5"),
+        ("failover:(tcp://a:1)?maxReconnectAttempts=some", "maxReconnectAttempts=some"),
+        ("tcp://a:99999", "port"),
+        ("tcp://", "tcp://host:port"),
+        ("tcp://a:1/path", "tcp://host:port"),
+        ("tcp://a:1?keepAlive", "options"),
+        ("stomp://a:1", "stomp://a:1"),
+        ("failover:tcp://a:1", "failover:(uri,uri)"),
+        ("failover:()", "''"),
+        ("failover:(tcp://a:1)randomize=false", "failover:(uri,uri)"),
+    ],
+)
+def test_what_cannot_be_understood_is_named(text: str, named: str) -> None:
+    with pytest.raises(BrokerUrlError) as caught:
+        parse_url(text)
+    assert named in str(caught.value)
