@@ -126,9 +126,6 @@ COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
 
 def missing(kind: str) -> str | None:
     """Return why a broker of *kind* cannot be started on this machine, or None."""
-    if kind == "lockkeeper":
-        asked = subprocess.run([*LOCKKEEPER, "broker", "--help"], capture_output=True, check=False)
-        return "this lockkeeper has no broker command" if asked.returncode else None
     if kind == "activemq":
         if shutil.which("java") is None:
             return "there is no Java"

@@ -1,11 +1,8 @@
 """What the interoperability tests share: the Java program and the running brokers."""
 
-import json
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,9 +11,7 @@ sys.path.insert(0, str(HERE))
 
 import brokers  # noqa: E402
 import java_project  # noqa: E402
-
-SCENARIO_SECONDS_MAX = 120
-RunScenario = Callable[[str, str], dict[str, Any]]
+import java_scenarios as java_scenarios_module  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -29,37 +24,14 @@ def java_classpath() -> str:
 
 
 @pytest.fixture(scope="session")
-def run_scenario(java_classpath: str) -> RunScenario:
-    """Return a function that runs a JMS scenario against a broker's URL."""
-
-    def run(scenario: str, url: str) -> dict[str, Any]:
-        command = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", java_classpath]
-        done = subprocess.run(
-            [*command, "dev.lockkeeper.interop.Main", scenario, url],
-            capture_output=True,
-            text=True,
-            timeout=SCENARIO_SECONDS_MAX,
-            check=False,
-        )
-        lines = done.stdout.splitlines()
-        if not lines:
-            return {"ok": False, "error": done.stderr}
-        result: dict[str, Any] = json.loads(lines[-1])
-        return result
-
-    return run
-
-
-@pytest.fixture(scope="session")
-def scenario_names(java_classpath: str) -> set[str]:
-    """Return the names of the scenarios that the Java program has."""
-    done = subprocess.run(
-        ["java", "-cp", java_classpath, "dev.lockkeeper.interop.Main", "list"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(done.stdout.split())
+def java_scenarios(
+    java_classpath: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[java_scenarios_module.JavaScenarios]:
+    """Return the Java program that runs JMS scenarios against a broker's URL."""
+    log = tmp_path_factory.mktemp("java") / "scenarios.log"
+    scenarios = java_scenarios_module.JavaScenarios(java_classpath, log)
+    yield scenarios
+    scenarios.stop()
 
 
 @pytest.fixture(scope="module", params=["lockkeeper", "activemq"])

@@ -4,13 +4,13 @@ Every scenario is a JMS program that checks what it gets; here it runs against o
 against a real ActiveMQ, which shows that the scenario asks for what ActiveMQ does.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from brokers import RunningBroker
+    from java_scenarios import JavaScenarios
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
@@ -93,28 +93,39 @@ SCENARIOS = (
 )
 RESTART = {"restart-before", "restart-after"}
 
-RunScenario = Callable[[str, str], dict[str, Any]]
+NOT_BUILT = {
+    "advisory-destinations": "advisories tell only of temporary destinations",
+    "consumer-exclusive": "exclusive consumers are not built: every consumer gets its share",
+    "consumer-priority": "consumer priorities are not built: every consumer gets its share",
+    "message-groups": "message groups are not built: any consumer gets any message",
+}
+"""What our broker cannot do yet, by scenario. Strict: a feature that comes leaves this list."""
 
 
-def test_every_scenario_of_the_program_is_run(scenario_names: set[str]) -> None:
-    assert scenario_names == {*SCENARIOS, *RESTART}
+def test_every_scenario_of_the_program_is_run(java_scenarios: "JavaScenarios") -> None:
+    assert java_scenarios.names() == {*SCENARIOS, *RESTART}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_java_client_gets_what_it_expects(
-    scenario: str, broker: "RunningBroker", run_scenario: RunScenario
+    scenario: str,
+    broker: "RunningBroker",
+    java_scenarios: "JavaScenarios",
+    request: pytest.FixtureRequest,
 ) -> None:
-    result = run_scenario(scenario, broker.url)
+    if broker.kind == "lockkeeper" and scenario in NOT_BUILT:
+        request.applymarker(pytest.mark.xfail(reason=NOT_BUILT[scenario], strict=True))
+    result = java_scenarios.run(scenario, broker.url)
     assert result["ok"], result["error"]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_what_was_stored_outlives_the_broker(
-    end: str, broker: "RunningBroker", run_scenario: RunScenario
+    end: str, broker: "RunningBroker", java_scenarios: "JavaScenarios"
 ) -> None:
-    before = run_scenario("restart-before", broker.url)
+    before = java_scenarios.run("restart-before", broker.url)
     assert before["ok"], before["error"]
     getattr(broker, end)()
     broker.start()
-    after = run_scenario("restart-after", broker.url)
+    after = java_scenarios.run("restart-after", broker.url)
     assert after["ok"], after["error"]

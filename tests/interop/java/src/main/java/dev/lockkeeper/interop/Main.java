@@ -1,30 +1,47 @@
 package dev.lockkeeper.interop;
 
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Runs one scenario against a broker: {@code Main SCENARIO BROKER_URL}, or {@code Main list}.
+ * Runs scenarios against a broker: {@code Main SCENARIO BROKER_URL} runs one and exits with 0 when
+ * the broker behaved, with 1 when it did not; {@code Main serve} runs those that lines of its
+ * standard input ask for, as {@code SCENARIO BROKER_URL}; {@code Main list} prints their names.
  *
- * <p>Prints one line of JSON and exits with 0 when the broker behaved, with 1 when it did not.
+ * <p>Each scenario prints one line of JSON.
  */
 public final class Main {
 
     private Main() {}
 
-    public static void main(String[] arguments) {
+    public static void main(String[] arguments) throws IOException {
         Map<String, Scenario> scenarios = scenarios();
         if (arguments.length == 1 && arguments[0].equals("list")) {
             scenarios.keySet().forEach(System.out::println);
             return;
         }
+        if (arguments.length == 1 && arguments[0].equals("serve")) {
+            serve(scenarios);
+            return;
+        }
         if (arguments.length != 2 || !scenarios.containsKey(arguments[0])) {
-            System.err.println("usage: Main SCENARIO BROKER_URL, or Main list");
+            System.err.println("usage: Main SCENARIO BROKER_URL | serve | list");
             System.exit(2);
         }
         System.exit(run(arguments[0], scenarios.get(arguments[0]), arguments[1]) ? 0 : 1);
+    }
+
+    private static void serve(Map<String, Scenario> scenarios) throws IOException {
+        var lines = new BufferedReader(new InputStreamReader(System.in));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            String[] asked = line.split(" ");
+            run(asked[0], scenarios.get(asked[0]), asked[1]);
+        }
     }
 
     private static Map<String, Scenario> scenarios() {
