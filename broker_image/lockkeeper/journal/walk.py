@@ -6,6 +6,7 @@ layout goes through the protobuf walk and gives the same tuple. Plain typed code
 
 import struct
 
+from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.protobuf import LENGTH, VARINT, walk_fields
 from lockkeeper.journal.varint import decode_varint
@@ -21,14 +22,16 @@ in a row for one destination share its bytes object: `is` tells that it did not 
 
 _HEADER = struct.Struct(">iBB")
 _SIZE_MIN = 7
+_CONTROL_RECORD = 2
 _PRIORITY_DEFAULT = 4
 _PLAIN_TAIL = b"\x28\x04\x30\x00"
 _NO_PREFIX = b"none"
 
 
 def walk_batch(data: bytes, start: int, end: int, file_name: str = "") -> list[QuickRecord]:
-    """Return the records in `data[start:end]`, the inside of one batch, in order.
+    """Return the records in `data[start:end]`, in order.
 
+    That is the inside of one batch, or of several in a row with control records between them.
     Raises BadRecordError, with *file_name* and the offset, for a record that does not fit.
     """
     walked: list[QuickRecord] = []
@@ -43,6 +46,9 @@ def walk_batch(data: bytes, start: int, end: int, file_name: str = "") -> list[Q
         size, kind, command = unpack(data, position)
         stop = position + size
         if kind != 1 or size < _SIZE_MIN or stop > end:
+            if kind == _CONTROL_RECORD and size == CONTROL_SIZE:
+                position = stop
+                continue
             raise BadRecordError(f"kind {kind} with size {size}", file_name, position)
         if command != ADD and command != REMOVE:
             walked.append(_other(command, position, size))

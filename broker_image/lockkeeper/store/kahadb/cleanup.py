@@ -40,7 +40,7 @@ def movable_subscriptions(ledger: Ledger, current: int) -> list[SubscriptionLedg
     return [
         entry
         for entry in ledger.subscriptions.values()
-        if entry.last_create < current
+        if 0 < entry.last_create < current
         and not entry.pending
         and entry.last_create not in held
         and not ledger.files[entry.last_create].live

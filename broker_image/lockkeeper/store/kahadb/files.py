@@ -72,7 +72,7 @@ class JournalFiles:
         """Raise StoreFullError while the file after the current one cannot be prepared."""
         error = self._spare.error
         if error is not None:
-            raise self.failure(error, self.directory)
+            raise self.failure(error, self.path(self.file_id + 1))
 
     def retry_spare(self) -> None:
         """Try again to prepare the next file, if that has failed."""

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import data_file_name
@@ -57,14 +58,17 @@ class BodyReader:
         start = page[0][0].location
         last = page[-1][0]
         data, path = self._read(start, last.location + last.size - start)
-        for reference, sequence in page:
-            at = reference.location - start
-            try:
-                row = walk_batch(data, at, at + reference.size)[0]
-                reference.message = self._restore(data, row, sequence)
-            except (BadRecordError, MalformedMessageError) as error:
-                offset = reference.location & _OFFSET_MASK
-                raise StoreError(f"{path}: bad message at offset {offset}: {error}") from error
+        try:
+            for run in _runs(page):
+                first, last = run[0][0], run[-1][0]
+                rows = walk_batch(data, first.location - start, last.location + last.size - start)
+                by_offset = {row[1]: row for row in rows}
+                for reference, sequence in run:
+                    row = by_offset[reference.location - start]
+                    reference.message = self._restore(data, row, sequence)
+        except (BadRecordError, MalformedMessageError, KeyError) as error:
+            offset = start & _OFFSET_MASK
+            raise StoreError(f"{path}: bad message after offset {offset}: {error}") from error
 
     def _restore(self, data: bytes, row: QuickRecord, sequence: int) -> Message:
         command, offset, size, _, _, at, length, _, _, _ = row
@@ -109,6 +113,20 @@ def _pages(wanted: list[Wanted]) -> Iterator[list[Wanted]]:
         end = location + item[0].size
     if page:
         yield page
+
+
+def _runs(page: list[Wanted]) -> Iterator[list[Wanted]]:
+    """Group *page* into runs of records without others between them."""
+    run: list[Wanted] = []
+    end = 0
+    for item in page:
+        location = item[0].location
+        if run and location != end and location != end + CONTROL_SIZE:
+            yield run
+            run = []
+        run.append(item)
+        end = location + item[0].size
+    yield run
 
 
 def _add(data: bytes) -> AddMessage:

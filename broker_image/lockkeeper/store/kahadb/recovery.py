@@ -5,17 +5,21 @@ everything rarer is in `replay.py`.
 """
 
 import gc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.errors import CorruptBatchError, JournalError
 from lockkeeper.journal.files import DataFile, data_file_id, list_data_files
-from lockkeeper.journal.scan import FileScan, scan_file
+from lockkeeper.journal.scan import Batch, FileScan, scan_file
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord, walk_batch
 from lockkeeper.store.base import WRITTEN, Recovered, Reference, StoreError
 from lockkeeper.store.kahadb.files import Tail
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS, FileLedger, Ledger
 from lockkeeper.store.kahadb.replay import Replay, is_superseded
+
+_SPAN_BYTES = 1 << 20
 
 
 class Replayed(NamedTuple):
@@ -97,11 +101,23 @@ class _Reader:
         self._torn, self._torn_path = scan, file.path
 
     def _read_file(self, file: DataFile, data: bytes, scan: FileScan, present: set[int]) -> None:
-        for index, batch in enumerate(scan.batches):
-            rows = walk_batch(data, batch.start, batch.end, scan.file_name)
-            if not index and is_superseded(rows[0], data, present):
+        for start, end in _spans(scan.batches):
+            rows = walk_batch(data, start, end, scan.file_name)
+            if start == CONTROL_SIZE and is_superseded(rows[0], data, present):
                 return
             replay_rows(self._replay, rows, file.file_id, data, scan.file_name)
+
+
+def _spans(batches: list[Batch]) -> Iterator[tuple[int, int]]:
+    """Yield runs of batches, about a megabyte each, as where their insides start and end."""
+    start = end = 0
+    for batch in batches:
+        if end - start > _SPAN_BYTES:
+            yield start, end
+            start = 0
+        start, end = start or batch.start, batch.end
+    if start:
+        yield start, end
 
 
 def replay_rows(

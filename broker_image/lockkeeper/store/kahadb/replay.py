@@ -213,11 +213,14 @@ class Replay:
     def _remove(
         self, replayed: ReplayedDestination, message_id: bytes, key: bytes | None, file_id: int
     ) -> None:
-        refers = self.ledger.files[file_id].refers
         for messages in replayed.holders_of(message_id, key):
-            location = messages.pop(message_id).location
-            refers.add(location >> OFFSET_BITS)
-            refers |= self.ledger.shadows.get(location, set())
+            self._refer(file_id, messages.pop(message_id))
+
+    def _refer(self, file_id: int, consumed: Reference) -> None:
+        """Note that a record in *file_id* ends a message, wherever its adds are."""
+        refers = self.ledger.files[file_id].refers
+        refers.add(consumed.location >> OFFSET_BITS)
+        refers |= self.ledger.shadows.get(consumed.location, set())
 
     def _update(self, add: records.AddMessage, size: int, location: int) -> None:
         """Let an update's contents take the place of the message's, which keeps its turn."""
@@ -278,6 +281,7 @@ class Replay:
             holders = [*replayed.messages_of(key), added]
             taken = next((one.pop(message_id) for one in holders if message_id in one), None)
             if taken is not None:
+                self._refer(file_id, taken)
                 subscription = None if entry is None else entry.subscription
                 operations.append(Remove(replayed.destination, taken, subscription))
         return operations

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -54,13 +54,18 @@ class KahaDBStore:
         file_bytes_max: int = FILE_BYTES_MAX,
         batch_bytes_max: int = BATCH_BYTES_MAX,
         cleanup_interval_ms: int = CLEANUP_INTERVAL_MS,
+        disk: Callable[[int], Disk] = open_disk,
     ) -> None:
-        """*lock* may be held already; `open` takes it otherwise, `close` gives it back."""
+        """*lock* may be held already; `open` takes it otherwise, `close` gives it back.
+
+        *disk* makes what syncs the files; it gets a descriptor in the directory to try on.
+        """
         self.lock = DirectoryLock(directory) if lock is None else lock
         self._directory = directory
         self._file_bytes_max = file_bytes_max
         self._batch_bytes_max = batch_bytes_max
         self._cleanup_interval_ms = cleanup_interval_ms
+        self._make_disk = disk
         self._is_open = False
         self._alarm_rang = False
         self._last_destination: Destination | None = None
@@ -84,7 +89,7 @@ class KahaDBStore:
         """Get ready to write behind what was read."""
         files = self._files = JournalFiles(self._directory, self._file_bytes_max)
         ledger = self._ledger = replayed.ledger
-        self._disk = _disk_for(self._directory)
+        self._disk = _disk_for(self._directory, self._make_disk)
         self._alarm = Alarm()
         self._readable = EitherReadable(self._disk.fileno(), self._alarm.fileno())
         self._bodies = BodyReader(self._directory)
@@ -253,9 +258,9 @@ class KahaDBStore:
         return StoreUsage(len(files), sum(file.size for file in files), self.waiting())
 
 
-def _disk_for(directory: Path) -> Disk:
+def _disk_for(directory: Path, make: Callable[[int], Disk]) -> Disk:
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        return open_disk(descriptor)
+        return make(descriptor)
     finally:
         os.close(descriptor)

@@ -43,7 +43,7 @@ class LateRemove(NamedTuple):
 
 
 class SplicedAdd(NamedTuple):
-    """An add within a transaction: it is never skipped, so its head is made early."""
+    """An add within a transaction: its head is made early, to know the transaction's size."""
 
     head: bytes
     body: bytes
@@ -134,6 +134,8 @@ def gather(
                 break
             if kind is FENCE:
                 fence = size + length
+            elif kind is SPLICED_ADD and item.reference.state != WAITING:
+                fence -= length
             else:
                 live += _append(batch, item, base + size, file_id)
                 size += length

@@ -1,0 +1,83 @@
+"""What tests of stores share: messages, receipts, and waiting until all is durable."""
+
+import select
+from dataclasses import dataclass, field
+
+import pytest
+
+from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.ids import MessageId, ProducerId
+from lockkeeper.message.openwire import ActiveMQTextMessage, encode
+from lockkeeper.message.reader import MessageReader
+from lockkeeper.store.base import Reference
+
+A = queue("A")
+PRODUCER = ProducerId("ID:producer-1:1", 1, 1)
+TIMEOUT_SECONDS = 20
+
+
+@dataclass(eq=False)
+class Receipt:
+    """A receipt that remembers whether it was given back."""
+
+    name: str = ""
+    log: list[str] = field(default_factory=list)
+
+    def settle(self) -> None:
+        self.log.append(self.name)
+
+
+def reference(
+    number: int, destination: Destination = A, size: int = 60, producer=PRODUCER
+) -> Reference:
+    """Return a new message as a broker would hand it over."""
+    message = ActiveMQTextMessage(
+        producer_id=producer,
+        destination=destination,
+        message_id=MessageId(producer, number),
+        persistent=True,
+        priority=4,
+        content=b"%06d" % number + b"x" * (size - 6),
+    )
+    body = encode(message, 11)
+    read = MessageReader().receive(body, 0, len(body), number, bytes(8))
+    return Reference(read, len(body))
+
+
+def until_durable(store) -> list[Receipt]:
+    """Flush and wait until all that was handed over is durable; returns the receipts."""
+    last = Receipt("last")
+    store.remove(A, Reference(None, 0), last)
+    receipts = list(store.flush())
+    while last not in receipts:
+        readable, _, _ = select.select([store.fileno()], [], [], TIMEOUT_SECONDS)
+        assert readable, "the store did not finish its write in time"
+        receipts += store.completed()
+    receipts.remove(last)
+    return receipts
+
+
+def number_of(one: Reference) -> int:
+    """Return the number that the message was made with."""
+    return int(one.message.key.rpartition(b":")[2])
+
+
+@dataclass
+class Kit:
+    """The functions above, for tests, which cannot import them."""
+
+    Receipt = Receipt
+    reference = staticmethod(reference)
+    until_durable = staticmethod(until_durable)
+    number_of = staticmethod(number_of)
+
+    @staticmethod
+    def numbers(store, references) -> list[int]:
+        """Load *references* and return their numbers."""
+        store.load(references, 1)
+        return [number_of(one) for one in references]
+
+
+@pytest.fixture
+def kit():
+    return Kit()

@@ -1,0 +1,348 @@
+"""What every store does, in memory or on disk."""
+
+import pytest
+
+from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.ids import LocalTransactionId, ProducerId, XATransactionId
+from lockkeeper.store.base import (
+    REMOVED,
+    SKIPPED,
+    VOLATILE,
+    WAITING,
+    WRITTEN,
+    Add,
+    Reference,
+    Remove,
+    Subscription,
+)
+from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.memory import MemoryStore
+
+A, B, NEWS = queue("A"), queue("B"), topic("NEWS")
+ALL = Subscription("client-1", "all", NEWS, None, False)
+RED = Subscription("client-1", "red", NEWS, "color = 'red'", True)
+LOCAL = LocalTransactionId("ID:client-1:1", 7)
+GLOBAL = XATransactionId(86, b"global", b"branch")
+
+
+@pytest.fixture(params=["memory", "kahadb"])
+def make(request, tmp_path):
+    """Return a function that opens the same store again and again."""
+    memory = MemoryStore()
+    opened = []
+
+    def make():
+        store = memory if request.param == "memory" else KahaDBStore(tmp_path / "data", **SMALL)
+        opened.append(store)
+        return store
+
+    yield make
+    opened[-1].close()
+
+
+SMALL = {"file_bytes_max": 1 << 16}
+
+
+@pytest.fixture
+def store(make):
+    store = make()
+    store.open()
+    return store
+
+
+@pytest.fixture
+def reopen(make, kit):
+    """Return a function that makes all durable, closes, opens and returns what came back."""
+
+    def reopen(store):
+        kit.until_durable(store)
+        store.close()
+        again = make()
+        return again, again.open()
+
+    return reopen
+
+
+def test_a_new_store_is_empty(make):
+    recovered = make().open()
+    assert (recovered.queues, recovered.subscriptions, recovered.prepared) == ({}, [], {})
+
+
+def test_added_messages_come_back_in_order(store, reopen, kit):
+    for number in range(20):
+        store.add(A, kit.reference(number), None)
+        store.add(B, kit.reference(100 + number, B), None)
+    store, recovered = reopen(store)
+    assert kit.numbers(store, recovered.queues[A]) == list(range(20))
+    assert kit.numbers(store, recovered.queues[B]) == list(range(100, 120))
+    assert all(one.state == WRITTEN for one in recovered.queues[A])
+
+
+def test_a_message_that_comes_back_is_the_message_that_went(store, reopen, kit):
+    before = kit.reference(5, size=3000)
+    body = before.message.body
+    store.add(A, before, None)
+    store, recovered = reopen(store)
+    (after,) = recovered.queues[A]
+    store.load([after], before.message.sequence)
+    assert after.message.body == body
+    assert (after.message.destination, after.message.persistent) == (A, True)
+    assert (after.holders, after.redeliveries, after.held) == (1, 0, False)
+
+
+def test_loading_counts_the_sequence_up_in_list_order(store, reopen, kit):
+    for number in range(6):
+        store.add(A, kit.reference(number), None)
+    store, recovered = reopen(store)
+    references = recovered.queues[A]
+    store.load([references[4], references[2]], 1000)
+    store.load(references, 2000)
+    sequences = [one.message.sequence for one in references if one.message]
+    assert len(set(sequences)) == 6
+    if isinstance(store, KahaDBStore):
+        assert sequences == [2000, 2001, 1001, 2003, 1000, 2005]
+
+
+def test_states_go_from_volatile_over_waiting_to_written(store, kit):
+    one = kit.reference(1)
+    assert one.state == VOLATILE
+    store.add(A, one, None)
+    assert one.state == WAITING
+    kit.until_durable(store)
+    assert one.state == WRITTEN
+    assert store.waiting() == 0
+    store.remove(A, one)
+    assert one.state == REMOVED
+
+
+def test_receipts_come_back_once_each_in_order(store, kit):
+    receipts = [kit.Receipt(str(number)) for number in range(5)]
+    for number, receipt in enumerate(receipts):
+        store.add(A, kit.reference(number), receipt)
+    assert kit.until_durable(store) == receipts
+    assert kit.until_durable(store) == []
+
+
+def test_a_removed_message_does_not_come_back(store, reopen, kit):
+    references = [kit.reference(number) for number in range(5)]
+    for one in references:
+        store.add(A, one, None)
+    kit.until_durable(store)
+    receipt = kit.Receipt()
+    store.remove(A, references[1])
+    assert store.remove(A, references[3], receipt) is None
+    assert kit.until_durable(store) == [receipt]
+    store, recovered = reopen(store)
+    assert kit.numbers(store, recovered.queues[A]) == [0, 2, 4]
+
+
+def test_a_message_consumed_before_its_write_began_is_never_written(store, reopen, kit):
+    one, of_add, of_remove = kit.reference(1), kit.Receipt("add"), kit.Receipt("remove")
+    store.add(A, one, of_add)
+    assert store.remove(A, one, of_remove) is of_add
+    assert (one.state, one.receipt) == (SKIPPED, None)
+    assert kit.until_durable(store) == [of_remove]
+    store, recovered = reopen(store)
+    assert A not in recovered.queues
+
+
+def test_a_message_that_must_be_recorded_is_written_and_removed(store, reopen, kit):
+    one, of_add, of_remove = kit.reference(1), kit.Receipt("add"), kit.Receipt("remove")
+    store.add(A, one, of_add)
+    assert store.remove(A, one, of_remove, skip_unwritten=False) is None
+    assert set(kit.until_durable(store)) == {of_add, of_remove}
+    store, recovered = reopen(store)
+    assert A not in recovered.queues
+
+
+def test_what_the_store_does_not_know_is_ignored_but_for_its_receipt(store, kit):
+    receipt = kit.Receipt()
+    store.remove(A, Reference(None, 0), receipt)
+    assert kit.until_durable(store) == [receipt]
+
+
+def test_the_operations_of_a_transaction_are_applied(store, reopen, kit):
+    consumed, sent = kit.reference(1), kit.reference(2)
+    store.add(A, consumed, None)
+    kit.until_durable(store)
+    receipt = kit.Receipt()
+    store.commit(LOCAL, [Add(B, sent), Remove(A, consumed)], receipt)
+    assert kit.until_durable(store) == [receipt]
+    assert (sent.state, consumed.state) == (WRITTEN, REMOVED)
+    store, recovered = reopen(store)
+    assert A not in recovered.queues
+    assert kit.numbers(store, recovered.queues[B]) == [2]
+
+
+def test_a_transaction_may_consume_what_is_not_written_yet(store, reopen, kit):
+    one = kit.reference(1)
+    store.add(A, one, None)
+    store.commit(LOCAL, [Remove(A, one)], None)
+    store, recovered = reopen(store)
+    assert A not in recovered.queues
+
+
+def test_a_prepared_transaction_is_invisible_and_survives(store, reopen, kit):
+    kept, consumed, sent = (kit.reference(number) for number in (1, 2, 3))
+    store.add(A, kept, None)
+    store.add(A, consumed, None)
+    kit.until_durable(store)
+    receipt = kit.Receipt()
+    store.prepare(GLOBAL, [Add(B, sent), Remove(A, consumed)], receipt)
+    assert kit.until_durable(store) == [receipt]
+    store, recovered = reopen(store)
+    assert kit.numbers(store, recovered.queues[A]) == [1]
+    assert B not in recovered.queues
+    added, removed = recovered.prepared[GLOBAL]
+    assert isinstance(added, Add)
+    assert isinstance(removed, Remove)
+    assert kit.numbers(store, [added.reference, removed.reference]) == [3, 2]
+    assert (added.destination, removed.destination) == (B, A)
+
+
+@pytest.mark.parametrize("between", ["at once", "after a restart"])
+def test_a_prepared_transaction_is_committed(store, reopen, kit, between):
+    consumed, sent = kit.reference(2), kit.reference(3)
+    store.add(A, consumed, None)
+    operations = [Add(B, sent), Remove(A, consumed)]
+    store.prepare(GLOBAL, operations, None)
+    if between == "after a restart":
+        store, recovered = reopen(store)
+        operations = recovered.prepared[GLOBAL]
+    receipt = kit.Receipt()
+    store.commit_prepared(GLOBAL, operations, receipt)
+    assert receipt in kit.until_durable(store)
+    store, recovered = reopen(store)
+    assert recovered.prepared == {}
+    assert A not in recovered.queues
+    assert kit.numbers(store, recovered.queues[B]) == [3]
+
+
+@pytest.mark.parametrize("between", ["at once", "after a restart"])
+def test_a_prepared_transaction_is_rolled_back(store, reopen, kit, between):
+    consumed, sent = kit.reference(2), kit.reference(3)
+    store.add(A, consumed, None)
+    operations = [Add(B, sent), Remove(A, consumed)]
+    store.prepare(GLOBAL, operations, None)
+    if between == "after a restart":
+        store, recovered = reopen(store)
+        operations = recovered.prepared[GLOBAL]
+    receipt = kit.Receipt()
+    store.rollback_prepared(GLOBAL, operations, receipt)
+    assert receipt in kit.until_durable(store)
+    store, recovered = reopen(store)
+    assert recovered.prepared == {}
+    assert kit.numbers(store, recovered.queues[A]) == [2]
+    assert B not in recovered.queues
+
+
+def test_durable_subscriptions_keep_what_they_have_not_consumed(store, reopen, kit):
+    receipt = kit.Receipt()
+    store.subscribe(ALL, receipt)
+    store.subscribe(RED, None)
+    references = [kit.reference(number, NEWS) for number in range(4)]
+    for one in references:
+        one.holders = 2
+        store.add(NEWS, one, None)
+    assert kit.until_durable(store)[0] is receipt
+    store.remove(NEWS, references[0], None, ALL)
+    store.remove(NEWS, references[0], None, RED)
+    store.remove(NEWS, references[1], None, RED)
+    assert references[0].state == REMOVED
+    assert references[1].state == WRITTEN
+    store, recovered = reopen(store)
+    pending = {entry.subscription: entry.pending for entry in recovered.subscriptions}
+    assert kit.numbers(store, pending[ALL]) == [1, 2, 3]
+    assert kit.numbers(store, pending[RED]) == [2, 3]
+
+
+def test_a_subscription_refuses_a_message_before_it_is_written(store, reopen, kit):
+    store.subscribe(ALL, None)
+    store.subscribe(RED, None)
+    one = kit.reference(1, NEWS)
+    one.holders = 2
+    store.add(NEWS, one, None)
+    store.remove(NEWS, one, None, RED)
+    store, recovered = reopen(store)
+    pending = {entry.subscription: entry.pending for entry in recovered.subscriptions}
+    assert kit.numbers(store, pending[ALL]) == [1]
+    assert pending[RED] == []
+
+
+def test_a_deleted_subscription_does_not_come_back(store, reopen, kit):
+    store.subscribe(ALL, None)
+    one = kit.reference(1, NEWS)
+    store.add(NEWS, one, None)
+    kit.until_durable(store)
+    store.release(one)
+    assert one.state == REMOVED
+    receipt = kit.Receipt()
+    store.unsubscribe(ALL, receipt)
+    assert kit.until_durable(store) == [receipt]
+    store, recovered = reopen(store)
+    assert recovered.subscriptions == []
+
+
+def test_a_subscription_made_anew_begins_anew(store, reopen, kit):
+    store.subscribe(ALL, None)
+    one = kit.reference(1, NEWS)
+    store.add(NEWS, one, None)
+    kit.until_durable(store)
+    store.release(one)
+    changed = ALL._replace(selector="x = 1")
+    store.subscribe(changed, None)
+    store.add(NEWS, kit.reference(2, NEWS), None)
+    store, recovered = reopen(store)
+    (entry,) = recovered.subscriptions
+    assert entry.subscription == changed
+    assert kit.numbers(store, entry.pending) == [2]
+
+
+def test_a_removed_destination_is_forgotten_and_may_come_again(store, reopen, kit):
+    before = kit.reference(1)
+    store.add(A, before, None)
+    kit.until_durable(store)
+    store.release(before)
+    receipt = kit.Receipt()
+    store.remove_destination(A, receipt)
+    assert kit.until_durable(store) == [receipt]
+    store.add(A, kit.reference(2), None)
+    store, recovered = reopen(store)
+    assert kit.numbers(store, recovered.queues[A]) == [2]
+
+
+def test_the_last_sequence_of_each_producer_comes_back(store, reopen, kit):
+    other = ProducerId("ID:other-2:1", 4, 3)
+    for number in range(3):
+        one = kit.reference(number)
+        store.add(A, one, None)
+        kit.until_durable(store)
+        store.remove(A, one)
+    store.add(B, kit.reference(77, B, producer=other), None)
+    store, recovered = reopen(store)
+    assert recovered.producers == {b"ID:producer-1:1:1:1": 2, b"ID:other-2:1:3:4": 77}
+
+
+def test_notes_change_nothing(store, reopen, kit):
+    store.trace("lk1 {}")
+    store.add(A, kit.reference(1), None)
+    store, recovered = reopen(store)
+    assert list(recovered.queues) == [A]
+
+
+def test_a_store_with_room_is_not_full_and_tells_its_size(store, kit):
+    store.check_full()
+    store.add(A, kit.reference(1), None)
+    assert store.usage().waiting_operations == 1
+    kit.until_durable(store)
+    store.maintain(1_000_000)
+    usage = store.usage()
+    assert usage.waiting_operations == 0
+    assert (usage.files == 0) == (usage.bytes_on_disk == 0)
+
+
+def test_closing_makes_everything_durable(store, make, kit):
+    store.add(A, kit.reference(1), None)
+    store.close()
+    again = make()
+    assert kit.numbers(again, again.open().queues[A]) == [1]

@@ -1,0 +1,269 @@
+"""A random life of one directory against a simple model: writes, clean-ups, restarts, crashes.
+
+Files are tiny, so that they are rotated and collected all the time. After every restart the
+directory must hold exactly what the model says, and the bookkeeping must have known it.
+"""
+
+import random
+import shutil
+
+import pytest
+
+from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.scan import scan_file
+from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.ids import LocalTransactionId, XATransactionId
+from lockkeeper.store.base import VOLATILE, Add, Remove, Subscription
+from lockkeeper.store.kahadb import KahaDBStore
+
+QUEUES = [queue("A"), queue("B"), queue("C")]
+TOPIC = topic("NEWS")
+SUBSCRIPTIONS = [Subscription("client", name, TOPIC, None, False) for name in ("x", "y", "z")]
+CLEANUP_MS = 30_000
+
+
+class Life:
+    """A store, and the model of what it must hold."""
+
+    def __init__(self, seed, directory, kit):
+        self.random = random.Random(seed)
+        self.kit = kit
+        self.directory = directory
+        self.generation = 0
+        self.now = 1
+        self.number = 0
+        self.references = {}
+        self.places = {}
+        self.queues = {name: {} for name in QUEUES}
+        self.pending = {}
+        self.prepared = {}
+        self.store = self.make(directory)
+        self.store.open()
+        self.most_files = 0
+
+    def make(self, directory):
+        return KahaDBStore(directory, file_bytes_max=6000, batch_bytes_max=2500)
+
+    def new(self, destination):
+        self.number += 1
+        size = self.random.choice([10, 60, 400, 1500])
+        one = self.kit.reference(self.number, destination, size)
+        self.references[self.number] = one
+        return one
+
+    def step(self):
+        actions = [
+            (self.add, 10),
+            (self.remove, 9),
+            (self.publish, 4),
+            (self.acknowledge, 6),
+            (self.transact, 3),
+            (self.prepare, 1),
+            (self.decide, 1),
+            (self.subscribe, 1),
+            (self.unsubscribe, 1),
+            (self.remove_destination, 0.3),
+            (self.flush, 6),
+            (self.maintain, 2),
+            (self.restart, 0.5),
+        ]
+        weights = [weight for _, weight in actions]
+        self.random.choices([action for action, _ in actions], weights)[0]()
+        self.most_files = max(self.most_files, self.store.usage().files)
+
+    def add(self):
+        destination = self.random.choice(QUEUES)
+        one = self.new(destination)
+        self.store.add(destination, one, None)
+        self.enter(destination, self.number)
+
+    def enter(self, destination, number):
+        """Give a message its place at the end of a queue."""
+        self.places[number] = len(self.places)
+        self.queues[destination][number] = None
+
+    def pick(self):
+        """Return a queue and the number of one of its messages, mostly an old one."""
+        destination = self.random.choice(QUEUES)
+        numbers = list(self.queues[destination])
+        if not numbers:
+            return None
+        return destination, numbers[int(len(numbers) * self.random.random() ** 3)]
+
+    def remove(self):
+        picked = self.pick()
+        if picked is not None:
+            destination, number = picked
+            skip = self.random.random() < 0.7
+            self.store.remove(destination, self.references[number], skip_unwritten=skip)
+            del self.queues[destination][number]
+
+    def publish(self):
+        if self.pending:
+            one = self.new(TOPIC)
+            one.holders = len(self.pending)
+            self.store.add(TOPIC, one, None)
+            for numbers in self.pending.values():
+                numbers[self.number] = None
+
+    def acknowledge(self):
+        for subscription, numbers in self.pending.items():
+            if numbers and self.random.random() < 0.6:
+                number = next(iter(numbers))
+                self.store.remove(TOPIC, self.references[number], None, subscription)
+                del numbers[number]
+
+    def operations(self):
+        """Return operations for a transaction; what they consume leaves the model."""
+        operations = []
+        for _ in range(self.random.randint(1, 4)):
+            destination = self.random.choice(QUEUES)
+            operations.append(Add(destination, self.new(destination)))
+            picked = self.pick()
+            if picked is not None:
+                destination, number = picked
+                del self.queues[destination][number]
+                operations.append(Remove(destination, self.references[number]))
+        return operations
+
+    def apply(self, operations):
+        for operation in operations:
+            if isinstance(operation, Add):
+                self.enter(operation.destination, self.kit.number_of(operation.reference))
+
+    def transact(self):
+        operations = self.operations()
+        self.store.commit(LocalTransactionId("ID:c:1", self.number), operations, None)
+        self.apply(operations)
+
+    def prepare(self):
+        operations = self.operations()
+        identifier = XATransactionId(1, b"%d" % self.number, b"b")
+        self.store.prepare(identifier, operations, None)
+        self.prepared[identifier] = operations
+
+    def decide(self):
+        if not self.prepared:
+            return
+        identifier = self.random.choice(list(self.prepared))
+        operations = self.prepared.pop(identifier)
+        if self.random.random() < 0.5:
+            self.store.commit_prepared(identifier, operations, None)
+            self.apply(operations)
+            return
+        self.store.rollback_prepared(identifier, operations, None)
+        for operation in operations:
+            if isinstance(operation, Remove):
+                numbers = self.queues[operation.destination]
+                numbers[self.kit.number_of(operation.reference)] = None
+                in_order = sorted(numbers, key=self.places.__getitem__)
+                self.queues[operation.destination] = dict.fromkeys(in_order)
+
+    def let_go(self, subscription):
+        for number in self.pending.pop(subscription, {}):
+            self.store.release(self.references[number])
+
+    def subscribe(self):
+        subscription = self.random.choice(SUBSCRIPTIONS)
+        self.let_go(subscription)
+        self.store.subscribe(subscription, None)
+        self.pending[subscription] = {}
+
+    def unsubscribe(self):
+        if self.pending:
+            subscription = self.random.choice(list(self.pending))
+            self.let_go(subscription)
+            self.store.unsubscribe(subscription, None)
+
+    def remove_destination(self):
+        destination = self.random.choice(QUEUES)
+        busy = {one.destination for several in self.prepared.values() for one in several}
+        if destination not in busy:
+            for number in self.queues[destination]:
+                self.store.release(self.references[number])
+            self.queues[destination] = {}
+            self.store.remove_destination(destination, None)
+
+    def flush(self):
+        if self.random.random() < 0.5:
+            self.store.flush()
+        else:
+            self.kit.until_durable(self.store)
+
+    def maintain(self):
+        self.now += self.random.choice([500, CLEANUP_MS])
+        self.store.maintain(self.now)
+
+    def restart(self):
+        """Restart on the same directory, or, as after a crash, on a copy of the open one."""
+        self.kit.until_durable(self.store)
+        live = {key: one.live for key, one in self.store._ledger.files.items()}
+        before = self.store
+        if self.random.random() < 0.5:
+            before.close()
+        else:
+            self.generation += 1
+            copy = self.directory.with_name(f"copy-{self.generation}")
+            shutil.copytree(self.directory, copy)
+            before.close()
+            shutil.rmtree(self.directory)
+            self.directory = copy
+        self.store = self.make(self.directory)
+        self.check(self.store.open())
+        found = {key: one.live for key, one in self.store._ledger.files.items()}
+        assert {key: count for key, count in live.items() if count} == {
+            key: count for key, count in found.items() if count
+        }
+
+    def check(self, recovered):
+        """Compare what came back with the model, and go on with the new references."""
+        self.references = {}
+        expected = {name: list(numbers) for name, numbers in self.queues.items() if numbers}
+        found = {name: self.take(references) for name, references in recovered.queues.items()}
+        assert found == expected
+        assert {
+            entry.subscription: self.take(entry.pending) for entry in recovered.subscriptions
+        } == {key: list(numbers) for key, numbers in self.pending.items()}
+        assert recovered.prepared.keys() == self.prepared.keys()
+        for identifier, operations in recovered.prepared.items():
+            before = [self.described(one) for one in self.prepared[identifier]]
+            self.take([one.reference for one in operations])
+            assert [self.described(one) for one in operations] == before
+            self.prepared[identifier] = operations
+        for file in list_data_files(self.directory):
+            scan_file(file.path.read_bytes(), file.path.name).require_whole()
+
+    def take(self, references):
+        numbers = self.kit.numbers(self.store, references)
+        for number, one in zip(numbers, references, strict=True):
+            assert one.state != VOLATILE
+            self.references[number] = one
+        return numbers
+
+    def described(self, operation):
+        number = self.kit.number_of(operation.reference)
+        return type(operation).__name__, operation.destination, number
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nothing_is_lost_and_nothing_comes_back(seed, tmp_path, kit):
+    life = Life(seed, tmp_path / "life", kit)
+    for _ in range(500):
+        life.step()
+    life.restart()
+    life.store.close()
+
+
+def test_files_are_collected_while_traffic_goes_on(tmp_path, kit):
+    life = Life(99, tmp_path / "life", kit)
+    for _ in range(300):
+        life.add()
+        life.add()
+        while sum(map(len, life.queues.values())) > 6:
+            life.remove()
+        life.kit.until_durable(life.store)
+        life.maintain()
+    assert life.store._files.file_id > 20
+    assert life.most_files < 12
+    life.restart()
+    life.store.close()
