@@ -93,7 +93,8 @@ def lockkeeper_command(directory: Path, port: int) -> list[str]:
     """Return the command line of our broker with its journal below *directory*."""
     data = str(directory / "data")
     listen = f"openwire://127.0.0.1:{port}"
-    return [*LOCKKEEPER, "broker", "--data", data, "--listen", listen]
+    admin = "127.0.0.1:0"
+    return [*LOCKKEEPER, "broker", "--data", data, "--listen", listen, "--admin", admin]
 
 
 def activemq_command(directory: Path, port: int) -> list[str]:
