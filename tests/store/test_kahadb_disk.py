@@ -1,0 +1,134 @@
+"""Syncing in the background, by the kernel and by a thread."""
+
+import os
+import select
+
+import pytest
+
+from lockkeeper.store.kahadb.alarm import Alarm, EitherReadable
+from lockkeeper.store.kahadb.disk import AioDisk, ThreadDisk, open_disk
+
+
+@pytest.fixture(params=[AioDisk, ThreadDisk])
+def disk(request):
+    try:
+        disk = request.param()
+    except OSError as error:
+        pytest.skip(f"refused here: {error}")
+    yield disk
+    disk.close()
+
+
+@pytest.fixture
+def file(tmp_path):
+    descriptor = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    os.pwrite(descriptor, b"content", 0)
+    yield descriptor
+    os.close(descriptor)
+
+
+def becomes_readable(descriptor, seconds=10.0):
+    return bool(select.select([descriptor], [], [], seconds)[0])
+
+
+def until_completed(disk):
+    while not disk.completed():
+        assert becomes_readable(disk.fileno())
+
+
+def test_nothing_is_completed_when_nothing_was_submitted(disk):
+    assert not disk.completed()
+    assert not becomes_readable(disk.fileno(), 0)
+
+
+def test_the_descriptor_tells_when_a_sync_is_done(disk, file):
+    for _ in range(50):
+        disk.submit(file)
+        until_completed(disk)
+    assert not disk.completed()
+    assert not becomes_readable(disk.fileno(), 0.05)
+
+
+def test_waiting_ends_when_the_sync_is_done(disk, file):
+    for _ in range(50):
+        disk.submit(file)
+        disk.wait()
+        assert not disk.completed()
+    disk.wait()
+
+
+def test_a_failed_sync_raises_once(disk):
+    reading, writing = os.pipe()
+    try:
+        with pytest.raises(OSError, match="Invalid argument"):
+            disk.submit(writing)
+            disk.wait()
+        assert not disk.completed()
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_failed_sync_raises_when_asked_without_waiting():
+    disk = ThreadDisk()
+    reading, writing = os.pipe()
+    disk.submit(writing)
+    with pytest.raises(OSError, match="Invalid argument"):
+        until_completed(disk)
+    disk.close()
+    os.close(reading)
+    os.close(writing)
+
+
+def test_closing_twice_does_no_harm(disk):
+    disk.close()
+    disk.close()
+
+
+def test_the_kernel_is_preferred_where_it_can_sync_the_file(file):
+    disk = open_disk(file)
+    disk.submit(file)
+    disk.wait()
+    disk.close()
+
+
+def test_a_thread_takes_over_where_the_kernel_cannot_sync_the_file():
+    reading, writing = os.pipe()
+    disk = open_disk(writing)
+    assert isinstance(disk, ThreadDisk)
+    disk.close()
+    os.close(reading)
+    os.close(writing)
+
+
+def test_an_unknown_machine_has_no_asynchronous_sync(monkeypatch):
+    monkeypatch.setattr("platform.machine", lambda: "vax")
+    with pytest.raises(OSError, match="vax"):
+        AioDisk()
+
+
+def test_an_alarm_rings_once_after_its_delay():
+    alarm = Alarm()
+    assert not alarm.has_rung()
+    alarm.set(5)
+    assert not alarm.has_rung()
+    assert becomes_readable(alarm.fileno())
+    assert alarm.has_rung()
+    assert not alarm.is_set
+    assert not alarm.has_rung()
+    assert not becomes_readable(alarm.fileno(), 0.02)
+    alarm.close()
+    alarm.close()
+
+
+def test_one_descriptor_stands_for_two():
+    alarms = [Alarm(), Alarm()]
+    either = EitherReadable(*(alarm.fileno() for alarm in alarms))
+    for alarm in alarms:
+        assert not becomes_readable(either.fileno(), 0)
+        alarm.set(1)
+        assert becomes_readable(either.fileno())
+        assert alarm.has_rung()
+    either.close()
+    for alarm in alarms:
+        alarm.close()

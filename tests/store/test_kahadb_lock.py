@@ -1,0 +1,186 @@
+"""Who is master of a directory: ActiveMQ's lock, seen from this process and from others."""
+
+import fcntl
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore, LockLostError, StoreLockedError
+
+HOLDER = """
+import fcntl, sys
+file = open(sys.argv[1], "r+b" if sys.argv[2] == "keep" else "w+b")
+getattr(fcntl, sys.argv[3])(file, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Return a function that locks the file in another process, which it returns."""
+    processes = []
+
+    def hold(function="lockf", mode="create"):
+        command = [sys.executable, "-c", HOLDER, str(tmp_path / "lock"), mode, function]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"locked\n"
+        processes.append(process)
+        return process
+
+    yield hold
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+@pytest.fixture
+def lock(tmp_path):
+    lock = DirectoryLock(tmp_path)
+    yield lock
+    lock.release()
+
+
+def locked_elsewhere(path):
+    """Tell whether another process finds the file locked."""
+    probe = (
+        "import fcntl,sys\nfile=open(sys.argv[1],'r+b')\n"
+        "try: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)\n"
+        "except BlockingIOError: print('locked')\n"
+    )
+    output = subprocess.run([sys.executable, "-c", probe, str(path)], capture_output=True)
+    return output.stdout == b"locked\n"
+
+
+def test_a_free_lock_is_taken_and_stamped_with_the_time(lock, tmp_path):
+    assert lock.try_acquire(1_795_247_372_485)
+    assert lock.is_held
+    assert (tmp_path / "lock").read_bytes() == (1_795_247_372_485).to_bytes(8, "big")
+    lock.check()
+
+
+def test_the_first_byte_is_locked_for_other_processes_until_the_release(lock, tmp_path):
+    lock.acquire(1)
+    assert locked_elsewhere(tmp_path / "lock")
+    lock.release()
+    assert not locked_elsewhere(tmp_path / "lock")
+    assert (tmp_path / "lock").exists()
+
+
+def test_a_lock_of_another_process_is_respected_and_its_file_left_alone(lock, tmp_path, hold):
+    (tmp_path / "lock").write_bytes(b"8 bytes!")
+    process = hold(mode="keep")
+    before = (tmp_path / "lock").stat()
+    assert not lock.try_acquire(7)
+    with pytest.raises(StoreLockedError, match="locked by another broker"):
+        lock.acquire(7)
+    after = (tmp_path / "lock").stat()
+    assert (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+    process.kill()
+    process.wait()
+    assert lock.try_acquire(8)
+
+
+def test_the_other_kind_of_lock_is_not_ours(lock, hold):
+    hold("flock")
+    assert lock.try_acquire(1)
+
+
+def test_a_second_lock_in_the_same_process_is_refused(lock, tmp_path):
+    lock.acquire(1)
+    second = DirectoryLock(tmp_path)
+    assert not second.try_acquire(2)
+    second.release()
+    assert locked_elsewhere(tmp_path / "lock")
+    lock.check()
+
+
+def test_a_missing_directory_is_made(tmp_path):
+    lock = DirectoryLock(tmp_path / "new" / "data")
+    assert lock.try_acquire(1)
+    lock.release()
+
+
+def test_a_file_in_place_of_the_directory_is_an_error(tmp_path):
+    (tmp_path / "data").write_text("something else")
+    with pytest.raises(StoreError, match=r"cannot lock .*data/lock"):
+        DirectoryLock(tmp_path / "data").try_acquire(1)
+
+
+def test_a_replaced_file_means_that_the_lock_is_lost(lock, tmp_path):
+    lock.acquire(1)
+    (tmp_path / "other").write_bytes(b"8 bytes!")
+    (tmp_path / "other").rename(tmp_path / "lock")
+    with pytest.raises(LockLostError, match="replaced"):
+        lock.check()
+
+
+def test_a_removed_file_means_that_the_lock_is_lost(lock, tmp_path):
+    lock.acquire(1)
+    (tmp_path / "lock").unlink()
+    with pytest.raises(LockLostError, match="gone"):
+        lock.check()
+
+
+def test_a_touched_file_means_that_another_master_wrote_it(lock, tmp_path):
+    lock.acquire(1)
+    os.utime(tmp_path / "lock", ns=(5, 5))
+    with pytest.raises(LockLostError, match="written to"):
+        lock.check()
+
+
+def test_a_lock_that_is_not_held_is_lost(lock):
+    with pytest.raises(LockLostError, match="not locked"):
+        lock.check()
+
+
+def test_a_file_replaced_while_waiting_is_not_taken_for_the_lock(lock, tmp_path, hold):
+    process = hold()
+    assert not lock.try_acquire(1)
+    (tmp_path / "lock").rename(tmp_path / "away")
+    (tmp_path / "lock").touch()
+    process.kill()
+    process.wait()
+    assert not lock.try_acquire(2)
+    assert lock.try_acquire(3)
+    lock.check()
+
+
+def test_a_store_opens_only_with_the_lock_and_gives_it_back(tmp_path, hold):
+    process = hold()
+    store = KahaDBStore(tmp_path)
+    with pytest.raises(StoreLockedError):
+        store.open()
+    process.kill()
+    process.wait()
+    store.open()
+    store.maintain(1)
+    assert locked_elsewhere(tmp_path / "lock")
+    os.utime(tmp_path / "lock", ns=(5, 5))
+    with pytest.raises(LockLostError):
+        store.maintain(2)
+    store.close()
+    assert not locked_elsewhere(tmp_path / "lock")
+
+
+def test_a_store_takes_over_a_lock_that_is_held_already(tmp_path):
+    lock = DirectoryLock(tmp_path)
+    lock.acquire(5)
+    store = KahaDBStore(tmp_path, lock)
+    store.open()
+    store.close()
+    assert not lock.is_held
+
+
+def test_a_lock_refused_for_another_reason_is_an_error(lock, monkeypatch):
+    def refuse(*_):
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    with pytest.raises(StoreError, match="No locks available"):
+        lock.try_acquire(1)
