@@ -1,6 +1,5 @@
 """Transacted sessions: all or nothing, and what comes again after a rollback."""
 
-import brokers
 import pytest
 from client_support import dead_letters, left, take
 
@@ -174,15 +173,7 @@ def test_consuming_and_sending_commit_together(connection: Connection, queue_nam
     assert left(connection, target) == ["once"]
 
 
-def test_a_send_that_fails_fails_the_commit(
-    request: pytest.FixtureRequest,
-    broker: brokers.RunningBroker,
-    connection: Connection,
-    queue_name: str,
-) -> None:
-    if broker.kind == "lockkeeper":
-        reason = "the broker reports the failed send, and commits the rest of the transaction"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
+def test_a_send_that_fails_fails_the_commit(connection: Connection, queue_name: str) -> None:
     connection.on_error = lambda error: None
     session = connection.session(transacted=True)
     gone = connection.temporary_queue()

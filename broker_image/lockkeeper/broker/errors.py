@@ -31,3 +31,7 @@ class TransactionError(BrokerError):
     def __init__(self, text: str, xa_code: int = -4) -> None:
         super().__init__(text)
         self.xa_code = xa_code
+
+
+class TransactionRolledBackError(BrokerError):
+    """A part of the transaction was refused, so that it cannot be committed as a whole."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.errors import TransactionError
+from lockkeeper.broker.errors import BrokerError, TransactionError, TransactionRolledBackError
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
@@ -115,8 +115,7 @@ class Transacting:
             done = Committed(self._apply, prepared, receipt)
             store.commit_prepared(identifier, prepared.operations(), done)
             return
-        transaction = self.find(connection, identifier)
-        del connection.transactions[identifier]
+        transaction = self._take_whole(connection, identifier)
         operations = transaction.operations()
         if connection.fault_tolerant:
             self._record(transaction)
@@ -125,6 +124,23 @@ class Transacting:
             store.commit(identifier, operations, done)
         else:
             done.settle()
+
+    def fail(self, connection: Connection, identifier: TransactionId, error: BrokerError) -> None:
+        """Note that a part of an open transaction was refused: it can only be rolled back."""
+        transaction = connection.transactions.get(identifier)
+        if transaction is not None and transaction.failure is None:
+            transaction.failure = error
+
+    def _take_whole(self, connection: Connection, identifier: TransactionId) -> Transaction:
+        """Return an open transaction for its outcome; one with a part refused is undone."""
+        transaction = self.find(connection, identifier)
+        del connection.transactions[identifier]
+        if transaction.failure is not None:
+            self._undo(transaction)
+            raise TransactionRolledBackError(
+                f"Transaction {identifier} has been rolled back: {transaction.failure}"
+            )
+        return transaction
 
     def _record(self, transaction: Transaction) -> None:
         for _, reference in transaction.sent:
@@ -138,7 +154,7 @@ class Transacting:
         transaction = self.find(connection, identifier)
         if not isinstance(identifier, XATransactionId):
             raise TransactionError("only XA transactions can be prepared", PROTOCOL_ERROR)
-        del connection.transactions[identifier]
+        self._take_whole(connection, identifier)
         if transaction.is_empty():
             return False
         transaction.prepared = True

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.store.base import Add, Operation, Reference, Remove
 
@@ -27,15 +28,16 @@ class Consumed(NamedTuple):
 
 
 class Transaction:
-    """An open or prepared transaction."""
+    """An open or prepared transaction; `failure` says why it can only be rolled back."""
 
-    __slots__ = ("consumed", "identifier", "prepared", "sent")
+    __slots__ = ("consumed", "failure", "identifier", "prepared", "sent")
 
     def __init__(self, identifier: TransactionId) -> None:
         self.identifier = identifier
         self.sent: list[Sent] = []
         self.consumed: list[Consumed] = []
         self.prepared = False
+        self.failure: BrokerError | None = None
 
     def operations(self) -> list[Operation]:
         """Return what the store must know of the transaction, in order."""

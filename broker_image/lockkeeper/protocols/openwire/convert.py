@@ -49,6 +49,7 @@ _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
     errors.InvalidDestinationError: "javax.jms.InvalidDestinationException",
     errors.InvalidSelectorError: "javax.jms.InvalidSelectorException",
     errors.ResourceAllocationError: "javax.jms.ResourceAllocationException",
+    errors.TransactionRolledBackError: "javax.jms.TransactionRolledBackException",
     errors.TransactionError: "javax.transaction.xa.XAException",
 }
 

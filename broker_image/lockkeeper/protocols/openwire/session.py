@@ -6,10 +6,11 @@ objects field by field; every other command is decoded by the codec and goes to 
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
 from lockkeeper.broker.outputs import Disconnect, Failure, ProducerCredit, Reply
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.layout import MESSAGE_TYPES
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.protocols.openwire.acknowledgements import AckReader
@@ -132,9 +133,10 @@ class OpenWireSession:
         try:
             broker.send(self.connection, message, receipt)
         except BrokerError as error:
-            self._refuse(receipt, error)
+            self._refuse(receipt, error, message.transaction_id)
         except StoreFullError as error:
-            self._refuse(receipt, BrokerError(str(error)))
+            refusal = ResourceAllocationError(str(error))
+            self._refuse(receipt, refusal, message.transaction_id)
 
     def _credit(self, data: bytes, start: int, end: int) -> Receipt | None:
         """Return what gives a producer with a window its room back (openwire.md section 7.9)."""
@@ -154,13 +156,13 @@ class OpenWireSession:
         if data[start + RESPONSE_REQUIRED_AT]:
             correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
             receipt = Reply(self.connection, correlation)
+        ack, _ = agreement.codec.decode(data, start, end)
+        assert isinstance(ack, openwire.MessageAck)
         try:
-            ack, _ = agreement.codec.decode(data, start, end)
-            assert isinstance(ack, openwire.MessageAck)
             self._acks.acknowledge(ack, receipt)
             self._acks.learn(data, start, ack)
         except BrokerError as error:
-            self._refuse(receipt, error)
+            self._refuse(receipt, error, ack.transaction_id)
 
     def _receive_command(self, data: bytes, start: int, end: int) -> None:
         if self._agreement is None:
@@ -188,8 +190,18 @@ class OpenWireSession:
         )
         self._out.append(framed(self._agreement.codec.encode(info)))
 
-    def _refuse(self, receipt: Receipt | None, error: BrokerError) -> None:
-        """Answer with the error: to the request, or to the connection when none waits."""
+    def _refuse(
+        self,
+        receipt: Receipt | None,
+        error: BrokerError,
+        transaction_id: TransactionId | None = None,
+    ) -> None:
+        """Answer with the error: to the request, or to the connection when none waits.
+
+        The transaction that the command was part of can no longer be committed.
+        """
+        if transaction_id is not None:
+            self._broker.transactions.fail(self.connection, transaction_id, error)
         if isinstance(receipt, Reply):
             self.connection.put(Failure(receipt.correlation, error))
         else:
