@@ -100,6 +100,7 @@ class AioDisk:
         """See `Disk.wait`."""
         while self._outstanding and not self._reap(1):
             continue
+        _clear(self._eventfd)
 
     def fileno(self) -> int:
         """See `Disk.fileno`."""
@@ -165,6 +166,7 @@ class ThreadDisk:
         """See `Disk.wait`."""
         if self._outstanding:
             self._take()
+            _clear(self._eventfd)
 
     def fileno(self) -> int:
         """See `Disk.fileno`."""

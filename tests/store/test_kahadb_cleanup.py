@@ -1,0 +1,287 @@
+"""Which files may go: the rules of kahadb.md section 6, pure and in a directory."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lockkeeper.journal.files import list_data_files
+from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.ids import XATransactionId
+from lockkeeper.store.base import Add, Remove, StoreError, Subscription
+from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.kahadb.cleanup import collectable
+from lockkeeper.store.kahadb.ledger import FileLedger
+from lockkeeper.store.kahadb.spare import SPARE_NAME
+
+A, NEWS = queue("A"), topic("NEWS")
+SUBSCRIPTION = Subscription("client", "s", NEWS, None, False)
+GLOBAL = XATransactionId(86, b"global", b"branch")
+MINUTE = 60_000
+
+
+def ledgers(**files):
+    """Return ledgers from `f1=(live, {refers})`."""
+    made = {}
+    for name, (live, refers) in files.items():
+        made[int(name[1:])] = ledger = FileLedger(100)
+        ledger.live, ledger.refers = live, set(refers)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("files", "pinned", "gone"),
+    [
+        (ledgers(f1=(0, ()), f2=(0, ()), f3=(0, ())), (), [1, 2]),
+        (ledgers(f1=(1, ()), f2=(0, ()), f3=(0, ())), (), [2]),
+        (ledgers(f1=(0, ()), f2=(0, ()), f3=(0, ())), (1,), [2]),
+        # The acknowledgements in 2 are for messages in 1: alone, 2 may not go.
+        (ledgers(f1=(1, ()), f2=(0, (1,)), f3=(0, ())), (), []),
+        (ledgers(f1=(0, ()), f2=(0, (1,)), f3=(0, ())), (), [1, 2]),
+        # Nor may 3, whose acknowledgements are for messages in 2.
+        (ledgers(f1=(1, ()), f2=(0, (1,)), f3=(0, (2,)), f4=(0, ())), (), []),
+        (ledgers(f1=(0, (1,)), f2=(0, (2, 1)), f3=(2, (1,)), f4=(0, (3,))), (), [1, 2]),
+        (ledgers(f1=(0, (2,)), f2=(0, (1,)), f3=(0, ())), (), [1, 2]),
+        # Files that are gone already do not matter.
+        (ledgers(f5=(0, (1, 2)), f6=(0, ())), (), [5]),
+        ({}, (), []),
+    ],
+)
+def test_a_file_goes_only_with_all_that_it_undoes(files, pinned, gone):
+    assert collectable(files, set(pinned), max(files, default=0)) == gone
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 1), st.sets(st.integers(1, 7))), min_size=1, max_size=7),
+    st.sets(st.integers(1, 7), max_size=2),
+)
+def test_the_largest_set_that_keeps_the_rules_goes(described, pinned):
+    files = ledgers(**{f"f{index + 1}": one for index, one in enumerate(described)})
+    current = max(files)
+    gone = set(collectable(files, pinned, current))
+
+    def keeps_the_rules(going):
+        return all(
+            not files[one].live
+            and one not in pinned
+            and one != current
+            and not (files[one].refers & (files.keys() - going))
+            for one in going
+        )
+
+    assert keeps_the_rules(gone)
+    subsets = [{one for one in files if bits >> one & 1} for bits in range(1 << (current + 1))]
+    largest = max((one for one in subsets if keeps_the_rules(one)), key=len)
+    assert gone == largest
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = KahaDBStore(tmp_path, file_bytes_max=4096)
+    store.open()
+    yield store
+    store.close()
+
+
+def fill(store, kit, first, count=12):
+    """Send and consume messages until a few files are full."""
+    for number in range(first, first + count):
+        one = kit.reference(number, size=900)
+        store.add(A, one, None)
+        kit.until_durable(store)
+        store.remove(A, one)
+    kit.until_durable(store)
+
+
+def clean_up(store, kit, now):
+    for moment in (now, now + 1000, now + MINUTE, now + MINUTE + 1000):
+        store.maintain(moment)
+        kit.until_durable(store)
+
+
+def file_ids(directory):
+    return [file.file_id for file in list_data_files(directory)]
+
+
+def test_files_without_live_messages_go_after_the_interval(store, tmp_path, kit):
+    fill(store, kit, 0)
+    before = file_ids(tmp_path)
+    store.maintain(MINUTE)
+    assert file_ids(tmp_path) == before
+    store.maintain(MINUTE + 1000)
+    after = file_ids(tmp_path)
+    assert after == before[-1:]
+    assert store.usage().files == 1
+    assert store.usage().bytes_on_disk == 4096
+
+
+def test_nothing_goes_before_the_removals_are_durable(store, tmp_path, kit):
+    references = [kit.reference(number, size=900) for number in range(12)]
+    for one in references:
+        store.add(A, one, None)
+    kit.until_durable(store)
+    before = file_ids(tmp_path)
+    for one in references:
+        store.remove(A, one)
+    store.maintain(MINUTE)
+    store.maintain(MINUTE + 1000)
+    assert file_ids(tmp_path) == before
+    kit.until_durable(store)
+    store.maintain(MINUTE + 2000)
+    assert len(file_ids(tmp_path)) < 3
+
+
+def test_acknowledgements_for_an_older_file_that_stays_are_kept(store, tmp_path, kit):
+    kept = kit.reference(1000)
+    consumed = [kit.reference(2000 + number) for number in range(5)]
+    for one in [kept, *consumed]:
+        store.add(A, one, None)
+    kit.until_durable(store)
+    for number, one in enumerate(consumed):
+        fill(store, kit, number * 10, 3)
+        store.remove(A, one)
+        kit.until_durable(store)
+    fill(store, kit, 100)
+    clean_up(store, kit, MINUTE)
+    assert 1 in file_ids(tmp_path)
+    store.close()
+    assert kit.numbers(store, store.open().queues[A]) == [1000]
+
+
+def test_a_live_subscription_is_carried_forward(store, tmp_path, kit):
+    store.subscribe(SUBSCRIPTION, None)
+    fill(store, kit, 0)
+    clean_up(store, kit, MINUTE)
+    assert 1 not in file_ids(tmp_path)
+    store.add(NEWS, kit.reference(1, NEWS), None)
+    store.close()
+    (entry,) = store.open().subscriptions
+    assert entry.subscription == SUBSCRIPTION
+    assert kit.numbers(store, entry.pending) == [1]
+
+
+def test_a_subscription_with_messages_stays_where_it_is(store, tmp_path, kit):
+    store.subscribe(SUBSCRIPTION, None)
+    kit.until_durable(store)
+    fill(store, kit, 0)
+    one = kit.reference(500, NEWS)
+    store.add(NEWS, one, None)
+    fill(store, kit, 20)
+    clean_up(store, kit, MINUTE)
+    assert 1 in file_ids(tmp_path)
+    store.remove(NEWS, one, None, SUBSCRIPTION)
+    clean_up(store, kit, 10 * MINUTE)
+    assert 1 not in file_ids(tmp_path)
+    store.close()
+    (entry,) = store.open().subscriptions
+    assert entry.pending == []
+
+
+def test_a_deleted_subscription_does_not_return_with_an_old_file(store, tmp_path, kit):
+    kept = kit.reference(1000)
+    store.add(A, kept, None)
+    store.subscribe(SUBSCRIPTION, None)
+    fill(store, kit, 0)
+    store.unsubscribe(SUBSCRIPTION, None)
+    fill(store, kit, 20)
+    clean_up(store, kit, MINUTE)
+    assert 1 in file_ids(tmp_path)
+    store.close()
+    recovered = store.open()
+    assert recovered.subscriptions == []
+    assert kit.numbers(store, recovered.queues[A]) == [1000]
+
+
+def test_a_removed_destination_does_not_return_with_an_old_file(store, tmp_path, kit):
+    other = queue("OTHER")
+    forgotten = kit.reference(2000)
+    store.add(A, kit.reference(1000), None)
+    store.add(other, forgotten, None)
+    kit.until_durable(store)
+    fill(store, kit, 0)
+    store.release(forgotten)
+    store.remove_destination(other, None)
+    fill(store, kit, 20)
+    clean_up(store, kit, MINUTE)
+    store.close()
+    assert list(store.open().queues) == [A]
+
+
+def test_the_files_of_a_prepared_transaction_stay(store, tmp_path, kit):
+    consumed, sent = kit.reference(1), kit.reference(2)
+    store.add(A, consumed, None)
+    kit.until_durable(store)
+    operations = [Add(A, sent), Remove(A, consumed)]
+    store.prepare(GLOBAL, operations, None)
+    fill(store, kit, 10)
+    clean_up(store, kit, MINUTE)
+    assert 1 in file_ids(tmp_path)
+    store.close()
+    operations = store.open().prepared[GLOBAL]
+    store.commit_prepared(GLOBAL, operations, None)
+    store.remove(A, operations[0].reference)
+    fill(store, kit, 30)
+    clean_up(store, kit, 10 * MINUTE)
+    assert 1 not in file_ids(tmp_path)
+
+
+def test_a_duplicate_does_not_return_when_its_removal_is_old(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=4096)
+    store.open()
+    one = kit.reference(1)
+    store.add(A, one, None)
+    fill(store, kit, 10)
+    store.add(A, kit.reference(1), None)
+    kept = kit.reference(2)
+    store.add(A, kept, None)
+    store.close()
+    first, second = store.open().queues[A]
+    assert (first.location, second.location) == (one.location, kept.location)
+    store.remove(A, first)
+    fill(store, kit, 30)
+    clean_up(store, kit, MINUTE)
+    store.close()
+    assert kit.numbers(store, store.open().queues[A]) == [2]
+    store.close()
+
+
+def test_nothing_is_collected_before_the_first_write(store, tmp_path, kit):
+    fill(store, kit, 0)
+    store.close()
+    before = file_ids(tmp_path)
+    store.open()
+    clean_up(store, kit, MINUTE)
+    assert file_ids(tmp_path) == before
+
+
+def test_a_directory_that_refuses_is_an_error(store, tmp_path, kit, monkeypatch):
+    fill(store, kit, 0)
+    store.maintain(MINUTE)
+
+    def refuse(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pathlib.Path.unlink", refuse)
+        with pytest.raises(StoreError, match="Read-only file system"):
+            store.maintain(MINUTE + 1000)
+
+
+def test_the_spare_file_is_gone_after_a_clean_stop(store, tmp_path, kit):
+    fill(store, kit, 0, 2)
+    store.close()
+    assert not (tmp_path / SPARE_NAME).exists()
+
+
+def test_a_spare_file_left_by_a_crash_is_finished_and_used(tmp_path, kit):
+    (tmp_path / SPARE_NAME).write_bytes(bytes(1000))
+    store = KahaDBStore(tmp_path, file_bytes_max=4096)
+    store.open()
+    store.add(A, kit.reference(1), None)
+    store.close()
+    data = (tmp_path / "db-1.log").read_bytes()
+    assert len(data) == 4096
+    (tmp_path / SPARE_NAME).write_bytes(bytes(9000))
+    store.open()
+    store.add(A, kit.reference(2), None)
+    store.close()
+    assert (tmp_path / "db-2.log").stat().st_size == 4096
