@@ -59,10 +59,10 @@ class Journal(ApiModel):
 
     file_bytes: Annotated[Size, sizes("64Ki", "1Gi")] = 32 * MEBIBYTE
     """Length of a journal file (ActiveMQ's journalMaxFileLength)."""
-    preallocate: bool = True
-    """Fill journal files with zeros ahead of time, which makes syncs cheaper."""
     cleanup_interval: Annotated[Duration, durations("100ms", "24h")] = 30 * SECOND
     """How often files that nothing refers to any more are deleted."""
+    archive: bool = False
+    """Keep those files in data-archive instead, for analytics (ActiveMQ's archiveDataLogs)."""
     recorder: Recorder = Recorder()
     """The flight recorder."""
 

@@ -76,7 +76,7 @@ def test_a_resource_survives_being_written_and_read() -> None:
         {"listeners": [{"name": "a"}, {"name": "a", "port": 2}]},
         {"listeners": [{"name": "a"}, {"name": "b"}]},
         {"journal": {"fileBytes": "1Ki"}},
-        {"journal": {"preallocate": "yes"}},
+        {"journal": {"archive": "sometimes"}},
         {"memory": {"limit": "lots"}},
         {"locker": {"acquireInterval": 1}},
         {"destinationPolicies": [{"match": "A", "kind": "queue"}]},

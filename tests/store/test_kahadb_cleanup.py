@@ -114,6 +114,18 @@ def test_files_without_live_messages_go_after_the_interval(store, tmp_path, kit)
     assert store.usage().bytes_on_disk == 4096
 
 
+def test_an_archive_keeps_what_is_cleaned_up(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=4096, archive=True)
+    store.open()
+    fill(store, kit, 0)
+    before = file_ids(tmp_path)
+    clean_up(store, kit, MINUTE)
+    kept = file_ids(tmp_path / "data-archive")
+    assert kept == before[:-1]
+    assert sorted(kept + file_ids(tmp_path)) == before
+    store.close()
+
+
 def test_nothing_goes_before_the_removals_are_durable(store, tmp_path, kit):
     references = [kit.reference(number, size=900) for number in range(12)]
     for one in references:

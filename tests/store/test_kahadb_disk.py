@@ -110,7 +110,7 @@ def test_an_unknown_machine_has_no_asynchronous_sync(monkeypatch):
 def test_an_alarm_rings_once_after_its_delay():
     alarm = Alarm()
     assert not alarm.has_rung()
-    alarm.set(5)
+    alarm.set(5_000)
     assert not alarm.has_rung()
     assert becomes_readable(alarm.fileno())
     assert alarm.has_rung()

@@ -38,6 +38,7 @@ class Storage:
             self._lock,
             file_bytes_max=journal.file_bytes,
             cleanup_interval_ms=milliseconds(journal.cleanup_interval),
+            archive=journal.archive,
         )
 
     def release(self) -> None:

@@ -22,10 +22,11 @@ class Alarm:
             raise OSError(ctypes.get_errno(), "timerfd_create")
         self.is_set = False
 
-    def set(self, delay_ms: int) -> None:
-        """Turn readable once, *delay_ms* from now."""
-        delay = (ctypes.c_long * 4)(0, 0, delay_ms // 1000, delay_ms % 1000 * 1_000_000)
-        if self._library.timerfd_settime(self._timer, 0, delay, None):
+    def set(self, delay: int) -> None:
+        """Turn readable once, *delay* µs from now; an earlier delay is forgotten."""
+        seconds, microseconds = divmod(delay, 1_000_000)
+        specification = (ctypes.c_long * 4)(0, 0, seconds, microseconds * 1000)
+        if self._library.timerfd_settime(self._timer, 0, specification, None):
             raise OSError(ctypes.get_errno(), "timerfd_settime")
         self.is_set = True
 

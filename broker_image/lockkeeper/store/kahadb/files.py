@@ -11,6 +11,7 @@ from lockkeeper.store.base import StoreError, StoreFullError
 from lockkeeper.store.kahadb.index import IndexFiles, sync_directory
 from lockkeeper.store.kahadb.spare import SpareFile
 
+ARCHIVE_NAME = "data-archive"
 _NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
@@ -27,8 +28,9 @@ class JournalFiles:
     Nothing in the directory changes before the first write. `descriptor` is -1 until then.
     """
 
-    def __init__(self, directory: Path, file_bytes_max: int) -> None:
+    def __init__(self, directory: Path, file_bytes_max: int, archive: bool = False) -> None:
         self.directory = directory
+        self._archive = directory / ARCHIVE_NAME if archive else None
         self.file_bytes_max = file_bytes_max
         self.descriptor = -1
         self.file_id = 0
@@ -91,14 +93,21 @@ class JournalFiles:
             self._index.delete()
 
     def delete(self, file_ids: list[int]) -> None:
-        """Delete data files for good, the index first. Raises StoreError."""
+        """Delete data files for good, or archive them; the index first. Raises StoreError."""
         self.discard_index()
         try:
             for file_id in file_ids:
-                self.path(file_id).unlink(missing_ok=True)
+                self._put_away(self.path(file_id))
             sync_directory(self.directory)
         except OSError as error:
             raise StoreError(f"{self.directory}: {error.strerror}") from error
+
+    def _put_away(self, path: Path) -> None:
+        if self._archive is None:
+            path.unlink(missing_ok=True)
+            return
+        self._archive.mkdir(exist_ok=True)
+        path.replace(self._archive / path.name)
 
     def close(self) -> None:
         """Let go of the current file and of the spare."""

@@ -31,20 +31,21 @@ from lockkeeper.store.kahadb.intake import Intake
 from lockkeeper.store.kahadb.ledger import DestinationLedger
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
+from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
 from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
 
 FILE_BYTES_MAX: Final = 32 << 20
 BATCH_BYTES_MAX: Final = 4 << 20
 CLEANUP_INTERVAL_MS: Final = 30_000
 REMOVES_MAX: Final = 256
-REMOVES_DELAY_MS: Final = 3
+REMOVES_DELAY_MICROSECONDS: Final = 10_000
 
 
 class KahaDBStore:
     """Keeps messages in a KahaDB directory that ActiveMQ can take back at any time.
 
     Until the first write nothing in the directory changes but the lock. Removals without a
-    receipt wait for company: at most 3 ms, or until 256 operations wait.
+    receipt wait for company: at most 10 ms, or until 256 operations wait.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class KahaDBStore:
         file_bytes_max: int = FILE_BYTES_MAX,
         batch_bytes_max: int = BATCH_BYTES_MAX,
         cleanup_interval_ms: int = CLEANUP_INTERVAL_MS,
+        archive: bool = False,
         disk: Callable[[int], Disk] = open_disk,
     ) -> None:
         """*lock* may be held already; `open` takes it otherwise, `close` gives it back.
@@ -66,8 +68,10 @@ class KahaDBStore:
         self._batch_bytes_max = batch_bytes_max
         self._cleanup_interval_ms = cleanup_interval_ms
         self._make_disk = disk
+        self._archive = archive
         self._is_open = False
         self._alarm_rang = False
+        self._patience = Patience()
         self._last_destination: Destination | None = None
         self._last_entry: DestinationLedger
 
@@ -87,7 +91,7 @@ class KahaDBStore:
 
     def _begin(self, replayed: Replayed) -> None:
         """Get ready to write behind what was read."""
-        files = self._files = JournalFiles(self._directory, self._file_bytes_max)
+        files = self._files = JournalFiles(self._directory, self._file_bytes_max, self._archive)
         ledger = self._ledger = replayed.ledger
         self._disk = _disk_for(self._directory, self._make_disk)
         self._alarm = Alarm()
@@ -217,11 +221,25 @@ class KahaDBStore:
         commit = self._commit
         if commit.is_writing:
             return ()
-        if commit.is_urgent or (commit.is_lazy and len(commit.items) >= REMOVES_MAX):
+        if commit.is_urgent:
+            return () if self._holds_back(commit) else commit.begin()
+        if commit.is_lazy and len(commit.items) >= REMOVES_MAX:
             return commit.begin()
         if commit.is_lazy and not self._alarm.is_set:
-            self._alarm.set(REMOVES_DELAY_MS)
+            self._alarm.set(REMOVES_DELAY_MICROSECONDS)
         return ()
+
+    def _holds_back(self, commit: GroupCommit) -> bool:
+        """Tell whether to wait for acknowledgements that may make this write needless."""
+        patience = self._patience
+        if patience.should_hold(commit.items, commit.kinds):
+            if not patience.is_holding:
+                patience.is_holding = True
+                self._alarm.set(HOLD_MICROSECONDS)
+            return True
+        if patience.is_holding:
+            patience.end(paid=True)
+        return False
 
     def waiting(self) -> int:
         """See `Store.waiting`."""
@@ -235,7 +253,10 @@ class KahaDBStore:
         receipts = commit.completed()
         if commit.is_writing:
             return receipts
-        is_late, self._alarm_rang = self._alarm_rang and commit.is_lazy, False
+        is_late = self._alarm_rang and (commit.is_lazy or self._patience.is_holding)
+        if self._alarm_rang and self._patience.is_holding:
+            self._patience.end(paid=False)
+        self._alarm_rang = False
         return [*receipts, *(commit.begin() if is_late else self.flush())]
 
     def fileno(self) -> int | None:

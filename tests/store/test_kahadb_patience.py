@@ -1,0 +1,73 @@
+"""Holding a write back: messages that consumers acknowledge in time are never written."""
+
+import select
+
+import pytest
+
+from lockkeeper.journal.files import list_data_files
+from lockkeeper.message.destination import queue
+from lockkeeper.store.kahadb import KahaDBStore
+
+A = queue("A")
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = KahaDBStore(tmp_path)
+    store.open()
+    yield store
+    store.close()
+
+
+def held(kit, number):
+    one = kit.reference(number)
+    one.held = True
+    return one
+
+
+def wait_for(store):
+    """Wait for the store as an event loop would, and return the receipts."""
+    assert select.select([store.fileno()], [], [], 5)[0]
+    return list(store.completed())
+
+
+def test_what_is_acknowledged_in_time_is_never_written(store, tmp_path, kit):
+    one, receipt = held(kit, 1), kit.Receipt("add")
+    store.add(A, one, receipt)
+    assert list(store.flush()) == []
+    assert store.remove(A, one) is receipt
+    assert list(store.flush()) == []
+    assert store.waiting() == 0
+    assert not list_data_files(tmp_path)
+
+
+def test_the_wait_has_an_end(store, kit):
+    receipt = kit.Receipt("add")
+    store.add(A, held(kit, 1), receipt)
+    assert list(store.flush()) == []
+    receipts = wait_for(store)
+    while not receipts:
+        receipts = wait_for(store)
+    assert receipts == [receipt]
+
+
+def test_a_message_that_no_consumer_holds_is_written_at_once(store, tmp_path, kit):
+    store.add(A, held(kit, 1), None)
+    store.flush()
+    store.add(A, kit.reference(2), None)
+    store.flush()
+    assert len(list_data_files(tmp_path)) == 1
+    kit.until_durable(store)
+
+
+def test_holding_stops_when_it_does_not_pay(store, tmp_path, kit):
+    for number in range(3):
+        store.add(A, held(kit, number), None)
+        store.flush()
+        while store.waiting():
+            wait_for(store)
+        kit.until_durable(store)
+    store.add(A, held(kit, 9), None)
+    store.flush()
+    assert store.waiting() == 0
+    kit.until_durable(store)
