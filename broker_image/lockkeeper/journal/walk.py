@@ -45,10 +45,10 @@ def walk_batch(data: bytes, start: int, end: int, file_name: str = "") -> list[Q
             raise BadRecordError("too few bytes for a record", file_name, position)
         size, kind, command = unpack(data, position)
         stop = position + size
+        if kind == _CONTROL_RECORD and size == CONTROL_SIZE:
+            position = stop
+            continue
         if kind != 1 or size < _SIZE_MIN or stop > end:
-            if kind == _CONTROL_RECORD and size == CONTROL_SIZE:
-                position = stop
-                continue
             raise BadRecordError(f"kind {kind} with size {size}", file_name, position)
         if command != ADD and command != REMOVE:
             walked.append(_other(command, position, size))
@@ -56,10 +56,8 @@ def walk_batch(data: bytes, start: int, end: int, file_name: str = "") -> list[Q
             continue
         # The record's size tells how many bytes the varint before its fields takes.
         at = position + (8 if 135 < size < 16392 else 7 if size < 135 else 9)
-        transaction: bytes | None = None
-        key: bytes | None = None
-        value = length = priority = 0
-        straight = True
+        transaction = key = None
+        value, length, priority, straight = 0, 0, 0, True
         try:
             if data[at] == 0x0A and data[at + 1] < 128:
                 transaction = data[at + 2 : at + 2 + data[at + 1]]
