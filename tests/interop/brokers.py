@@ -23,12 +23,16 @@ STOP_SECONDS_MAX = 30
 
 @dataclass
 class RunningBroker:
-    """A broker process that listens on loopback; it can be stopped, killed and started again."""
+    """A broker process that listens on loopback; it can be stopped, killed and started again.
+
+    With *waits* false a start is not waited for: a standby does not listen yet.
+    """
 
     kind: str
     port: int
     directory: Path
     command: list[str]
+    waits: bool = True
     process: "subprocess.Popen[bytes]" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -45,12 +49,17 @@ class RunningBroker:
         return self.directory / "broker.log"
 
     def start(self) -> None:
-        """Start the process and wait until it accepts connections."""
+        """Start the process and wait, unless told otherwise, until it accepts connections."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdout=log, stderr=subprocess.STDOUT, cwd=self.directory
             )
+        if self.waits:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until the process accepts connections. Raises RuntimeError when it ends instead."""
         deadline = time.monotonic() + START_SECONDS_MAX
         while not accepts(self.port):
             ended = self.process.poll()
