@@ -7,7 +7,7 @@ fields are encoded once and passed in. Plain typed code, so that mypyc can compi
 from lockkeeper.journal.encode import encode_destination, encode_transaction
 from lockkeeper.journal.protobuf import bytes_field
 from lockkeeper.journal.records import PRIORITY_DEFAULT
-from lockkeeper.journal.varint import varint
+from lockkeeper.journal.varint import SMALL_VARINTS, varint
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 
@@ -17,6 +17,8 @@ ADD_TAIL = b"\x28\x04\x30\x00"
 PRIORITY_TAILS = [b"\x28%c\x30\x01" % priority for priority in range(10)]
 """After the frame of an add on a destination that orders by priority, by priority 0 to 9."""
 
+_SMALL = SMALL_VARINTS
+_SMALL_COUNT = len(_SMALL)
 ADD_TAIL_SIZE = 4
 FRAME_PREFIX_SIZE = 4
 
@@ -48,21 +50,14 @@ def add_head(
     without its size prefix, which is the end of the head. A 4-byte tail (`add_tail`) must
     follow the body.
     """
-    id_length = varint(len(message_id))
-    length = varint(body_length + FRAME_PREFIX_SIZE)
-    body = (
-        len(transaction)
-        + len(destination)
-        + 1
-        + len(id_length)
-        + len(message_id)
-        + 1
-        + len(length)
-        + FRAME_PREFIX_SIZE
-        + body_length
-        + ADD_TAIL_SIZE
-    )
-    size = varint(body)
+    id_size = len(message_id)
+    frame_size = body_length + FRAME_PREFIX_SIZE
+    # Looked up here rather than by a call: this is done once for every message.
+    id_length = _SMALL[id_size] if id_size < _SMALL_COUNT else varint(id_size)
+    length = _SMALL[frame_size] if frame_size < _SMALL_COUNT else varint(frame_size)
+    rest = len(transaction) + len(destination) + len(id_length) + len(length) + 2
+    body = rest + id_size + frame_size + ADD_TAIL_SIZE
+    size = _SMALL[body] if body < _SMALL_COUNT else varint(body)
     return b"%b\x01\x01%b%b%b\x1a%b%b\x22%b%b" % (
         (6 + len(size) + body).to_bytes(4, "big"),
         size,
