@@ -205,8 +205,7 @@ class Transacting:
             route.admit(reference)
         for backlog, reference, consumer in transaction.consumed:
             if consumer is not None:
-                consumer.acknowledged += 1
-            backlog.forget_applied(reference)
+                backlog.forget_applied(reference)
 
     def _undo(self, transaction: Transaction) -> None:
         memory = self._context.memory

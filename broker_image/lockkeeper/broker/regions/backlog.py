@@ -119,7 +119,6 @@ class Backlog:
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         consumer.shrink(len(references))
-        consumer.acknowledged += len(references)
         statistics, now = self.statistics, self.context.now
         last = len(references) - 1
         for index, reference in enumerate(references):
@@ -131,7 +130,6 @@ class Backlog:
         """Forget one acknowledged message: what `consumed` does, without its loop."""
         if consumer.extension:
             consumer.extension -= 1
-        consumer.acknowledged += 1
         self.statistics.acknowledged(reference.loaded.body, self.context.now)
         if reference.state:
             self._forget(reference)

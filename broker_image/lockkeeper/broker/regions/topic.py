@@ -68,8 +68,11 @@ class Topic:
         if not takers:
             return
         self.residency.charge(reference)
+        sent = 0
         for taker in takers:
-            taker.offer(reference)
+            if taker.offer(reference):
+                sent += 1
+        self.statistics.dispatched += sent
 
     def _durable_takers(self, reference: Reference) -> list[TopicSubscription]:
         """Return the durable subscriptions that want a message; the store learns of the others."""

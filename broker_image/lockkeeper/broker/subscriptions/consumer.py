@@ -30,7 +30,6 @@ class Consumer:
     """
 
     __slots__ = (
-        "acknowledged",
         "backlogs",
         "browser",
         "closed",
@@ -77,7 +76,6 @@ class Consumer:
         self.closed = False
         self.tag: object = None
         self.delivered = 0
-        self.acknowledged = 0
 
     def credit(self) -> int:
         """Return how many more messages the consumer may be sent now."""

@@ -34,16 +34,24 @@ class TopicSubscription(Backlog):
         """Tell whether the subscription wants *message*."""
         return self.consumer is not None and self.consumer.accepts(message)
 
-    def offer(self, reference: Reference) -> None:
-        """Take a message: to the consumer at once when it has room and nothing waits."""
+    def offer(self, reference: Reference) -> bool:
+        """Take a message; returns whether the consumer has it already.
+
+        It has when it has room and nothing waits.
+        """
         consumer = self.consumer
-        if consumer is not None and not self.ready and consumer.credit() > 0:
+        if (
+            consumer is not None
+            and not self.ready
+            and len(consumer.dispatched) < consumer.prefetch + consumer.extension
+            and not consumer.connection.congested
+        ):
             consumer.deliver(reference)
-            self.statistics.dispatched += 1
-            return
+            return True
         self.ready.append(reference)
         if not self.is_active:
             self.activate()
+        return False
 
     def dispatch(self) -> None:
         """Send what the consumer has room for."""
@@ -79,7 +87,6 @@ class TopicSubscription(Backlog):
             return
         if consumer.extension:
             consumer.extension -= 1
-        consumer.acknowledged += 1
         self.statistics.dequeued += 1
         reference.holders -= 1
         if not reference.holders:

@@ -19,6 +19,7 @@ from lockkeeper.broker.outputs import (
 )
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import (
     Codec,
     ConnectionControl,
@@ -27,7 +28,6 @@ from lockkeeper.message.openwire import (
     DataArrayResponse,
     ExceptionResponse,
     IntegerResponse,
-    Message,
     MessageDispatch,
     ProducerAck,
     Response,
@@ -37,6 +37,7 @@ from lockkeeper.message.openwire import (
     encode,
 )
 from lockkeeper.message.openwire import ConnectionError as ConnectionErrorCommand
+from lockkeeper.message.openwire import Message as MessageFields
 from lockkeeper.protocols.openwire.frames import framed
 
 XA_OK, XA_RDONLY = 0, 3
@@ -55,47 +56,52 @@ _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
 
 
 class DispatchHeader:
-    """The bytes before the message in every dispatch to one consumer of one destination.
+    """The bytes before the message in every dispatch to one consumer; lives in its `tag`.
 
-    It lives in the consumer's `tag`.
+    `frame` holds for messages of `destination` with a body of `length` bytes.
     """
 
-    __slots__ = ("_destination", "_prefix", "consumer_id")
+    __slots__ = ("_prefix", "consumer_id", "destination", "frame", "length")
 
     def __init__(self, consumer_id: ConsumerId) -> None:
         self.consumer_id = consumer_id
-        self._destination: Destination | None = None
+        self.destination: Destination | None = None
+        self.length = 0
+        self.frame = b""
         self._prefix = b""
 
-    def append_frame(self, out: list[bytes], delivery: Delivery) -> None:
-        """Append the frame of one delivery to *out*: header, the message as it is, counter."""
-        _, message, redeliveries = delivery
-        if message.destination is not self._destination:
-            self._aim(message.destination)
-        body = message.body
-        prefix = self._prefix
-        out.append((len(prefix) + len(body) + 4).to_bytes(4, "big") + prefix)
-        out.append(body)
-        out.append(redeliveries.to_bytes(4, "big") if redeliveries else _NO_REDELIVERIES)
-
-    def _aim(self, destination: Destination) -> None:
-        empty = MessageDispatch(consumer_id=self.consumer_id, destination=destination)
-        # An absent message is one byte 0 and the counter four: the message goes between.
-        self._prefix = encode(empty)[:-5] + b"\x01"
-        self._destination = destination
+    def aim(self, message: Message) -> None:
+        """Make `frame` right for *message*."""
+        if message.destination is not self.destination:
+            self.destination = message.destination
+            dispatch = MessageDispatch(
+                consumer_id=self.consumer_id, destination=message.destination
+            )
+            # An absent message is one byte 0 and the counter four: the message goes between.
+            self._prefix = encode(dispatch)[:-5] + b"\x01"
+        self.length = len(message.body)
+        self.frame = (len(self._prefix) + self.length + 4).to_bytes(4, "big") + self._prefix
 
 
-def append_output(out: list[bytes], output: Output, codec: Codec, spliced: bool) -> None:
-    """Append the frame of one output to *out*."""
-    if spliced and type(output) is tuple:
-        delivery = cast("Delivery", output)
-        header = delivery[0].tag
-        assert isinstance(header, DispatchHeader)
-        header.append_frame(out, delivery)
-    elif type(output) is Reply:
-        out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
-    else:
-        out.append(framed(codec.encode(_command(output))))
+def append_outputs(out: list[bytes], outputs: list[Output], codec: Codec, spliced: bool) -> None:
+    """Append the frames of *outputs* to *out*.
+
+    A *spliced* delivery is the consumer's header, the message as it is, and the count of
+    redeliveries.
+    """
+    for output in outputs:
+        if spliced and type(output) is tuple:
+            consumer, message, redeliveries = cast("Delivery", output)
+            header = cast("DispatchHeader", consumer.tag)
+            body = message.body
+            if header.length != len(body) or header.destination is not message.destination:
+                header.aim(message)
+            count = redeliveries.to_bytes(4, "big") if redeliveries else _NO_REDELIVERIES
+            out += (header.frame, body, count)
+        elif type(output) is Reply:
+            out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
+        else:
+            out.append(framed(codec.encode(_command(output))))
 
 
 def _command(output: Output) -> Structure:
@@ -136,7 +142,7 @@ def _command(output: Output) -> Structure:
 def _dispatch(consumer: Consumer, body: bytes, redeliveries: int) -> MessageDispatch:
     """Return a dispatch for a client whose version needs the message encoded anew."""
     message, _ = decode(body)
-    assert isinstance(message, Message)
+    assert isinstance(message, MessageFields)
     message.redelivery_counter = redeliveries
     return MessageDispatch(
         consumer_id=consumer_id_of(consumer),

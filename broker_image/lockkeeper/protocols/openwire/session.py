@@ -4,6 +4,8 @@ Messages and acknowledgements are recognised by the bytes they begin with, and n
 objects field by field; every other command is decoded by the codec and goes to `commands`.
 """
 
+from struct import Struct
+
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
@@ -16,11 +18,12 @@ from lockkeeper.message.reader import MessageReader
 from lockkeeper.protocols.openwire.acknowledgements import AckReader
 from lockkeeper.protocols.openwire.codec import Agreement, Settings, agree, offer
 from lockkeeper.protocols.openwire.commands import Commands
-from lockkeeper.protocols.openwire.convert import append_output
+from lockkeeper.protocols.openwire.convert import append_outputs
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
 from lockkeeper.store.base import Receipt, StoreFullError
 
+_SIZE = Struct(">I")
 MESSAGE_ACK = openwire.codec_for(12).encode(openwire.MessageAck())[0]
 RESPONSE_REQUIRED_AT = 5
 # What the Java client counts for a message beyond its content and properties.
@@ -92,9 +95,9 @@ class OpenWireSession:
         limit = self._buffer.frame_bytes_max
         acknowledge_one = self._acks.acknowledge_one
         in_time = self._broker.context.now.to_bytes(8, "big")
-        while length - position >= 4 and not self.closing:
+        while length - position >= 4:
             start = position + 4
-            size = int.from_bytes(data[position:start], "big")
+            (size,) = _SIZE.unpack_from(data, position)
             if not 0 < size <= limit:
                 self._buffer.check(size)
             end = start + size
@@ -108,6 +111,8 @@ class OpenWireSession:
                     self._receive_acknowledgement(data, start, end)
             else:
                 self._receive_command(data, start, end)
+                if self.closing:
+                    return
             position = end
         if position < length:
             self._buffer.keep(data, position)
@@ -216,16 +221,14 @@ class OpenWireSession:
     def data_to_send(self) -> list[bytes]:
         """Return the bytes to send now, and forget them."""
         out, self._out = self._out, []
-        outputs = self.connection.outbox
+        connection = self.connection
+        outputs = connection.outbox
         if outputs:
-            self.connection.outbox = []
+            connection.outbox = []
             agreement = self._agreement
-            if agreement is None:
-                codec, spliced = openwire.codec_for(1, False), False
-            else:
-                codec, spliced = agreement.codec, agreement.spliced
-            for output in outputs:
-                append_output(out, output, codec, spliced)
+            codec = agreement.codec if agreement else openwire.codec_for(1, False)
+            spliced = agreement is not None and agreement.spliced
+            append_outputs(out, outputs, codec, spliced)
         return out
 
     def connection_lost(self) -> None:
