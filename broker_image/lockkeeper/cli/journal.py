@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 from lockkeeper.cli.errors import FAILED, MISUSED, CommandError
-from lockkeeper.cli.records import record_line, record_object
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.verify import (
@@ -68,6 +67,8 @@ def dump(
     What is damaged is said on standard error, and makes the exit code 1; a torn tail of the last
     file is said, too, but is no damage.
     """
+    from lockkeeper.cli.records import record_line, record_object
+
     last_file = _require_data_files(directory)
     damaged = False
     for found in read_records(directory):

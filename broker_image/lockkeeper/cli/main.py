@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from lockkeeper.cli import journal, running
+from lockkeeper.cli.browse import browse
+from lockkeeper.cli.destinations import destinations
 from lockkeeper.cli.errors import explain, wants_traceback
+from lockkeeper.cli.plugins import add_plugins
+from lockkeeper.cli.receive import receive
+from lockkeeper.cli.send import send
+from lockkeeper.cli.status import status
 
 app = typer.Typer(
     name="lockkeeper",
@@ -16,9 +22,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(running.broker)
-app.command()(running.up)
+for _command in (running.up, running.broker, status, destinations, send, receive, browse):
+    app.command()(_command)
 app.add_typer(journal.app, name="journal")
+add_plugins(app)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,35 +1,36 @@
 """Commands that run brokers: `broker`, one process; `up`, all replicas of a Broker."""
 
-import asyncio
-import logging
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
-import uvloop
-from rich.console import Console
 
 from lockkeeper.cli.errors import CommandError
-from lockkeeper.cli.resources import data_directory, load, with_addresses
-from lockkeeper.server.process import BrokerProcess, ProcessOptions
-from lockkeeper.server.replicas import Replicas
-from lockkeeper.store.base import StoreError
+from lockkeeper.cli.log_formats import LogFormat
+from lockkeeper.cli.output import counted
 
-Files = Annotated[
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lockkeeper_api import Broker
+
+Files: TypeAlias = Annotated[
     list[Path] | None,
     typer.Option(
         "-f",
         "--file",
         exists=True,
         dir_okay=False,
-        help="YAML with a Broker and its Destinations; may be given several times.",
+        help="YAML with a Broker and its Destinations; may be given several times. "
+        "Default: a Broker with every default.",
     ),
 ]
-Name = Annotated[
+Name: TypeAlias = Annotated[
     str | None, typer.Option("--name", help="Which Broker, if the files hold several.")
 ]
-Data = Annotated[
+Data: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         "--data",
@@ -38,33 +39,42 @@ Data = Annotated[
         "default: lockkeeper-data/NAME.",
     ),
 ]
-COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
+Listen: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--listen", help="Listen there instead: openwire://HOST:PORT."),
+]
+AdminAddress: TypeAlias = Annotated[
+    str | None, typer.Option("--admin", help="Admin endpoint instead: HOST:PORT.")
+]
+Replica: TypeAlias = Annotated[
+    int, typer.Option("--replica", min=0, help="Number of this replica of the Broker.")
+]
+Log: TypeAlias = Annotated[LogFormat, typer.Option("--log-format", help="How to log.")]
 
 
 def broker(
     files: Files = None,
     name: Name = None,
     data: Data = None,
-    listen: Annotated[
-        list[str] | None,
-        typer.Option("--listen", help="Listen there instead: openwire://HOST:PORT."),
-    ] = None,
-    admin: Annotated[
-        str | None, typer.Option("--admin", help="Admin endpoint instead: HOST:PORT.")
-    ] = None,
-    replica: Annotated[
-        int, typer.Option("--replica", min=0, help="Number of this replica of the Broker.")
-    ] = 0,
+    listen: Listen = None,
+    admin: AdminAddress = None,
+    replica: Replica = 0,
+    log_format: Log = LogFormat.TEXT,
     peers: Annotated[list[str] | None, typer.Option("--peer", hidden=True)] = None,
     supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
     """Run one broker in this process until it is told to stop.
 
-    While another process holds the directory's lock, it stands by.
+    While another process holds the directory's lock, ActiveMQ's too, it stands by.
+
+    Example: lockkeeper broker --data /var/lib/lockkeeper --listen openwire://0.0.0.0:61616
     """
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr
-    )
+    import uvloop
+
+    from lockkeeper.cli.log_view import log_to_stderr
+    from lockkeeper.cli.resources import data_directory, load, with_addresses
+    from lockkeeper.server.process import BrokerProcess, ProcessOptions
+
     resource, destinations = load(files or [], name)
     resource = with_addresses(resource, listen or [], admin)
     options = ProcessOptions(
@@ -75,46 +85,80 @@ def broker(
         peers=tuple(peers or ()),
         supervised=supervised,
     )
-    try:
-        uvloop.run(BrokerProcess(options).run())
-    except StoreError as error:
-        raise CommandError(str(error)) from error
+    process = BrokerProcess(options)
+    log_to_stderr(process.name, log_format)
+    uvloop.run(process.run())
 
 
 def up(files: Files = None, name: Name = None, data: Data = None) -> None:
     """Run every replica of a Broker on this machine: one master, the others standing by.
 
-    All share one directory and the same client ports. Ctrl-C stops them cleanly.
+    All share one directory and the same client ports. One that dies is started again. Ctrl-C
+    stops them cleanly.
+
+    Example: lockkeeper up -f docs/samples/broker.yaml
     """
+    import asyncio
+
+    from rich.console import Console
+
+    from lockkeeper.cli.log_view import ReplicasView
+    from lockkeeper.cli.resources import data_directory, load
+    from lockkeeper.server.replicas import Replicas
+
     resource, _ = load(files or [], name)
     directory = data_directory(resource, data)
     console = Console(highlight=False)
-    count = resource.spec.replicas
-    admin = resource.spec.admin
-    ports = [admin.port + replica if admin.port else 0 for replica in range(count)]
-    addresses = [f"http://{admin.host or '127.0.0.1'}:{port}" for port in ports if port]
-    commands = []
-    for replica in range(count):
-        command = [sys.executable, "-m", "lockkeeper.cli.main", "broker", "--supervised"]
-        command += ["--replica", str(replica), "--data", str(directory)]
-        for path in files or []:
-            command += ["--file", str(path)]
-        if name:
-            command += ["--name", name]
-        for address in addresses:
-            command += ["--peer", address]
-        commands.append(command)
-    console.print(
-        f"[bold]{resource.metadata.name}[/]: {count} replica(s), journal in {directory}; "
-        "Ctrl-C stops"
-    )
-
-    def show(replica: int, line: str) -> None:
-        colour = COLOURS[replica % len(COLOURS)]
-        console.print(f"[{colour}]{resource.metadata.name}-{replica}[/] ", end="")
-        console.print(line, markup=False, soft_wrap=True)
-
-    code = asyncio.run(Replicas(commands, show).run())
+    _greet(console, resource, directory)
+    view = ReplicasView(resource.metadata.name, console)
+    replicas = Replicas(_commands(resource, directory, files or [], name), view.tell)
+    code = asyncio.run(replicas.run())
     if code:
-        raise typer.Exit(code)
+        who = f"{resource.metadata.name}-{replicas.hopeless}"
+        raise CommandError(f"{who} cannot run, see above; all are stopped", code)
     console.print("stopped")
+
+
+def _greet(console: "Console", resource: "Broker", directory: Path) -> None:
+    """Tell what is about to run and how to reach it."""
+    from lockkeeper.server.settings import LOOPBACK
+
+    spec = resource.spec
+    addresses = ",".join(
+        f"tcp://{each.host or LOOPBACK}:{each.port}" for each in spec.listeners if each.port
+    )
+    count = counted(spec.replicas, "replica")
+    console.print(f"[bold]{resource.metadata.name}[/], {count}; Ctrl-C stops")
+    lines = {"journal": str(directory)}
+    if addresses:
+        lines["clients"] = f"failover:({addresses})"
+    if spec.admin.port:
+        lines["admin"] = " ".join(_admin_addresses(resource))
+    for title, value in lines.items():
+        console.print(f"  [dim]{title:8}[/] {value}", soft_wrap=True)
+
+
+def _admin_addresses(resource: "Broker") -> list[str]:
+    """Return where the replicas answer questions, unless they choose their ports themselves."""
+    from lockkeeper.server.settings import LOOPBACK
+
+    admin = resource.spec.admin
+    if not admin.port:
+        return []
+    host = admin.host or LOOPBACK
+    return [f"http://{host}:{admin.port + number}" for number in range(resource.spec.replicas)]
+
+
+def _commands(
+    resource: "Broker", directory: Path, files: Sequence[Path], name: str | None
+) -> list[list[str]]:
+    """Return the command of each replica."""
+    shared = [sys.executable, "-m", "lockkeeper.cli.main", "broker", "--supervised"]
+    shared += ["--log-format", "json", "--data", str(directory)]
+    for path in files:
+        shared += ["--file", str(path)]
+    if name:
+        shared += ["--name", name]
+    for address in _admin_addresses(resource):
+        shared += ["--peer", address]
+    return [[*shared, "--replica", str(number)] for number in range(resource.spec.replicas)]

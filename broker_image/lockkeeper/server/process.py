@@ -15,6 +15,7 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.protocols.registry import PROTOCOLS
 from lockkeeper.server.admin import Admin
 from lockkeeper.server.engine import Engine
+from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.server.settings import (
     LOOPBACK,
@@ -33,7 +34,9 @@ from lockkeeper_api.broker import Listener
 
 logger = logging.getLogger(__name__)
 
-PORT_RETRY_SECONDS = 5.0
+# A predecessor that was killed may still be letting go of the port.
+PORT_RETRY_SECONDS_AFTER_STANDBY = 5.0
+PORT_RETRY_SECONDS = 0.5
 STARTING, STANDBY, RECOVERING, MASTER, STOPPED = (
     "starting",
     "standby",
@@ -70,6 +73,7 @@ class BrokerProcess:
     _store: Store | None = None
     _engine: Engine | None = None
     _failure: StoreError | None = None
+    _ports: dict[str, int] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -77,33 +81,46 @@ class BrokerProcess:
         return f"{self.options.resource.metadata.name}-{self.options.replica}"
 
     async def run(self) -> None:
-        """Serve until SIGTERM or SIGINT. Raises StoreError or OSError with the way out."""
+        """Serve until SIGTERM or SIGINT.
+
+        Raises StoreError or CannotRunError, which tell the way out.
+        """
         self._stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         if self.options.supervised:
             loop.add_reader(sys.stdin.fileno(), self._stopping.set)
-        spec = self.options.resource.spec
-        admin = Admin(self.status, self.destinations)
-        port = spec.admin.port + self.options.replica if spec.admin.port else 0
-        await admin.start(spec.admin.host or LOOPBACK, port)
-        self._admin = admin
-        storage = Storage(self.options.directory, spec)
+        storage = Storage(self.options.directory, self.options.resource.spec)
+        self._admin = await self._start_admin()
         try:
             if await self._take_lock(storage):
                 await self._serve(storage)
         finally:
             storage.release()
-            await admin.stop()
+            await self._admin.stop()
             self._become(STOPPED)
         if self._failure is not None:
             raise self._failure
 
+    async def _start_admin(self) -> Admin:
+        """Listen for questions about this process, whatever its role will be."""
+        settings = self.options.resource.spec.admin
+        admin = Admin(self.status, self.destinations)
+        host = settings.host or LOOPBACK
+        port = settings.port + self.options.replica if settings.port else 0
+        try:
+            await admin.start(host, port)
+        except OSError as error:
+            way_out = "choose another one: spec.admin.port, or --admin HOST:PORT of one broker"
+            raise listening_failed("admin endpoint", host, port, error, way_out) from error
+        logger.info("tells its state at http://%s:%d", host, admin.port)
+        return admin
+
     def _become(self, role: str) -> None:
         self.role = role
         self.since = time.time()
-        logger.info("%s is %s", self.name, role)
+        logger.info("is %s", role, extra={"role": role})
 
     async def _take_lock(self, storage: Storage) -> bool:
         """Wait until this process holds the lock; returns False when told to stop before."""
@@ -128,7 +145,7 @@ class BrokerProcess:
         broker.recover()
         for resource in self.options.destinations:
             broker.route(destination_of(resource))
-        logger.info("%s read the journal in %.2f s", self.name, time.monotonic() - began)
+        logger.info("read the journal in %.2f s", time.monotonic() - began)
         self._broker, self._store = broker, store
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
         engine = self._engine = Engine(broker, store, recorder, self._fail)
@@ -137,7 +154,7 @@ class BrokerProcess:
         servers: list[asyncio.Server] = []
         try:
             for listener in self.options.resource.spec.listeners:
-                servers.append(await self._listen(engine, listener))
+                servers.append(await self._listen(engine, listener, waited))
             self._become(MASTER)
             await self._stopping.wait()
         finally:
@@ -157,7 +174,8 @@ class BrokerProcess:
             now,
         )
 
-    async def _listen(self, engine: Engine, listener: Listener) -> asyncio.Server:
+    async def _listen(self, engine: Engine, listener: Listener, waited: bool) -> asyncio.Server:
+        """Let clients come in by *listener*, once its port is free."""
         settings = listener_settings(listener)
         make_session = PROTOCOLS[listener.protocol]
 
@@ -169,18 +187,22 @@ class BrokerProcess:
                 return None
             return Peer(engine, make_session(engine.broker, settings, address), engine.stamp())
 
-        host, deadline = listener.host or LOOPBACK, time.monotonic() + PORT_RETRY_SECONDS
+        host = listener.host or LOOPBACK
+        patience = PORT_RETRY_SECONDS_AFTER_STANDBY if waited else PORT_RETRY_SECONDS
+        deadline = time.monotonic() + patience
         while True:
             try:
                 server = await listen(host, listener.port, make_peer)
-            except OSError:
-                # A predecessor that was killed may still be letting go of the port.
+            except OSError as error:
                 if time.monotonic() > deadline:
-                    raise
+                    what = f"listener {listener.name}"
+                    way_out = "choose another one: spec.listeners[].port, or --listen of one broker"
+                    raise listening_failed(what, host, listener.port, error, way_out) from error
                 await asyncio.sleep(0.05)
                 continue
             port = server.sockets[0].getsockname()[1]
-            logger.info("%s listens on %s:%d (%s)", self.name, host, port, listener.protocol)
+            self._ports[listener.name] = port
+            logger.info("listens on %s:%d (%s)", host, port, listener.protocol)
             return server
 
     def _fail(self, error: StoreError) -> None:
@@ -209,16 +231,18 @@ class BrokerProcess:
             "since": round(self.since, 3),
             "pid": os.getpid(),
             "data": str(self.options.directory),
-            "listeners": [
-                f"{entry.protocol}://{entry.host or LOOPBACK}:{entry.port}"
-                for entry in resource.spec.listeners
-            ],
+            "listeners": [self._address_of(entry) for entry in resource.spec.listeners],
             "admin": f"http://{resource.spec.admin.host or LOOPBACK}:{self._admin.port}",
             "peers": list(self.options.peers),
         }
         if self._broker is not None and self._store is not None:
             view |= master_view(self._broker, self._store)
         return view
+
+    def _address_of(self, listener: Listener) -> str:
+        """Return where *listener* is, with the port it found when it was to take any."""
+        port = self._ports.get(listener.name, listener.port)
+        return f"{listener.protocol}://{listener.host or LOOPBACK}:{port}"
 
     def destinations(self) -> list[dict[str, Any]] | None:
         """Return the figures of all destinations; None when this process is not the master."""

@@ -1,0 +1,104 @@
+"""`lockkeeper destinations`: the queues and topics of a broker with their figures."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+import typer
+
+from lockkeeper.cli.admin import AdminAddresses, AdminError, ask, find_master
+from lockkeeper.cli.output import Column, Listing, show, watch
+from lockkeeper.cli.status import Json, Watch
+
+FIGURES = {
+    "depth": "Depth",
+    "inFlight": "In flight",
+    "consumers": "Consumers",
+    "enqueued": "Enqueued",
+    "dequeued": "Dequeued",
+    "redelivered": "Redelivered",
+    "expired": "Expired",
+    "deadLettered": "Dead-lettered",
+    "neverWritten": "Never written",
+}
+"""The figures that are shown, by their name in JSON."""
+COLUMNS = (
+    Column("Name"),
+    Column("Kind"),
+    *(Column(title, number=True) for title in FIGURES.values()),
+)
+ANY_DESCENDANT = ">"
+
+
+def destinations(
+    pattern: Annotated[
+        str | None,
+        typer.Argument(
+            help="Only these: a name, with * within a level and > for all levels below; "
+            "queue://… or topic://… for one kind. Quote it: the shell knows > too.",
+        ),
+    ] = None,
+    admin: AdminAddresses = None,
+    as_json: Json = False,
+    watching: Watch = False,
+) -> None:
+    """List queues and topics with their figures, counted since the master took over.
+
+    Never written: acknowledged before their turn to be written came, which spared the disk.
+
+    Example: lockkeeper destinations 'ORDERS.>'
+    """
+    if watching:
+        watch(lambda: _watched(admin, pattern), as_json)
+    else:
+        show(_listing(admin, pattern), as_json)
+
+
+def is_wanted(pattern: str | None, kind: str, name: str) -> bool:
+    """Tell whether *pattern* stands for the destination called *name*, a Queue or a Topic."""
+    if pattern is None:
+        return True
+    scheme, separator, path = pattern.partition("://")
+    if separator and scheme.removeprefix("temp-") != kind.lower():
+        return False
+    expected, levels = (path if separator else pattern).split("."), name.split(".")
+    for number, level in enumerate(expected):
+        if level == ANY_DESCENDANT:
+            return True
+        if number >= len(levels) or not fnmatchcase(levels[number], level):
+            return False
+    return len(expected) == len(levels)
+
+
+def _listing(admin: Sequence[str] | None, pattern: str | None) -> Listing:
+    """Return the destinations as a table. Raises AdminError."""
+    found: list[dict[str, Any]] = ask(find_master(admin)["admin"], "destinations")["destinations"]
+    chosen = [each for each in found if is_wanted(pattern, each["kind"], each["name"])]
+    none = f"There is no destination {pattern}." if pattern else "There are no destinations."
+    return Listing(
+        COLUMNS,
+        [
+            [each["name"], _kind(each), *(f"{each[figure]:,}" for figure in FIGURES)]
+            for each in chosen
+        ],
+        {"destinations": chosen},
+        below=() if chosen else (none,),
+        styles=["yellow" if _is_stuck(each) else "" for each in chosen],
+    )
+
+
+def _watched(admin: Sequence[str] | None, pattern: str | None) -> Listing:
+    try:
+        return _listing(admin, pattern)
+    except AdminError as error:
+        return Listing(COLUMNS, (), {"destinations": [], "error": str(error)}, below=(str(error),))
+
+
+def _kind(view: dict[str, Any]) -> str:
+    kind = str(view["kind"]).lower()
+    return f"temporary {kind}" if view["temporary"] else kind
+
+
+def _is_stuck(view: dict[str, Any]) -> bool:
+    """Tell whether messages wait that nobody takes."""
+    return bool(view["depth"]) and not view["consumers"] and view["kind"] == "Queue"
