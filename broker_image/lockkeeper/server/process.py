@@ -1,6 +1,7 @@
 """One broker process: stand by for the lock, read the journal, serve, stop cleanly."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -148,6 +149,7 @@ class BrokerProcess:
         logger.info("read the journal in %.2f s", time.monotonic() - began)
         self._broker, self._store = broker, store
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
+        _spare_the_collector()
         engine = self._engine = Engine(broker, store, recorder, self._fail)
         now = engine.stamp()
         recorder.event("takeover" if waited else "start", now, replica=self.name, epoch=now)
@@ -247,3 +249,14 @@ class BrokerProcess:
     def destinations(self) -> list[dict[str, Any]] | None:
         """Return the figures of all destinations; None when this process is not the master."""
         return None if self._broker is None else destinations_view(self._broker)
+
+
+def _spare_the_collector() -> None:
+    """Keep the garbage collector from walking over every waiting message.
+
+    A full collection over 500,000 of them stops the broker for 140 to 170 ms; messages hold no
+    reference cycles, so collections may be rare.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
