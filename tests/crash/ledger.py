@@ -2,8 +2,9 @@
 
 Work is noted in units: a message sent, a message acknowledged, a transaction of both. A unit's
 outcome is known once the broker has answered; when it dies before, either outcome is right, but
-a transaction must be there wholly or not at all. After each round `settle` compares what the
-broker has with what it must have, and what is found becomes what the next round begins with.
+a transaction must be there wholly or not at all, and a message that is moved in one place at
+least. After each round `settle` compares what the broker has with what it must have, and what is
+found becomes what the next round begins with.
 """
 
 import threading
@@ -45,6 +46,7 @@ class Unit:
     adds: list[Entry] = field(default_factory=list)
     removes: list[Entry] = field(default_factory=list)
     is_atomic: bool = False
+    is_move: bool = False
 
 
 @dataclass(eq=False)
@@ -117,7 +119,7 @@ class Ledger:
             if entry in self._seen and not redeliveries:
                 self.problems.append(f"{entry} was delivered twice, as if for the first time")
             self._seen.add(entry)
-            if not redeliveries and entry.place != DEAD_LETTERS:
+            if not redeliveries and entry not in self._returned:
                 self._check_order(consumer, entry)
 
     def _check_order(self, consumer: str, entry: Entry) -> None:
@@ -151,7 +153,7 @@ class Ledger:
         for entry in before | self._added.keys():
             self._check_entry(entry, entry in before, entry in present)
         for unit in self._units:
-            if unit.is_atomic and unit.outcome is ASKED:
+            if unit.outcome is ASKED and (unit.is_atomic or unit.is_move):
                 self.counts["transactions in doubt"] += 1
                 self._check_atomic(unit, before, present)
         self._gone |= (before | self._added.keys()) - present
@@ -199,7 +201,7 @@ class Ledger:
             self.counts["in doubt"] += 1
 
     def _check_atomic(self, unit: Unit, before: set[Entry], present: set[Entry]) -> None:
-        """Check that all parts of a transaction tell the same of its outcome."""
+        """Check that all parts tell the same of the outcome; a moved message may be in both."""
         happened: dict[Entry, bool] = {}
         for entry in unit.adds:
             if entry in present:
@@ -213,7 +215,8 @@ class Ledger:
                 happened[entry] = False
             elif sure and not any(self._may_have_gone(others)):
                 happened[entry] = True
-        if len(set(happened.values())) > 1:
+        was_left = not any(happened.get(entry, False) for entry in unit.removes)
+        if len(set(happened.values())) > 1 and not (unit.is_move and was_left):
             self.problems.append(f"a transaction happened in part: {happened}")
 
     def _may_have_gone(self, removals: Iterable[Unit]) -> Iterable[bool]:

@@ -209,7 +209,7 @@ class IndividualConsumer(Actor):
         """Acknowledge a message, or make it a dead letter."""
         if self.random.random() < 0.05:
             dead = Entry(DEAD_LETTERS, entry.message)
-            unit = self.ledger.begin(Unit(adds=[dead], removes=[entry], is_atomic=True))
+            unit = self.ledger.begin(Unit(adds=[dead], removes=[entry], is_move=True))
             ack = wire.acknowledgement(dispatch, AckType.POISON)
             ack.poison_cause = Throwable("java.lang.Throwable", "unwanted")
         else:

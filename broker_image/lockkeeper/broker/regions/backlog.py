@@ -178,16 +178,20 @@ class Backlog:
         policy = self.policy.dead_letters
         target = dead_letter_destination(policy, self.destination, message, expired)
         self.statistics.dequeued += 1
-        # Both records leave in one batch; a producer that still waits, waits for the new one.
-        freed = self._remove(reference)
         if target is None:
+            freed = self._remove(reference)
             if freed is not None:
                 freed.settle()
             return
         self.statistics.dead_lettered += 1
         expiration = self.context.now + policy.expiration if policy.expiration else 0
         buried = dead_letter(message, target, cause, self.context.next_sequence(), expiration)
-        self.context.find_route(target).accept(buried, freed)
+        self.context.find_route(target).accept(buried, None)
+        # The removal last: a crash between the two records leaves the message twice, never lost.
+        freed = self._remove(reference)
+        if freed is not None:
+            # Its producer still waits: now for the record of the dead letter.
+            self.context.store.remove(self.destination, Reference(None, 0), freed)
 
     def give_back(self, references: Sequence[Reference]) -> None:
         """Requeue messages of a consumer that is gone, or bury those tried too often."""
