@@ -1,7 +1,8 @@
 """Commands that other packages bring along, by the entry point group `lockkeeper.commands`.
 
 An entry point's value is a function as typer takes it, or a Typer app. It is loaded when the
-command is called, not before: what it needs may be large, or not installed.
+command is called, not before: what it needs may be large, or not installed. An error of a class
+that the package itself defines is one it raises knowingly; its text is for the person.
 """
 
 import re
@@ -10,7 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 import typer
 
-from lockkeeper.cli.errors import CommandError
+from lockkeeper.cli.errors import CommandError, wants_traceback
 
 GROUP = "lockkeeper.commands"
 PASS_EVERYTHING_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
@@ -23,24 +24,29 @@ def add_plugins(app: typer.Typer) -> None:
 
 
 def _add(app: typer.Typer, found: EntryPoint) -> None:
-    def run(context: typer.Context) -> None:
-        _load(found)(args=context.args, prog_name=f"lockkeeper {found.name}")
-
     package = found.module.partition(".")[0]
+
+    def run(context: typer.Context) -> None:
+        try:
+            _load(found)(args=context.args, prog_name=f"lockkeeper {found.name}")
+        except ModuleNotFoundError as error:
+            raise CommandError(_missing(found, error.name or str(error))) from error
+        except Exception as error:
+            if wants_traceback() or type(error).__module__.partition(".")[0] != package:
+                raise
+            raise CommandError(str(error)) from error
+
     app.command(
         found.name,
-        help=f"From {package}; `lockkeeper {found.name} --help` tells more.",
+        help=f"From {package}: `lockkeeper {found.name} --help` tells more.",
         context_settings=PASS_EVERYTHING_ON,
         add_help_option=False,
     )(run)
 
 
 def _load(found: EntryPoint) -> typer.Typer:
-    """Return the app of a command. Raises CommandError when something it needs is missing."""
-    try:
-        loaded = found.load()
-    except ModuleNotFoundError as error:
-        raise CommandError(missing(found, error.name or str(error))) from error
+    """Return the app of a command. Raises ModuleNotFoundError when something is missing."""
+    loaded = found.load()
     if isinstance(loaded, typer.Typer):
         return loaded
     app = typer.Typer(
@@ -52,16 +58,13 @@ def _load(found: EntryPoint) -> typer.Typer:
     return app
 
 
-def missing(found: EntryPoint, module: str) -> str:
+def _missing(found: EntryPoint, module: str) -> str:
     """Return what to say when a command needs *module*, which is not installed."""
     text = f"`lockkeeper {found.name}` needs {module}, which is not installed"
-    package = module.partition(".")[0]
     if found.dist is None:
         return text
-    extra = extra_with(package, found.dist.requires or ())
-    if extra is None:
-        return text
-    return f"{text}: pip install '{found.dist.name}[{extra}]'"
+    extra = extra_with(module.partition(".")[0], found.dist.requires or ())
+    return text if extra is None else f"{text}: pip install '{found.dist.name}[{extra}]'"
 
 
 def extra_with(package: str, requirements: Iterable[str]) -> str | None:
