@@ -103,6 +103,22 @@ def test_a_producer_waits_for_memory_and_then_goes_on(make_bench: "type[Bench]")
     assert bench.broker.context.memory.used == 0
 
 
+def test_a_destinations_own_limit_holds_back_its_producers_only(make_bench: "type[Bench]") -> None:
+    bench = make_bench(SMALL=DestinationPolicy(memory_limit=3000))
+    sender = bench.client()
+    for number in range(5):
+        sender.send("SMALL", f"{number}" + "x" * 1000, persistent=False)
+    assert sum(isinstance(output, Reply) for output in sender.outputs()) < 5
+    sender.send("OTHER", "x" * 1000, persistent=False)
+    assert any(isinstance(output, Reply) for output in sender.outputs())
+    consumer = sender.consume("SMALL")
+    texts = 0
+    while deliveries := sender.deliveries(consumer):
+        texts += len(deliveries)
+        sender.acknowledge(consumer, deliveries[-1].message, len(deliveries))
+    assert texts == 5
+
+
 def test_a_policy_chooses_the_window_where_the_client_did_not(make_bench: "type[Bench]") -> None:
     bench = make_bench(Q=DestinationPolicy(queue_prefetch=3))
     client = bench.client()

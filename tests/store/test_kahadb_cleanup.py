@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import XATransactionId
-from lockkeeper.store.base import Add, Remove, StoreError, Subscription
+from lockkeeper.store.base import Add, Remove, StoreError, StoreFullError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.cleanup import collectable
 from lockkeeper.store.kahadb.ledger import FileLedger
@@ -123,6 +123,19 @@ def test_an_archive_keeps_what_is_cleaned_up(tmp_path, kit):
     kept = file_ids(tmp_path / "data-archive")
     assert kept == before[:-1]
     assert sorted(kept + file_ids(tmp_path)) == before
+    store.close()
+
+
+def test_beyond_its_limit_the_store_counts_as_full_until_files_go(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=4096, bytes_max=8192)
+    store.open()
+    fill(store, kit, 0)
+    store.check_full()
+    store.maintain(0)
+    with pytest.raises(StoreFullError, match="has reached storage"):
+        store.check_full()
+    clean_up(store, kit, MINUTE)
+    store.check_full()
     store.close()
 
 

@@ -39,6 +39,8 @@ class Storage:
             file_bytes_max=journal.file_bytes,
             cleanup_interval_ms=milliseconds(journal.cleanup_interval),
             archive=journal.archive,
+            keep_alive_ms=milliseconds(self._spec.locker.keep_alive_period),
+            bytes_max=self._spec.storage.limit,
         )
 
     def release(self) -> None:

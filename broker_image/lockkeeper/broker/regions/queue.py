@@ -26,7 +26,8 @@ class Queue(Backlog):
     __slots__ = ("consumers", "lanes", "turn")
 
     def __init__(self, context: Context, destination: Destination) -> None:
-        super().__init__(context, destination, Statistics(), Residency(context))
+        limit = context.policies.find(destination).memory_limit
+        super().__init__(context, destination, Statistics(), Residency(context, limit))
         self.consumers: list[Consumer] = []
         self.turn = 0
         self.lanes: Lanes | None = None
@@ -54,7 +55,7 @@ class Queue(Backlog):
 
     def memory_full(self) -> bool:
         """Tell whether the queue's own memory limit is reached."""
-        return 0 < self.policy.memory_limit <= self.residency.used
+        return self.residency.is_full()
 
     def waiting(self) -> Iterable[Reference]:
         """Return what waits, in order."""

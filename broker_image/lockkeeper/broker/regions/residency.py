@@ -12,12 +12,16 @@ from lockkeeper.store.base import WAITING, WRITTEN, Reference
 
 
 class Residency:
-    """The bodies of one destination, each counted once however many subscriptions wait for it."""
+    """The bodies of one destination, each counted once however many subscriptions wait for it.
 
-    __slots__ = ("context", "unloadable", "used")
+    *limit* is the destination's own, in bytes; 0 for none.
+    """
 
-    def __init__(self, context: Context) -> None:
+    __slots__ = ("_limit", "context", "unloadable", "used")
+
+    def __init__(self, context: Context, limit: int = 0) -> None:
         self.context = context
+        self._limit = limit
         self.used = 0
         self.unloadable: deque[Reference] = deque()
 
@@ -30,7 +34,7 @@ class Residency:
         self.used += size
         memory = self.context.memory
         memory.used += size
-        if memory.used > memory.high_water and reference.state:
+        if reference.state and (memory.used > memory.high_water or 0 < self._limit < self.used):
             if not self.unloadable:
                 self.context.relievable.append(self)
             self.unloadable.append(reference)
@@ -48,15 +52,24 @@ class Residency:
         for reference in page:
             self.charge(reference)
 
+    def is_tight(self) -> bool:
+        """Tell whether bodies should leave the memory."""
+        memory = self.context.memory
+        return memory.used > memory.high_water or 0 < self._limit < self.used
+
+    def is_full(self) -> bool:
+        """Tell whether the destination's own limit is reached."""
+        return 0 < self._limit <= self.used
+
     def relieve(self) -> bool:
-        """Drop bodies that the journal holds, while memory is above its high-water mark.
+        """Drop bodies that the journal holds, while memory is tight.
 
         Returns whether there is more to drop when their write has begun.
         """
-        unloadable, memory = self.unloadable, self.context.memory
+        unloadable = self.unloadable
         while unloadable and unloadable[0].state != WAITING:
             reference = unloadable.popleft()
-            if memory.used <= memory.high_water or reference.held or not reference.location:
+            if reference.held or not reference.location or not self.is_tight():
                 continue
             if reference.state == WRITTEN and reference.message is not None:
                 self.refund(reference)

@@ -32,7 +32,7 @@ class Topic:
         self.destination = destination
         self.policy = context.policies.find(destination)
         self.statistics = Statistics()
-        self.residency = Residency(context)
+        self.residency = Residency(context, self.policy.memory_limit)
         self.volatiles: list[TopicSubscription] = []
         self.durables: list[DurableSubscription] = []
 
@@ -87,7 +87,7 @@ class Topic:
 
     def memory_full(self) -> bool:
         """Tell whether the topic's own memory limit is reached."""
-        return 0 < self.policy.memory_limit <= self.residency.used
+        return self.residency.is_full()
 
     def attach(self, consumer: "Consumer") -> TopicSubscription:
         """Let a consumer take part that is not durable."""

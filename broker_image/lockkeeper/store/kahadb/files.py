@@ -16,7 +16,7 @@ _NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
 class Tail(NamedTuple):
-    """Where a torn write begins: the file, and where its sound part ends."""
+    """A file that does not end properly, and where its sound part ends."""
 
     path: Path
     end: int

@@ -11,7 +11,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-from lockkeeper.journal.batch import CONTROL_SIZE
+from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, EOF_SIZE
 from lockkeeper.journal.errors import CorruptBatchError, JournalError
 from lockkeeper.journal.files import DataFile, data_file_id, list_data_files
 from lockkeeper.journal.scan import Batch, FileScan, scan_file
@@ -65,6 +65,7 @@ class _Reader:
         self._files = list_data_files(directory)
         self._torn: FileScan | None = None
         self._torn_path = directory
+        self._unmarked: Tail | None = None
 
     def read(self) -> Replayed:
         present = {file.file_id for file in self._files}
@@ -72,6 +73,8 @@ class _Reader:
         for file, data in _read_ahead(self._files):
             scan = scan_file(data, file.path.name)
             self._check(file, scan)
+            if scan.batches:
+                self._unmarked = None if _is_marked(data, scan) else Tail(file.path, scan.end)
             self._ledger.files[file.file_id] = FileLedger(file.size)
             empty_file_id = None if scan.end else file.file_id
             self._read_file(file, data, scan, present)
@@ -81,7 +84,7 @@ class _Reader:
             self._replay.finish(),
             self._ledger,
             self._replay.rollbacks(),
-            None if torn is None else Tail(self._torn_path, torn.end),
+            self._unmarked if torn is None else Tail(self._torn_path, torn.end),
             last_file_id,
             empty_file_id if empty_file_id == last_file_id else None,
         )
@@ -116,6 +119,14 @@ def _read_ahead(files: list[DataFile]) -> Iterator[tuple[DataFile, bytes]]:
             with following.path.open("rb") as ahead:
                 os.posix_fadvise(ahead.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
         yield file, file.path.read_bytes()
+
+
+def _is_marked(data: bytes, scan: FileScan) -> bool:
+    """Tell whether an EOF record, or nothing at all, follows the batches of a file.
+
+    Zeros end a file too, but not every version of ActiveMQ takes them for an end.
+    """
+    return data[scan.end : scan.end + EOF_SIZE] in (EOF_RECORD, b"")
 
 
 def _spans(batches: list[Batch]) -> Iterator[tuple[int, int]]:

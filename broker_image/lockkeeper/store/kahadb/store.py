@@ -18,6 +18,7 @@ from lockkeeper.store.base import (
     Receipt,
     Recovered,
     Reference,
+    StoreFullError,
     StoreUsage,
     Subscription,
 )
@@ -37,6 +38,7 @@ from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
 FILE_BYTES_MAX: Final = 32 << 20
 BATCH_BYTES_MAX: Final = 4 << 20
 CLEANUP_INTERVAL_MS: Final = 30_000
+KEEP_ALIVE_MS: Final = 1_000
 REMOVES_MAX: Final = 256
 REMOVES_DELAY_MICROSECONDS: Final = 10_000
 
@@ -56,6 +58,8 @@ class KahaDBStore:
         batch_bytes_max: int = BATCH_BYTES_MAX,
         cleanup_interval_ms: int = CLEANUP_INTERVAL_MS,
         archive: bool = False,
+        keep_alive_ms: int = KEEP_ALIVE_MS,
+        bytes_max: int | None = None,
         disk: Callable[[int], Disk] = open_disk,
     ) -> None:
         """*lock* may be held already; `open` takes it otherwise, `close` gives it back.
@@ -69,6 +73,10 @@ class KahaDBStore:
         self._cleanup_interval_ms = cleanup_interval_ms
         self._make_disk = disk
         self._archive = archive
+        self._keep_alive_ms = keep_alive_ms
+        self._keep_alive_due = 0
+        self._bytes_max = bytes_max
+        self._is_over_limit = False
         self._is_open = False
         self._alarm_rang = False
         self._patience = Patience()
@@ -266,12 +274,21 @@ class KahaDBStore:
     def check_full(self) -> None:
         """See `Store.check_full`."""
         self._files.check_full()
+        if self._is_over_limit:
+            raise StoreFullError(
+                f"{self._directory}: the journal has reached storage.limit ({self._bytes_max} "
+                "bytes); consume messages, or raise the limit"
+            )
 
     def maintain(self, now: int) -> None:
         """See `Store.maintain`."""
-        self.lock.check()
+        if self._keep_alive_ms and now >= self._keep_alive_due:
+            self._keep_alive_due = now + self._keep_alive_ms
+            self.lock.check()
         self._files.retry_spare()
         self._caretaker.run(now)
+        if self._bytes_max is not None:
+            self._is_over_limit = self.usage().bytes_on_disk > self._bytes_max
 
     def usage(self) -> StoreUsage:
         """See `Store.usage`."""
