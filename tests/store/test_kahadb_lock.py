@@ -159,11 +159,11 @@ def test_a_store_opens_only_with_the_lock_and_gives_it_back(tmp_path, hold):
     process.kill()
     process.wait()
     store.open()
-    store.maintain(1)
+    store.maintain(2_000)
     assert locked_elsewhere(tmp_path / "lock")
     os.utime(tmp_path / "lock", ns=(5, 5))
     with pytest.raises(LockLostError):
-        store.maintain(2)
+        store.maintain(2_000)
     store.close()
     assert not locked_elsewhere(tmp_path / "lock")
 
