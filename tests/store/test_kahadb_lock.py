@@ -163,7 +163,7 @@ def test_a_store_opens_only_with_the_lock_and_gives_it_back(tmp_path, hold):
     assert locked_elsewhere(tmp_path / "lock")
     os.utime(tmp_path / "lock", ns=(5, 5))
     with pytest.raises(LockLostError):
-        store.maintain(2_000)
+        store.maintain(4_000)
     store.close()
     assert not locked_elsewhere(tmp_path / "lock")
 
