@@ -1,7 +1,5 @@
 """Replay of journals made by hand: each rule of kahadb.md section 4, damage, and speed."""
 
-import time
-
 import pytest
 
 from lockkeeper.journal.batch import EOF_RECORD, build_batch
@@ -469,33 +467,3 @@ def test_pages_are_loaded_across_batches_gaps_and_files(tmp_path, kit):
     assert kit.numbers(store, references[::-7]) == numbers[::-7]
     assert kit.numbers(store, references) == numbers
     store.close()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("batch_size", [1, 100])
-def test_recovery_reads_live_messages_quickly(tmp_path, kit, batch_size, capsys):
-    journal = Journal(tmp_path / "data", kit)
-    count = 200_000
-    body = kit.reference(1, size=1024).message.body
-    frame = len(body).to_bytes(4, "big") + body
-    template = encode_record(AddMessage(A, f"{KEY}100000", frame))
-    numbered = [
-        template.replace(b":100000", b":%d" % number, 1)
-        for number in range(100_000, 100_000 + count)
-    ]
-    per_file = 25_000
-    for file_id in range(count // per_file):
-        part = numbered[file_id * per_file : (file_id + 1) * per_file]
-        runs = [b"".join(part[at : at + batch_size]) for at in range(0, per_file, batch_size)]
-        journal.write(*runs, file_id=file_id + 1)
-    del numbered
-    began = time.perf_counter(), time.process_time()
-    recovered = journal.open()
-    elapsed, used = time.perf_counter() - began[0], time.process_time() - began[1]
-    assert len(recovered.queues[A]) == count
-    journal.store.close()
-    with capsys.disabled():
-        print(f"\nrecovery, {batch_size} records a batch: {count / elapsed:,.0f} records/s", end="")
-        print(f" ({count / used:,.0f} per second of processor time)")
-    # A tenth of what a quiet machine does, so that only a blunder fails here.
-    assert count / used > 20_000
