@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lockkeeper.journal.batch import EOF_RECORD, build_batch
+from lockkeeper.journal.batch import EOF_RECORD, control_record
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.files import data_file_name
 from lockkeeper.journal.records import AddMessage
@@ -28,11 +28,11 @@ def test_live_messages_are_read_quickly(tmp_path, kit, batch_size, capsys):
             template.replace(b":%d" % FIRST, b":%d" % number, 1)
             for number in range(first, first + MESSAGES_A_FILE)
         ]
-        batches = [
-            build_batch(records[at : at + batch_size])
-            for at in range(0, MESSAGES_A_FILE, batch_size)
+        runs = [
+            b"".join(records[at : at + batch_size]) for at in range(0, MESSAGES_A_FILE, batch_size)
         ]
-        (tmp_path / data_file_name(file_id)).write_bytes(b"".join([*batches, EOF_RECORD]))
+        data = b"".join(control_record(run) + run for run in runs) + EOF_RECORD
+        (tmp_path / data_file_name(file_id)).write_bytes(data)
     store = KahaDBStore(tmp_path)
     began = time.perf_counter(), time.process_time()
     recovered = store.open()
