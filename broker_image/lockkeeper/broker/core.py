@@ -327,6 +327,9 @@ class Broker:
         self.context.store.remove_destination(destination, receipt)
 
     def _forget(self, destination: Destination) -> None:
+        region = self.registry.find(destination)
+        if isinstance(region, Queue):
+            region.close()
         self.registry.forget(destination)
         for connection in self.connections.values():
             connection.last_destination = None

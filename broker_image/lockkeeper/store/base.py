@@ -211,7 +211,7 @@ class Store(Protocol):
         """Count one holder less without a record (its subscription is gone)."""
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
-        """Forget a destination with all its messages."""
+        """Forget a destination with all its messages; the core has released each of them."""
 
     def trace(self, text: str) -> None:
         """Write a line of the flight recorder with the next batch; never forces a sync."""

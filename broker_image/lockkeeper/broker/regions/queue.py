@@ -21,21 +21,25 @@ BURST = 8
 
 
 class Queue(Backlog):
-    """A queue and its consumers; `lanes` only while one of them is selective."""
+    """A queue and its consumers; `lanes` only while one of them is selective.
 
-    __slots__ = ("consumers", "lanes", "turn")
+    A temporary queue stores nothing: it ends with its connection.
+    """
+
+    __slots__ = ("consumers", "is_stored", "lanes", "turn")
 
     def __init__(self, context: Context, destination: Destination) -> None:
         limit = context.policies.find(destination).memory_limit
         super().__init__(context, destination, Statistics(), Residency(context, limit))
         self.consumers: list[Consumer] = []
+        self.is_stored = not destination.is_temporary
         self.turn = 0
         self.lanes: Lanes | None = None
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; see `Route.accept`."""
         reference = Reference(message, len(message.body))
-        if message.persistent:
+        if message.persistent and self.is_stored:
             self.context.store.add(self.destination, reference, receipt)
         elif receipt is not None:
             receipt.settle()
@@ -51,7 +55,7 @@ class Queue(Backlog):
 
     def stores(self, reference: Reference) -> bool:
         """Tell whether the message must go to the store."""
-        return reference.loaded.persistent
+        return reference.loaded.persistent and self.is_stored
 
     def memory_full(self) -> bool:
         """Tell whether the queue's own memory limit is reached."""
@@ -99,6 +103,13 @@ class Queue(Backlog):
         if self.lanes is not None:
             self.ready.extendleft(reversed(self.lanes.in_order()))
             self.lanes = None
+
+    def close(self) -> None:
+        """Let go of everything that waits: the queue is gone."""
+        for reference in self.waiting():
+            self.residency.refund(reference)
+            if reference.state:
+                self.context.store.release(reference)
 
     def dispatch(self) -> None:
         """Send what consumers have room for."""
