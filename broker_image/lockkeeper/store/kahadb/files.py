@@ -45,16 +45,24 @@ class JournalFiles:
         """Return where data file *file_id* is."""
         return self.directory / data_file_name(file_id)
 
-    def resume(self, last_file_id: int, reusable_file_id: int | None, tail: Tail | None) -> None:
+    def resume(
+        self,
+        last_file_id: int,
+        reusable_file_id: int | None,
+        tail: Tail | None,
+        has_prepared: bool = False,
+    ) -> None:
         """Go on behind the file *last_file_id*, or in the last one when it holds no batch.
 
         A torn *tail* is cut off before the first write. ActiveMQ's index survives only if
-        ActiveMQ closed it cleanly and no tail is cut off.
+        ActiveMQ closed it cleanly, no tail is cut off, and no transaction is prepared: with one,
+        ActiveMQ repeats what its index holds already, and loses messages of other transactions.
         """
         self.file_id = last_file_id
         self._reusable = reusable_file_id
         self._tail = tail
-        self._index_may_stay = tail is None and self._index.was_closed_cleanly()
+        is_sound = tail is None and not has_prepared
+        self._index_may_stay = is_sound and self._index.was_closed_cleanly()
         self._spare.prepare()
 
     def rotate(self) -> None:

@@ -109,7 +109,12 @@ class KahaDBStore:
         self._intake = Intake(ledger, commit, self._bodies)
         interval = self._cleanup_interval_ms
         self._caretaker = Caretaker(ledger, files, commit, self._intake, interval)
-        files.resume(replayed.last_file_id, replayed.reusable_file_id, replayed.tail)
+        files.resume(
+            replayed.last_file_id,
+            replayed.reusable_file_id,
+            replayed.tail,
+            has_prepared=bool(replayed.recovered.prepared),
+        )
         self._last_destination = None
         self._is_open = True
 
