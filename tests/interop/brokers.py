@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Template
 
 LOCKKEEPER = [sys.executable, "-m", "lockkeeper.cli.main"]
 ACTIVEMQ_HOME = Path("/usr/share/activemq")
@@ -106,14 +107,31 @@ def lockkeeper_command(directory: Path, port: int) -> list[str]:
     return [*LOCKKEEPER, "broker", "--data", data, "--listen", listen, "--admin", admin]
 
 
-def activemq_command(directory: Path, port: int) -> list[str]:
-    """Return the command line of ActiveMQ with its journal below *directory*."""
+def activemq_command(
+    directory: Path,
+    port: int,
+    data: Path | None = None,
+    journal_bytes: int = 33_554_432,
+    cleanup_ms: int = 30_000,
+) -> list[str]:
+    """Return the command line of ActiveMQ with its journal in `kahadb` below *data*.
+
+    Without *data* that is `data` below *directory*, which has everything else.
+    """
+    settings = {
+        "port": port,
+        "data": data or directory / "data",
+        "journal_bytes": journal_bytes,
+        "cleanup_ms": cleanup_ms,
+        "connector": "maximumConnections=1000&amp;wireFormat.maxFrameSize=104857600",
+    }
+    directory.mkdir(parents=True, exist_ok=True)
+    configuration = directory / "activemq.xml"
+    configuration.write_text(Template(ACTIVEMQ_CONFIGURATION.read_text()).substitute(settings))
     properties = {
         "activemq.home": ACTIVEMQ_HOME,
         "activemq.base": directory,
-        "activemq.data": directory / "data",
-        "activemq.port": port,
-        "activemq.connector": "maximumConnections=1000&wireFormat.maxFrameSize=104857600",
+        "activemq.data": directory,
         "java.io.tmpdir": directory,
     }
     return [
@@ -124,7 +142,7 @@ def activemq_command(directory: Path, port: int) -> list[str]:
         "-jar",
         str(ACTIVEMQ_HOME / "bin" / "activemq.jar"),
         "start",
-        f"xbean:file:{ACTIVEMQ_CONFIGURATION}",
+        f"xbean:file:{configuration}",
     ]
 
 

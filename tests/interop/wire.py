@@ -72,7 +72,9 @@ class Wire:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._write(offer(Settings(inactivity_duration=0)))
             connection_id = ConnectionId(self.name)
-            self.request(ConnectionInfo(connection_id=connection_id, client_id=client_id))
+            self.request(
+                ConnectionInfo(connection_id=connection_id, client_id=client_id or self.name)
+            )
             self.request(SessionInfo(session_id=WireSessionId(self.name, SESSION)))
         except BaseException:
             self.close()
@@ -239,6 +241,7 @@ def acknowledgement(
         transaction_id=transaction_id,
         consumer_id=dispatch.consumer_id,
         ack_type=kind,
+        first_message_id=None if kind is AckType.INDIVIDUAL else dispatch.message.message_id,
         last_message_id=dispatch.message.message_id,
         message_count=1,
     )
