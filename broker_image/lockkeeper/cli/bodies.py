@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lockkeeper.message.primitives import Value
 
 BATCH_MESSAGES_MAX = 500
+LONG_MAX = 2**63 - 1
 READ_BYTES = 64 * 1024
 STANDARD_INPUT = Path("-")
 
@@ -77,7 +78,9 @@ def parse_properties(options: Iterable[str]) -> "dict[str, Value]":
         name, separator, value = option.partition("=")
         if not (name and separator):
             raise misused(f"--property {option}: write NAME=VALUE")
-        found[name] = _parse_value(value)
+        found[name] = parsed = _parse_value(value)
+        if isinstance(parsed, int) and not -LONG_MAX <= parsed <= LONG_MAX:
+            raise misused(f"--property {option}: a whole number has 64 bits at most")
     return found
 
 

@@ -1,16 +1,15 @@
 """`lockkeeper journal`: look into KahaDB directories, of a live broker too."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from lockkeeper.cli.errors import FAILED, MISUSED, CommandError
+from lockkeeper.cli.output import Column, Listing, show
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.verify import (
@@ -45,10 +44,7 @@ def verify(directory: Directory, as_json: Json = False) -> None:
     """
     _require_data_files(directory)
     reports = list(verify_directory(directory))
-    if as_json:
-        print(json.dumps([asdict(report) for report in reports], indent=2))
-    else:
-        _show(reports)
+    show(_listing(reports), as_json)
     if any(report.problems for report in reports):
         raise typer.Exit(FAILED)
 
@@ -100,17 +96,20 @@ def _is_about(stored: StoredRecord, destination: str | None) -> bool:
     return subject is not None and destination in (str(subject), subject.name)
 
 
-def _show(reports: Iterable[FileReport]) -> None:
-    """Print a table of the files, then what is wrong with them."""
-    reports = list(reports)
-    table = Table("File", "Bytes", "Batches", "Records", "Ends at", "State", box=None)
+def _listing(reports: Sequence[FileReport]) -> Listing:
+    """Return a table of the files, with what is wrong with them below."""
+    counts = ("Bytes", "Batches", "Records", "Ends at")
+    rows = []
     for report in reports:
-        counts = (report.size, report.batches, report.records, report.end)
-        table.add_row(report.file_name, *(f"{count:,}" for count in counts), _state(report))
-    Console(soft_wrap=True).print(table)
-    for report in reports:
-        for problem in report.problems:
-            typer.echo(problem)
+        figures = (report.size, report.batches, report.records, report.end)
+        rows.append([report.file_name, *(f"{figure:,}" for figure in figures), _state(report)])
+    return Listing(
+        [Column("File"), *(Column(count, number=True) for count in counts), Column("State")],
+        rows,
+        [asdict(report) for report in reports],
+        below=[problem for report in reports for problem in report.problems],
+        styles=["red" if report.problems else "" for report in reports],
+    )
 
 
 def _state(report: FileReport) -> str:

@@ -1,6 +1,7 @@
 """`lockkeeper send`: one message, the same one many times, or every line of standard input."""
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -34,11 +35,7 @@ if TYPE_CHECKING:
 File: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--file",
-        exists=True,
-        dir_okay=False,
-        allow_dash=True,
-        help="Send its content instead of TEXT; - is standard input.",
+        "--file", metavar="FILE", help="Send its content instead of TEXT; - is standard input."
     ),
 ]
 StdinLines: TypeAlias = Annotated[
@@ -122,7 +119,7 @@ def send(
     to = destination(target)
     body = text if file is None else read_file(file, kind)
     if isinstance(body, str) and kind is BodyType.BYTES:
-        body = body.encode()
+        body = os.fsencode(body)
     with connected(url, user, password) as connection:
         if body is None or count > 1:
             _send_many(connection, to, options, body, count, kind, as_json)

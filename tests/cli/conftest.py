@@ -1,0 +1,48 @@
+"""A real broker for every module, and the command line pointed at it."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from cli_support import CommandLine, free_ports, role_at, run_broker, stop, wait_until
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a broker is."""
+
+    url: str
+    admin: str
+    data: Path
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    port, admin_port = free_ports(2)
+    data = tmp_path_factory.mktemp("broker") / "data"
+    admin = f"127.0.0.1:{admin_port}"
+    process = run_broker(data, f"openwire://127.0.0.1:{port}", admin)
+    wait_until(lambda: role_at(f"http://{admin}") == "master", process)
+    yield Place(f"tcp://127.0.0.1:{port}", f"http://{admin}", data)
+    stop(process)
+
+
+@pytest.fixture
+def lockkeeper(
+    broker: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> CommandLine:
+    """The command line, whose commands find the module's broker by the environment."""
+    monkeypatch.setenv("LOCKKEEPER_URL", broker.url)
+    monkeypatch.setenv("LOCKKEEPER_ADMIN", broker.admin)
+    return CommandLine(capsys, monkeypatch)
+
+
+@pytest.fixture
+def queue(request: pytest.FixtureRequest) -> str:
+    """A queue that no other test uses."""
+    return "".join(c if c.isalnum() else "." for c in request.node.name).upper()
