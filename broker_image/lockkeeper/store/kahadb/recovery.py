@@ -15,10 +15,10 @@ from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, EOF_SIZE
 from lockkeeper.journal.errors import CorruptBatchError, JournalError
 from lockkeeper.journal.files import DataFile, data_file_id, list_data_files
 from lockkeeper.journal.scan import Batch, FileScan, scan_file
-from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord, walk_batch
-from lockkeeper.store.base import WRITTEN, Recovered, Reference, StoreError
+from lockkeeper.journal.walk import walk_batch
+from lockkeeper.store.base import Recovered, StoreError
 from lockkeeper.store.kahadb.files import Tail
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS, FileLedger, Ledger
+from lockkeeper.store.kahadb.ledger import FileLedger, Ledger
 from lockkeeper.store.kahadb.replay import Replay, is_superseded
 
 _SPAN_BYTES = 1 << 20
@@ -109,7 +109,7 @@ class _Reader:
             rows = walk_batch(data, start, end, scan.file_name)
             if start == CONTROL_SIZE and is_superseded(rows[0], data, present):
                 return
-            replay_rows(self._replay, rows, file.file_id, data, scan.file_name)
+            self._replay.apply_batch(rows, file.file_id, data, scan.file_name)
 
 
 def _read_ahead(files: list[DataFile]) -> Iterator[tuple[DataFile, bytes]]:
@@ -139,43 +139,6 @@ def _spans(batches: list[Batch]) -> Iterator[tuple[int, int]]:
         start, end = start or batch.start, batch.end
     if start:
         yield start, end
-
-
-def replay_rows(
-    replay: Replay, rows: list[QuickRecord], file_id: int, data: bytes, file_name: str
-) -> None:
-    """Apply the records of one batch of data file *file_id*, whose bytes are *data*."""
-    base = file_id << OFFSET_BITS
-    refers = replay.ledger.files[file_id].refers
-    shadows = replay.ledger.shadows
-    producers = replay.producers
-    index: dict[bytes, Reference] | None = None
-    last: bytes | None = None
-    for row in rows:
-        command, offset, size, destination, message_id, _, _, transaction, key, _ = row
-        if destination is not last:
-            index = replay.queue_index(destination, file_id)
-            last = destination
-        if index is None or transaction is not None:
-            replay.apply(row, file_id, data, file_name)
-            last = None
-        elif command == ADD:
-            if message_id in index:
-                shadows.setdefault(index[message_id].location, set()).add(file_id)
-                continue
-            index[message_id] = reference = Reference(None, size, base + offset)
-            reference.state = WRITTEN
-            producer, _, sequence = message_id.rpartition(b":")
-            if sequence.isdigit():
-                number = int(sequence)
-                if number > producers.get(producer, -1):
-                    producers[producer] = number
-        elif command == REMOVE and key is None:
-            removed = index.pop(message_id, None)
-            if removed is not None:
-                refers.add(removed.location >> OFFSET_BITS)
-                if shadows:
-                    refers |= shadows.pop(removed.location, set())
 
 
 def _hopeless(problem: CorruptBatchError | None) -> StoreError:

@@ -64,14 +64,21 @@ class ReplayedDestination:
 
 
 class OpenTransaction:
-    """The operations of a transaction without an outcome, and the files they are in."""
+    """The operations of a transaction without an outcome, in runs by file, and their files."""
 
-    __slots__ = ("files", "is_prepared", "rows")
+    __slots__ = ("files", "is_prepared", "runs")
 
     def __init__(self) -> None:
-        self.rows: list[tuple[QuickRecord, int]] = []
+        self.runs: list[tuple[int, list[QuickRecord]]] = []
         self.files: set[int] = set()
         self.is_prepared = False
+
+    def run_in(self, file_id: int) -> list[QuickRecord]:
+        """Return the list to add operations to whose records are in *file_id*."""
+        if not self.runs or self.runs[-1][0] != file_id:
+            self.runs.append((file_id, []))
+            self.files.add(file_id)
+        return self.runs[-1][1]
 
 
 class Replay:
@@ -83,23 +90,65 @@ class Replay:
         self._destinations: dict[bytes, ReplayedDestination] = {}
         self._transactions: dict[TransactionId, OpenTransaction] = {}
 
-    def queue_index(self, destination: bytes, file_id: int) -> Messages | None:
-        """Return the messages of the queue of these bytes; None for a topic, or no bytes."""
-        if not destination:
-            return None
-        return self._enter(destination, file_id).index
-
-    def apply(self, row: QuickRecord, file_id: int, data: bytes, file_name: str) -> None:
-        """Apply any record. Raises BadRecordError or StoreError."""
-        command, offset, size, _, _, _, _, transaction, _, _ = row
-        if command in (ADD, REMOVE):
-            if transaction is None:
-                self._operate(row, file_id)
+    def apply_batch(
+        self, rows: list[QuickRecord], file_id: int, data: bytes, file_name: str
+    ) -> None:
+        """Apply the records of one batch of *file_id*, whose bytes are *data*."""
+        plain: list[QuickRecord] = []
+        run, last = plain, None
+        for row in rows:
+            command, _, _, _, _, _, _, transaction, _, _ = row
+            if command not in (ADD, REMOVE):
+                self._apply_plain(plain, file_id)
+                plain.clear()
+                self._apply(row, file_id, data, file_name)
+                last = None
+            elif transaction is None:
+                plain.append(row)
             else:
-                opened = self._open(decode_transaction(transaction))
-                opened.rows.append((row, file_id))
-                opened.files.add(file_id)
+                if transaction != last:
+                    last = transaction
+                    run = self._open(decode_transaction(transaction)).run_in(file_id)
+                run.append(row)
+        self._apply_plain(plain, file_id)
+
+    def _apply_plain(self, rows: list[QuickRecord], file_id: int) -> None:
+        """Apply adds and removes whose records are in *file_id*; quick for those of queues."""
+        if not rows:
             return
+        base = file_id << OFFSET_BITS
+        refers, shadows = self.ledger.files[file_id].refers, self.ledger.shadows
+        producers = self.producers
+        index: Messages | None = None
+        last: bytes | None = None
+        for row in rows:
+            command, offset, size, destination, message_id, _, _, _, key, _ = row
+            if destination is not last:
+                index = self._enter(destination, file_id).index
+                last = destination
+            if index is None or key is not None:
+                self._operate(row, file_id)
+            elif command == ADD:
+                if message_id in index:
+                    shadows.setdefault(index[message_id].location, set()).add(file_id)
+                    continue
+                index[message_id] = reference = Reference(None, size, base + offset)
+                reference.state = WRITTEN
+                producer, _, sequence = message_id.rpartition(b":")
+                if sequence.isdigit():
+                    number = int(sequence)
+                    if number > producers.get(producer, -1):
+                        producers[producer] = number
+            else:
+                removed = index.pop(message_id, None)
+                if removed is not None:
+                    refers.add(removed.location >> OFFSET_BITS)
+                    if shadows:
+                        refers |= shadows.pop(removed.location, set())
+
+    def _apply(self, row: QuickRecord, file_id: int, data: bytes, file_name: str) -> None:
+        """Apply a record that is no add or remove. Raises BadRecordError or StoreError."""
+        _, offset, size, _, _, _, _, _, _, _ = row
         match decode_record(data, offset, file_name):
             case records.Commit(transaction=identifier):
                 self._commit(identifier, file_id)
@@ -180,8 +229,8 @@ class Replay:
 
     def _commit(self, identifier: TransactionId, file_id: int) -> None:
         opened = self._end(identifier, file_id)
-        for row, row_file in opened.rows if opened is not None else ():
-            self._operate(row, row_file)
+        for row_file, rows in opened.runs if opened is not None else ():
+            self._apply_plain(rows, row_file)
 
     def _end(self, identifier: TransactionId, file_id: int) -> OpenTransaction | None:
         opened = self._transactions.pop(identifier, None)
@@ -269,7 +318,8 @@ class Replay:
         """Return what a prepared transaction will do; what it consumes is live no more."""
         operations: list[Operation] = []
         added: Messages = {}
-        for row, file_id in opened.rows:
+        rows = ((row, file_id) for file_id, run in opened.runs for row in run)
+        for row, file_id in rows:
             command, offset, size, destination, message_id, _, _, _, key, _ = row
             replayed = self._enter(destination, file_id)
             if command == ADD:
