@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -72,9 +73,18 @@ def running(pair: Pair) -> Iterator["subprocess.Popen[str]"]:
     stop(process)
 
 
+def asked(admin: str, what: str) -> Any:
+    with urllib.request.urlopen(f"{admin}/api/v1/{what}", timeout=5) as answer:
+        return json.load(answer)
+
+
 def process_at(admin: str) -> int:
-    with urllib.request.urlopen(f"{admin}/api/v1/status", timeout=5) as answer:
-        return int(json.load(answer)["pid"])
+    return int(asked(admin, "status")["pid"])
+
+
+def depth_at(admin: str) -> int:
+    """Return how many messages wait in the only queue."""
+    return sum(int(view["depth"]) for view in asked(admin, "destinations")["destinations"])
 
 
 def is_running(process: int) -> bool:
@@ -96,8 +106,19 @@ def test_a_killed_master_is_replaced_and_comes_back_as_the_standby(
         f"  admin    {first} {second}",
     ]
     assert "pair-0 is the master" in pair.lines
-    os.kill(process_at(first), signal.SIGKILL)
-    wait_until(lambda: pair.roles() == ["standby", "master"], running)
+    with subprocess.Popen(
+        [COMMAND, "send", "ORDERS", "x" * 500, "--count", "20000", "--json",
+         "--url", f"failover:(tcp://127.0.0.1:{pair.port})"],
+        stdout=subprocess.PIPE,
+    ) as sending:  # fmt: skip
+        wait_until(lambda: depth_at(first) > 2000, sending)
+        os.kill(process_at(first), signal.SIGKILL)
+        wait_until(lambda: pair.roles() == ["standby", "master"], running)
+        assert sending.wait(60) == 0
+        assert sending.stdout is not None
+        summary = json.load(sending.stdout)
+    assert summary["messages"] == 20_000
+    assert 20_000 <= depth_at(second) <= 20_000 + summary["inDoubt"]
     said = pair.lines
     lost = "pair-0 was the master, was killed by signal 9; starting it again in 0.5 s"
     assert lost in said

@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 import typer
 
 from lockkeeper.cli.errors import CommandError, misused
+from lockkeeper.server.roles import MASTER
 
 DEFAULT_ADDRESSES = ("http://127.0.0.1:8161", "http://127.0.0.1:8162")
 ANSWER_SECONDS_MAX = 2.0
 ANSWER_BYTES_MAX = 64 * 1024 * 1024
 REPLICAS_MAX = 64
-MASTER = "master"
 
 AdminAddresses = Annotated[
     list[str] | None,

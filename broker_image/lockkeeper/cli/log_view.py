@@ -8,8 +8,7 @@ from rich.text import Text
 
 from lockkeeper.cli.log_formats import LogFormat
 from lockkeeper.server.logs import JsonFormatter, LogLine, log_line
-from lockkeeper.server.process import MASTER
-from lockkeeper.server.replicas import ENDED
+from lockkeeper.server.roles import ENDED, MASTER
 
 COLOURS = ("cyan", "magenta", "yellow", "blue", "green", "red")
 LEVEL_STYLES = {"warning": "yellow", "error": "bold red", "critical": "bold red"}

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from lockkeeper.cli.admin import MASTER, SILENT, AdminAddresses, AdminError, Status, replicas
+from lockkeeper.cli.admin import SILENT, AdminAddresses, AdminError, Status, replicas
 from lockkeeper.cli.errors import FAILED
 from lockkeeper.cli.output import Column, Listing, counted, duration_text, show, size_text, watch
+from lockkeeper.server.roles import MASTER, RECOVERING
 
 COLUMNS = (
     Column("Replica"),
@@ -20,7 +21,7 @@ COLUMNS = (
     Column("Journal", number=True),
     Column("Admin"),
 )
-STYLES = {MASTER: "green", SILENT: "red", "recovering": "yellow"}
+STYLES = {MASTER: "green", SILENT: "red", RECOVERING: "yellow"}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show it every second until Ctrl-C.")]

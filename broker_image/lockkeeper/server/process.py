@@ -18,6 +18,7 @@ from lockkeeper.server.admin import Admin
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.recorder import FlightRecorder
+from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPPED
 from lockkeeper.server.settings import (
     LOOPBACK,
     destination_of,
@@ -38,13 +39,6 @@ logger = logging.getLogger(__name__)
 # A predecessor that was killed may still be letting go of the port.
 PORT_RETRY_SECONDS_AFTER_STANDBY = 5.0
 PORT_RETRY_SECONDS = 0.5
-STARTING, STANDBY, RECOVERING, MASTER, STOPPED = (
-    "starting",
-    "standby",
-    "recovering",
-    "master",
-    "stopped",
-)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from lockkeeper.server.logs import LogLine, read_line
-from lockkeeper.server.process import MASTER, STANDBY
+from lockkeeper.server.roles import ENDED, MASTER, STANDBY
 
 RESTART_SECONDS_MIN, RESTART_SECONDS_MAX = 0.5, 30.0
 # A replica that ran this long is healthy: the next restart does not wait longer than the first.
@@ -21,8 +21,6 @@ STOP_SECONDS = 30.0
 LINE_BYTES_MAX = 4 * 1024 * 1024
 # What a process exits with when its options or its resource are wrong.
 MISUSED_EXIT_CODE = 2
-ENDED = "ended"
-"""The role of a replica whose process is no more."""
 
 Tell = Callable[[int, LogLine], None]
 

@@ -1,0 +1,12 @@
+"""The roles of a process, as its log, its status and whoever supervises it name them."""
+
+STARTING = "starting"
+STANDBY = "standby"
+"""Another process holds the directory's lock; this one waits for it."""
+RECOVERING = "recovering"
+"""It holds the lock and reads the journal."""
+MASTER = "master"
+"""It serves clients."""
+STOPPED = "stopped"
+ENDED = "ended"
+"""The process is no more; its supervisor says so."""
