@@ -13,6 +13,9 @@ from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
 
 PART_BYTES = 16 * 1024 * 1024
+ARCHIVE = "data-archive"
+"""Where a broker moves files that it no longer needs, when it is told to keep them."""
+
 NEIGHBOURS_MAX = 4
 FILE_HEAD_BYTES = 256
 COMMAND_AT = CONTROL_SIZE + RECORD_HEADER_SIZE
@@ -51,20 +54,25 @@ def plan_parts(directories: tuple[str, ...], since: int = 0) -> list[Part]:
 
 
 def journal_files(directory: str) -> list[DataFile]:
-    """Return the data files of *directory* that count, in order; raises NoJournalError."""
+    """Return the data files of *directory* that count, archived ones too, in order.
+
+    Raises NoJournalError.
+    """
     path = Path(directory)
     if not path.exists():
         raise NoJournalError(f"{directory}: no such directory")
     if not path.is_dir():
         raise NoJournalError(f"{directory}: not a directory; name the one that holds db-1.log")
     try:
-        files = list_data_files(path)
+        files = {file.file_id: file for file in list_data_files(path)}
+        if (path / ARCHIVE).is_dir():
+            files = {file.file_id: file for file in list_data_files(path / ARCHIVE)} | files
     except OSError as error:
         raise NoJournalError(f"{directory}: {error.strerror}") from error
     if not files:
         raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
-    ids = {file.file_id for file in files}
-    return [file for file in files if _rewritten_from(file) not in ids]
+    ordered = [files[file_id] for file_id in sorted(files)]
+    return [file for file in ordered if _rewritten_from(file) not in files]
 
 
 def _last_change(path: Path) -> float:

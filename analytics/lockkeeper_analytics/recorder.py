@@ -5,22 +5,16 @@ shape statistics and events have for Spark; it never writes a line.
 """
 
 import json
-from bisect import bisect_left
 from typing import Any
 
 PREFIX = b"lk1 "
 CLOCK, STATISTICS, EVENT = "clock", "stats", "event"
-CLOCK_MILLISECONDS_MAX = 50
-"""A batch whose write begins this long after the last clock line, or later, begins with one."""
-
-LATENCY_BOUNDS = (
-    0,
-    1,
-    *sorted({2**power for power in range(1, 28)} | {3 * 2**power for power in range(26)}),
-)
-"""Upper bounds of the latency buckets in ms: 0, 1, 2, 3, 4, 6, 8, 12, … 134217728 (37 hours)."""
+CLOCK_MILLISECONDS = 50
+"""A batch with records of its own, written so long after the last clock line or later, carries
+one; a clock line that says `every` names another interval."""
 
 STARTING_EVENTS = ("start", "takeover")
+STOPPING_EVENT = "stop"
 
 COUNTERS = (
     "enqueued",
@@ -36,7 +30,8 @@ COUNTERS = (
 )
 
 LINE_DDL = (
-    "t string, at bigint, broker string, epoch bigint, event string, cause string, "
+    "t string, at bigint, broker string, replica string, epoch bigint, event string, "
+    "cause string, "
     f"destinations map<string, struct<{', '.join(f'{name}: bigint' for name in COUNTERS)}, "
     "latency: struct<le: array<bigint>, n: array<bigint>>>>"
 )
@@ -54,18 +49,10 @@ def parse_line(text: bytes) -> dict[str, Any] | None:
     return line if isinstance(line, dict) else None
 
 
-def clock_time(text: bytes) -> int | None:
-    """Return the time of a clock line in ms since the epoch, or None for any other text."""
+def parse_clock(text: bytes) -> tuple[int, int] | None:
+    """Return the time of a clock line and when the next is due, in ms; None for other text."""
     line = parse_line(text)
     if line is None or line.get("t") != CLOCK:
         return None
-    at = line.get("at")
-    return at if isinstance(at, int) else None
-
-
-def bucket_below(bound: int | None) -> int:
-    """Return the lower edge of the latency bucket that ends at *bound* (None: the last one)."""
-    if bound is None:
-        return LATENCY_BOUNDS[-1]
-    index = bisect_left(LATENCY_BOUNDS, bound)
-    return LATENCY_BOUNDS[index - 1] if index else 0
+    at, every = line.get("at"), line.get("every", CLOCK_MILLISECONDS)
+    return (at, at + every) if isinstance(at, int) and isinstance(every, int) else None

@@ -2,8 +2,8 @@
 
 Two kinds of records tell a time: an add was written no earlier than its brokerInTime, and a
 flight recorder's clock line says when its batch was. A record between two such times was
-written between them. While clock lines come, no batch is written more than
-CLOCK_MILLISECONDS_MAX behind the last one; that is over at a trace of any broker's start or
+written between them. While clock lines come, no batch is written later than the next one is
+due; that is over at a trace of any broker's start or
 stop, or when a later time is met. All times are in ms since the epoch.
 """
 
@@ -17,17 +17,22 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper_analytics.batches import Chunk, batch_offsets, read_chunks
 from lockkeeper_analytics.frames import stored_time
 from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.recorder import CLOCK_MILLISECONDS_MAX, STATISTICS, clock_time, parse_line
+from lockkeeper_analytics.recorder import (
+    STARTING_EVENTS,
+    STOPPING_EVENT,
+    parse_clock,
+    parse_line,
+)
 from lockkeeper_analytics.records import TRACE, complete
 
 LOOK_BYTES = 64 * 1024
 
 
 class Known(NamedTuple):
-    """The latest time known at a place, and the last clock line's time while clocks come."""
+    """The latest time known at a place, and when the next clock line is due, if one is."""
 
     last: int = 0
-    clock: int = 0
+    due: int = 0
 
 
 class Bounds(NamedTuple):
@@ -45,7 +50,8 @@ def time_of(data: bytes, record: QuickRecord) -> int:
         except (MalformedMessageError, IndexError):
             return 0
     if record[0] == TRACE:
-        return clock_time(_text(data, record)) or 0
+        clock = parse_clock(_text(data, record))
+        return clock[0] if clock else 0
     return 0
 
 
@@ -59,11 +65,11 @@ def bounds_of(
     after: list[int] = []
     limits: list[int] = []
     told: list[bool] = []
-    last, clock = known
+    last, due = known
     for batch in batches:
-        exact = _clock_of(data, batch)
-        if exact:
-            last, clock = max(last, exact), exact
+        clock = _clock_of(data, batch)
+        if clock:
+            last, due = max(last, clock[0]), clock[1]
             size = len(batch)
             after += [last] * size
             limits += [last] * size
@@ -74,14 +80,14 @@ def bounds_of(
             if record[0] == ADD:
                 time = time_of(data, record)
                 last = max(last, time)
-                if last > clock + CLOCK_MILLISECONDS_MAX:
-                    clock = 0
+                if last > due:
+                    due = 0
             elif record[0] == TRACE and _ends_clocks(data, record):
-                clock = 0
+                due = 0
             after.append(last)
-            limits.append(max(last, clock + CLOCK_MILLISECONDS_MAX) if clock else 0)
+            limits.append(due)
             told.append(time > 0)
-    return Bounds(after, _before(after, limits, told, following)), Known(last, clock)
+    return Bounds(after, _before(after, limits, told, following)), Known(last, due)
 
 
 def _before(after: list[int], limits: list[int], told: list[bool], following: int) -> list[int]:
@@ -95,16 +101,17 @@ def _before(after: list[int], limits: list[int], told: list[bool], following: in
     return before
 
 
-def _clock_of(data: bytes, batch: Sequence[QuickRecord]) -> int:
+def _clock_of(data: bytes, batch: Sequence[QuickRecord]) -> tuple[int, int] | None:
     for record in batch:
-        if record[0] == TRACE and (time := clock_time(_text(data, record))):
-            return time
-    return 0
+        if record[0] == TRACE and (clock := parse_clock(_text(data, record))):
+            return clock
+    return None
 
 
 def _ends_clocks(data: bytes, record: QuickRecord) -> bool:
+    """Tell whether a trace says that another broker, or none, writes from here on."""
     line = parse_line(_text(data, record))
-    return line is None or line.get("t") != STATISTICS
+    return line is None or line.get("event") in (*STARTING_EVENTS, STOPPING_EVENT)
 
 
 def _text(data: bytes, record: QuickRecord) -> bytes:

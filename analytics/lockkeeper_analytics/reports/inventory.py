@@ -1,0 +1,25 @@
+"""What is in the journal? Records and bytes of each kind, and the time they span."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from lockkeeper_analytics.journal import Journal
+
+
+def inventory(journal: Journal) -> DataFrame:
+    """Return one row for each directory and kind of record.
+
+    `files` counts the files that hold such records, `first_at` and `last_at` are the earliest
+    and latest times known of them.
+    """
+    return (
+        journal.records.groupBy("directory", "kind")
+        .agg(
+            F.count("*").alias("records"),
+            F.sum("record_bytes").alias("bytes"),
+            F.countDistinct("file_id").alias("files"),
+            F.min(F.coalesce("written_after", "written_before")).alias("first_at"),
+            F.max("written_after").alias("last_at"),
+        )
+        .orderBy("directory", F.desc("records"), "kind")
+    )
