@@ -180,6 +180,34 @@ def test_one_broker_says_why_it_cannot_listen(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_broker_serves_on_when_nobody_reads_its_log(tmp_path: Path) -> None:
+    port, admin = free_ports(2)
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        [COMMAND, "broker", "--data", str(tmp_path / "data"), "--admin", f"127.0.0.1:{admin}",
+         "--listen", f"openwire://127.0.0.1:{port}"],
+        stderr=writing,
+    )  # fmt: skip
+    os.close(reading)
+    os.close(writing)
+    wait_until(lambda: role_at(f"http://127.0.0.1:{admin}") == "master", process)
+    process.terminate()
+    assert process.wait(20) == 0
+
+
+def test_a_pair_whose_output_nobody_reads_is_stopped(pair: Pair) -> None:
+    with subprocess.Popen(
+        [COMMAND, "up", "-f", "broker.yaml", "--data", "data"],
+        cwd=pair.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(30) == 1
+        assert process.stderr.read() == b""
+    assert pair.roles() == ["", ""]
+
+
 def test_a_log_for_machines_is_json(tmp_path: Path) -> None:
     port, admin = free_ports(2)
     with subprocess.Popen(

@@ -1,7 +1,10 @@
 """Log lines of brokers for people: time, who, what; plain where nobody looks on."""
 
+import errno
 import logging
+import os
 import time
+from contextlib import suppress
 
 from rich.console import Console
 from rich.text import Text
@@ -12,6 +15,18 @@ from lockkeeper.server.roles import ENDED, MASTER
 
 COLOURS = ("cyan", "magenta", "yellow", "blue", "green", "red")
 LEVEL_STYLES = {"warning": "yellow", "error": "bold red", "critical": "bold red"}
+
+
+class LogConsole(Console):
+    """A console for lines that come while an event loop runs."""
+
+    def __init__(self, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False)
+
+    def on_broken_pipe(self) -> None:
+        """Raise what a loop's tasks can fail with, instead of leaving the process at once."""
+        self.quiet = True
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
 def render(line: LogLine, name: str, colour: str) -> Text:
@@ -32,11 +47,12 @@ class ConsoleHandler(logging.Handler):
     def __init__(self, name: str) -> None:
         super().__init__()
         self._replica = name
-        self._console = Console(stderr=True, highlight=False)
+        self._console = LogConsole(stderr=True)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a record."""
-        print_line(self._console, log_line(record), self._replica, COLOURS[0])
+        """Print a record; a broker serves on when nobody can read what it says."""
+        with suppress(OSError):
+            print_line(self._console, log_line(record), self._replica, COLOURS[0])
 
 
 def log_to_stderr(name: str, chosen: LogFormat) -> None:

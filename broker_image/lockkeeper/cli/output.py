@@ -5,7 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from rich.console import Console, Group, RenderableType
@@ -79,8 +79,8 @@ class Listing:
         """Return the listing for a terminal."""
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         for column in self.columns:
-            justify = "right" if column.number else "left"
-            table.add_column(column.title, justify=justify, overflow="fold")  # type: ignore[arg-type]
+            justify: Literal["left", "right"] = "right" if column.number else "left"
+            table.add_column(column.title, justify=justify, overflow="fold")
         for number, row in enumerate(self.rows):
             style = self.styles[number] if self.styles else ""
             table.add_row(*map(Text, row), style=style)

@@ -100,15 +100,13 @@ def up(files: Files = None, name: Name = None, data: Data = None) -> None:
     """
     import asyncio
 
-    from rich.console import Console
-
-    from lockkeeper.cli.log_view import ReplicasView
+    from lockkeeper.cli.log_view import LogConsole, ReplicasView
     from lockkeeper.cli.resources import data_directory, load
     from lockkeeper.server.replicas import Replicas
 
     resource, _ = load(files or [], name)
     directory = data_directory(resource, data)
-    console = Console(highlight=False)
+    console = LogConsole()
     _greet(console, resource, directory)
     view = ReplicasView(resource.metadata.name, console)
     replicas = Replicas(_commands(resource, directory, files or [], name), view.tell)

@@ -52,7 +52,10 @@ class Replicas:
             loop.add_signal_handler(number, self._stop_or_kill)
         keepers = []
         for replica in range(len(self._commands)):
-            keepers.append(asyncio.create_task(self._keep(replica)))
+            keeper = asyncio.create_task(self._keep(replica))
+            # One that ends before it is told to has failed, as when nobody reads what is told.
+            keeper.add_done_callback(self._stop_too)
+            keepers.append(keeper)
             if replica == 0:
                 await self._give_head_start()
         await self._stopping.wait()
@@ -65,6 +68,10 @@ class Replicas:
             for process in self.processes.values():
                 if process.returncode is None:
                     process.kill()
+        self._stopping.set()
+        self._has_begun.set()
+
+    def _stop_too(self, _: "asyncio.Task[None]") -> None:
         self._stopping.set()
         self._has_begun.set()
 
