@@ -129,6 +129,13 @@ def test_another_program_is_not_taken_for_a_broker(lockkeeper: CommandLine, tmp_
     assert "no broker answers at" in outcome.err
 
 
+def test_the_port_of_clients_is_no_admin_address(lockkeeper: CommandLine) -> None:
+    listeners = lockkeeper.done("status", "--json").json()["replicas"][0]["listeners"]
+    outcome = lockkeeper("status", "--admin", listeners[0].replace("openwire", "http"))
+    assert outcome.code == 1
+    assert "no broker answers at" in outcome.err
+
+
 def test_destinations_have_their_figures(lockkeeper: CommandLine, pair: list[str]) -> None:
     listeners = lockkeeper.done("status", "--json").json()["replicas"][0]["listeners"]
     url = ("--url", listeners[0].replace("openwire", "tcp"))

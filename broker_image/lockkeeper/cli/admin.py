@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -50,7 +51,7 @@ def ask(address: str, path: str) -> Any:
         raise AdminError(f"{url}: {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
         raise AdminError(f"{address}: {_words(error.reason)}") from error
-    except (OSError, ValueError) as error:
+    except (OSError, HTTPException, ValueError) as error:
         raise AdminError(f"{url}: no answer of a broker ({error})") from error
 
 
