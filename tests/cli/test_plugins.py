@@ -96,6 +96,17 @@ def test_what_is_missing_is_named_with_the_extra_that_brings_it(
     )
 
 
+def test_analyze_without_spark_names_its_extra(tmp_path: Path) -> None:
+    missing = 'raise ModuleNotFoundError("No module named pyspark", name="pyspark")'
+    (tmp_path / "pyspark.py").write_text(missing)
+    done = run(tmp_path, "analyze", str(tmp_path))
+    assert (done.returncode, done.stderr) == (
+        1,
+        "lockkeeper: `lockkeeper analyze` needs pyspark, which is not installed: "
+        "pip install 'lockkeeper[analytics]'\n",
+    )
+
+
 def test_errors_of_the_package_itself_are_for_the_person(installed: Path) -> None:
     done = run(installed, "forecast", "nowhere")
     assert (done.returncode, done.stderr) == (1, "lockkeeper: nowhere has no weather\n")
