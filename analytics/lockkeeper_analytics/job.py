@@ -9,7 +9,7 @@ import pandas as pd
 
 from lockkeeper_analytics.errors import NoJournalError
 from lockkeeper_analytics.journal import journal_of, read_records, settled
-from lockkeeper_analytics.page import write_page
+from lockkeeper_analytics.html_page import write_page
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.session import start_session
 
