@@ -119,7 +119,7 @@ def _table(name: str, frame: pd.DataFrame) -> str:
     )
 
 
-def _head(column: str, kind: object) -> str:
+def _head(column: str, kind: Any) -> str:
     number = ' class="number"' if pd.api.types.is_numeric_dtype(kind) else ""
     return f"<th{number}>{html.escape(str(column).replace('_', ' '))}</th>"
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from lockkeeper.journal.files import list_data_files
 from lockkeeper_analytics.errors import NoJournalError
-from lockkeeper_analytics.journal import journal_of, read_records, settled
 from lockkeeper_analytics.html_page import write_page
+from lockkeeper_analytics.journal import journal_of, read_records, settled
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.session import start_session
 
@@ -55,5 +56,7 @@ def analyze(
 def _with_archive(directory: Path) -> list[str]:
     if not directory.is_dir():
         raise NoJournalError(f"{directory}: no such directory")
+    if not list_data_files(directory):
+        raise NoJournalError(f"{directory}: no journal here, that is no file db-1.log or the like")
     archive = directory / ARCHIVE
     return [str(directory), str(archive)] if archive.is_dir() else [str(directory)]

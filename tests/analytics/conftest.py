@@ -1,0 +1,24 @@
+"""One small Spark session for all tests that need one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lockkeeper_analytics.session import start_session
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    session = start_session("local[2]", scratch=tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def golden() -> Path:
+    """Return where the directories written by ActiveMQ are."""
+    return GOLDEN

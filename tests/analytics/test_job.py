@@ -1,0 +1,102 @@
+"""The job: a journal with known contents becomes a page and Parquet files that say so."""
+
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from lockkeeper.broker.policies.dead_letters import dead_letter
+from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.ids import MessageId, ProducerId
+from lockkeeper.message.openwire import ActiveMQTextMessage, encode
+from lockkeeper.message.reader import MessageReader
+from lockkeeper.store.base import Reference
+from lockkeeper.store.kahadb import KahaDBStore
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+START = 1_795_000_000_000
+ORDERS, LETTERS = queue("ORDERS"), queue("ActiveMQ.DLQ")
+
+
+def message(number: int, destination: Destination = ORDERS) -> Reference:
+    """Return a message that arrived *number* seconds after the start."""
+    producer = ProducerId("ID:test-1:1", 1, 1)
+    body = encode(
+        ActiveMQTextMessage(
+            producer_id=producer,
+            destination=destination,
+            message_id=MessageId(producer, number),
+            persistent=True,
+            timestamp=START + 1000 * number,
+            content=b"\x00\x00\x00\x02hi",
+        )
+    )
+    arrived = (START + 1000 * number).to_bytes(8, "big")
+    return Reference(MessageReader().receive(body, 0, len(body), number, arrived), len(body))
+
+
+def analyze(directory: Path, out: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the command as a person would."""
+    command = [sys.executable, "-m", "lockkeeper_analytics", str(directory), "--out", str(out)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+
+
+def write(store: KahaDBStore) -> None:
+    """Make everything durable."""
+    store.flush()
+    while store.waiting():
+        select.select([store.fileno()], [], [], 5)
+        store.completed()
+
+
+def fill(directory: Path) -> None:
+    """Send ten orders; seven are acknowledged, one dies, two wait."""
+    directory.mkdir()
+    store = KahaDBStore(directory)
+    store.open()
+    orders = [message(number) for number in range(10)]
+    for number, order in enumerate(orders):
+        store.trace(f'lk1 {{"t":"clock","at":{START + 1000 * number}}}')
+        store.add(ORDERS, order, None)
+        write(store)
+    store.trace(f'lk1 {{"t":"clock","at":{START + 20_000}}}')
+    for order in orders[:7]:
+        store.remove(ORDERS, order)
+    letter = dead_letter(orders[7].loaded, LETTERS, "out of stock", 99, 0)
+    store.add(LETTERS, Reference(letter, len(letter.body)), None)
+    store.remove(ORDERS, orders[7])
+    write(store)
+    store.close()
+
+
+def test_a_report_says_what_happened(tmp_path: Path) -> None:
+    fill(tmp_path / "journal")
+    done = analyze(tmp_path / "journal", tmp_path / "report")
+    assert done.returncode == 0, done.stderr
+    page = tmp_path / "report" / "index.html"
+    assert done.stdout.strip() == f"report: {page}"
+    text = page.read_text("utf-8")
+    assert "out of stock" in text
+    assert "http://" not in text.split('id="plotly"')[0].replace("http://www.w3.org", "")
+    tables = {path.stem: pd.read_parquet(path) for path in page.parent.glob("*.parquet")}
+    totals = tables["totals"].set_index("destination")
+    assert totals.loc["ORDERS", "enqueued"] == 10
+    assert totals.loc["ORDERS", "acknowledged"] == 7
+    assert totals.loc["ORDERS", "dead_lettered"] == 1
+    waiting = tables["backlog"].set_index("destination")["waiting"].to_dict()
+    assert waiting == {"ORDERS": 2, "ActiveMQ.DLQ": 1}
+    assert tables["dead_letters"]["cause"].tolist() == ["out of stock"]
+    assert tables["rates"]["enqueued"].sum() >= 10
+
+
+@pytest.mark.parametrize("name", ["absent", "empty"])
+def test_no_journal_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    done = analyze(tmp_path / name, tmp_path / "report")
+    assert done.returncode == 1
+    assert name in done.stderr
+    assert len(done.stderr.splitlines()) == 1
