@@ -1,61 +1,111 @@
-"""The command: `python -m lockkeeper_analytics DIR… --out report/`, and `lockkeeper analyze`."""
+"""`lockkeeper analyze`, also as `python -m lockkeeper_analytics`."""
 
 import sys
 import time
-import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.status import Status
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.job import analyze as analyze_journals
+
+ERROR_EXIT = 1
 
 
 def analyze(
     directories: Annotated[
-        list[Path], typer.Argument(help="Journal directories, Lockkeeper's or ActiveMQ's.")
+        list[str],
+        typer.Argument(
+            metavar="DIR…", help="Journal directories: Lockkeeper's or ActiveMQ's, live or not."
+        ),
     ],
-    out: Annotated[Path, typer.Option("--out", help="Where the report goes.")] = Path("report"),
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the page and the Parquet files.")
+    ] = Path("report"),
     destination: Annotated[
-        str | None, typer.Option("--destination", help="Only this one; wildcards as in ActiveMQ.")
-    ] = None,
+        str,
+        typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
+    ] = "",
     since: Annotated[
-        str | None, typer.Option("--since", help="Only from this time on (ISO 8601, or ms).")
-    ] = None,
-    master: Annotated[str, typer.Option("--master", help="Spark's master.")] = "local[*]",
+        str, typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, or ms.")
+    ] = "",
+    skip_corrupt: Annotated[
+        bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
+    ] = False,
+    keep_records: Annotated[
+        bool, typer.Option("--keep-records", help="Keep the decoded records as Parquet, too.")
+    ] = False,
+    memory: Annotated[
+        str, typer.Option("--memory", help="Upper bound of Spark's heap, such as 1g or 512m.")
+    ] = "1g",
+    master: Annotated[
+        str, typer.Option("--master", help="Where Spark runs; local[*] takes all cores.")
+    ] = "local[*]",
 ) -> None:
-    """Write a report of journals: one page, and a Parquet file for each question.
-
-    The journal of a running broker may be read; it is not touched.
-    """
-    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
-    console = Console(stderr=True, highlight=False)
-    chosen = {"destination": destination, "since": since}
-    options = {name: value for name, value in chosen.items() if value is not None}
+    """Read journals with Spark and write a report: one web page, and its figures as Parquet."""
     began = time.monotonic()
-    with console.status("starting") as status:
+    console = Console(stderr=True)
+    with _Progress(console) as tell:
+        # Spark takes a second to import, and `--help` does without.
+        from lockkeeper_analytics import job
 
-        def say(text: str) -> None:
-            status.update(f"{text} …")
-            if not console.is_terminal:
-                console.print(f"[{time.monotonic() - began:6.1f} s] {text}", markup=False)
+        outcome = job.analyze(
+            directories,
+            out,
+            destination=destination,
+            since=since,
+            skip_corrupt=skip_corrupt,
+            keep_records=keep_records,
+            master=master,
+            memory=memory,
+            tell=tell,
+        )
+    seconds = time.monotonic() - began
+    console.print(f"{outcome.records:,} records read in {seconds:.0f} s", highlight=False)
+    typer.echo(outcome.page)
 
-        page = analyze_journals(directories, out, master, say, **options)
-    print(f"report: {page}")
+
+class _Progress:
+    """One line that says what goes on; a line for each step where nobody looks on."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = console.status("") if console.is_terminal else None
+
+    def __enter__(self) -> Callable[[str], None]:
+        if self._status is not None:
+            self._status.start()
+        return self._tell
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def _tell(self, step: str) -> None:
+        if self._status is not None:
+            self._status.update(f"{step} …")
+        else:
+            self._console.print(f"analyze: {step}", highlight=False)
 
 
-def main() -> None:
-    """Run the command; a known error is one line."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+def main() -> int:
+    """Run the command and return its exit code; errors of this package become one line."""
+    app = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
     app.command()(analyze)
     try:
-        app()
+        app(prog_name="lockkeeper analyze")
     except AnalyticsError as error:
-        print(f"lockkeeper analyze: {error}", file=sys.stderr)
-        raise SystemExit(1) from None
+        print(f"lockkeeper: {error}", file=sys.stderr)
+        return ERROR_EXIT
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,62 +1,129 @@
-"""The job: journals in, a page and Parquet files out."""
+"""The job behind `lockkeeper analyze`: directories in, a page and Parquet files out."""
 
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import pandas as pd
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
-from lockkeeper.journal.files import list_data_files
-from lockkeeper_analytics.errors import NoJournalError
-from lockkeeper_analytics.html_page import write_page
-from lockkeeper_analytics.journal import journal_of, read_records, settled
+from lockkeeper_analytics.errors import AnalyticsError
+from lockkeeper_analytics.journal import Journal, journal_of, read_records, settled
+from lockkeeper_analytics.options import parse_options
+from lockkeeper_analytics.page.build import build_page
+from lockkeeper_analytics.page.story import Row, Tables
+from lockkeeper_analytics.partitions import plan_parts
 from lockkeeper_analytics.reports import REPORTS
-from lockkeeper_analytics.session import start_session
+from lockkeeper_analytics.session import DRIVER_MEMORY, start_session
 
-ARCHIVE = "data-archive"
+PAGE = "index.html"
+LOG = "spark.log"
+RECORDS = "records.parquet"
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a job has written."""
+
+    page: Path
+    reports: tuple[Path, ...]
+    records: int
 
 
 def analyze(
-    directories: Sequence[Path],
+    directories: Sequence[str],
     out: Path,
+    *,
+    destination: str = "",
+    since: str = "",
+    skip_corrupt: bool = False,
+    keep_records: bool = False,
     master: str = "local[*]",
-    say: Callable[[str], None] = lambda text: None,
-    **options: str,
-) -> Path:
-    """Write the report of the journals in *directories* into *out*; returns the page's path.
+    memory: str = DRIVER_MEMORY,
+    tell: Tell = lambda _step: None,
+    session: SparkSession | None = None,
+) -> Outcome:
+    """Read the journals in *directories* and write the report page and its figures to *out*.
 
-    A `data-archive` below a directory is read too. *options* are the data source's
-    (`destination`, `since`). Raises AnalyticsError.
+    *destination* (names or wildcards, commas between) and *since* (ISO 8601 or ms) narrow what
+    is read. *keep_records* leaves the decoded records as Parquet, too. *memory* bounds Spark's
+    heap; what does not fit is spilled beside *out*. *tell* hears of each step. A *session* given
+    is used and left running. Raises AnalyticsError, and before Spark starts where it can.
     """
-    places = [place for directory in directories for place in _with_archive(directory)]
+    options = {"destination": destination, "since": since}
+    options["corrupt"] = "skip" if skip_corrupt else "fail"
+    checked = parse_options({**options, "path": ",".join(directories)})
+    files = len({part.path for part in plan_parts(checked.directories, checked.since)})
     out.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix="lockkeeper-"))
+    scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=out))
     try:
-        say("starting Spark")
-        session = start_session(master, scratch=scratch, log=scratch / "spark.log")
+        tell("starting Spark")
+        spark = session or start_session(master, memory, scratch, out / LOG)
         try:
-            say(f"reading {', '.join(map(str, directories))}")
-            records = read_records(session, places, **options)
-            journal = settled(journal_of(records), scratch)
-            reports: dict[str, pd.DataFrame] = {}
-            for name, report in REPORTS.items():
-                say(f"report: {name.replace('_', ' ')}")
-                frame = report(journal).toPandas()
-                frame.to_parquet(out / f"{name}.parquet", index=False)
-                reports[name] = frame
+            tell(f"reading {files} journal file{'' if files == 1 else 's'}")
+            records = read_records(spark, list(checked.directories), **options)
+            journal = settled(journal_of(records), scratch / "frames", tell)
+            outcome = _write(journal, out, list(checked.directories), tell)
+            if keep_records:
+                _keep(scratch / "frames" / "records", out / RECORDS)
+        except PySparkException as error:
+            raise AnalyticsError(_reason(error)) from error
         finally:
-            session.stop()
-        say("writing the page")
-        return write_page(out, [str(directory) for directory in directories], reports)
+            if session is None:
+                spark.stop()
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+    (out / LOG).unlink(missing_ok=True)
+    return outcome
 
 
-def _with_archive(directory: Path) -> list[str]:
-    if not directory.is_dir():
-        raise NoJournalError(f"{directory}: no such directory")
-    if not list_data_files(directory):
-        raise NoJournalError(f"{directory}: no journal here, that is no file db-1.log or the like")
-    archive = directory / ARCHIVE
-    return [str(directory), str(archive)] if archive.is_dir() else [str(directory)]
+def _write(journal: Journal, out: Path, directories: list[str], tell: Tell) -> Outcome:
+    """Write every report as Parquet, and the page over all of them."""
+    tables: Tables = {}
+    paths = []
+    for name, report in REPORTS.items():
+        tell(f"report: {name.replace('_', ' ')}")
+        with warnings.catch_warnings():
+            # Spark warns of a pandas that it does not know; none is used here.
+            warnings.simplefilter("ignore", FutureWarning)
+            found = report(journal).toArrow()
+        path = out / f"{name}.parquet"
+        pq.write_table(found, path)
+        paths.append(path)
+        rows: list[Row] = found.to_pylist()
+        tables[name] = rows
+    tell("writing the page")
+    page = out / PAGE
+    page.write_text(build_page(tables, directories, datetime.now(UTC), _version()), "utf-8")
+    return Outcome(page, tuple(paths), sum(row["records"] for row in tables["inventory"]))
+
+
+def _keep(records: Path, target: Path) -> None:
+    if target.exists():
+        shutil.rmtree(target)
+    shutil.move(records, target)
+
+
+def _version() -> str:
+    try:
+        return version("lockkeeper")
+    except PackageNotFoundError:
+        return ""
+
+
+def _reason(error: PySparkException) -> str:
+    """Return the line of Spark's error that names the cause: what our own reader raised."""
+    ours = ("lockkeeper_analytics.errors.", "lockkeeper.journal.errors.", "OSError", "MemoryError")
+    lines = [line.strip() for line in str(error).splitlines()]
+    for line in reversed(lines):
+        if line.startswith(ours):
+            return line.partition(": ")[2] or line
+    return next((line for line in lines if line), type(error).__name__)

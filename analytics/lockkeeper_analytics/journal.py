@@ -1,5 +1,6 @@
 """A journal as the reports see it: a few data frames, each written once and read often."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,15 +39,20 @@ def journal_of(records: DataFrame) -> Journal:
     )
 
 
-def settled(journal: Journal, folder: Path) -> Journal:
+def settled(
+    journal: Journal, folder: Path, tell: Callable[[str], None] = lambda _step: None
+) -> Journal:
     """Return *journal* with its data frames written to Parquet under *folder* and read back.
 
-    The records are written first, so that a running broker's journal is read only once.
+    The records are written first, so that a running broker's journal is read only once. *tell*
+    hears of each step.
     """
     session = journal.records.sparkSession
     records = _settle(session, journal.records, folder / "records")
     made = journal_of(records)
+    tell("applying transactions")
     effects = _settle(session, made.effects, folder / "effects")
+    tell("matching acknowledgements")
     return Journal(
         records,
         effects,

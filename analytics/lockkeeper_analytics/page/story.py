@@ -1,0 +1,125 @@
+"""What the reports say in a few figures: the tiles, the balance, which latency to trust."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
+Key = tuple[str, str, str]
+
+SHARED_DEAD_LETTER_QUEUE = "ActiveMQ.DLQ"
+TRUSTED_SHARE = 0.99
+"""Records that hold so much of what statistics count are as good, and tell more exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The figures of a whole report; counts are messages, times UTC, None is not known."""
+
+    first_at: datetime | None
+    last_at: datetime | None
+    sent: int
+    acknowledged: int
+    dead_lettered: int
+    waiting: int
+    in_doubt: int
+    redelivered: int | None
+    takeovers: int
+    longest_silence_ms: float | None
+    oldest_waiting: datetime | None
+    peak_per_second: float
+    balance: tuple[tuple[str, int], ...]
+
+
+def key_of(row: Row) -> Key:
+    """Return which destination *row* is about."""
+    return row["directory"], row["destination_kind"], row["destination"]
+
+
+def tell(tables: Tables) -> Story:
+    """Return the story of the reports in *tables*, rows by the name of the report."""
+    totals, backlog = tables["totals"], tables["backlog"]
+    dead = dead_letter_queues(tables)
+    first, last = _span(tables)
+    living = [row for row in totals if key_of(row) not in dead]
+    starts = [row for row in tables["takeovers"] if row["silent_ms"] is not None]
+    silences = [row["silent_ms"] for row in starts if row["event"] == "takeover"]
+    redelivered = [row["redelivered"] for row in totals if row["redelivered"] is not None]
+    waiting = [row for row in backlog if row["waiting"] > row["dead_letters"]]
+    return Story(
+        first_at=first,
+        last_at=last,
+        sent=_sum(totals, "enqueued") - _sum(totals, "dead_lettered"),
+        acknowledged=_sum(living, "acknowledged"),
+        dead_lettered=_sum(totals, "dead_lettered"),
+        waiting=_sum(backlog, "waiting") - _sum(backlog, "dead_letters"),
+        in_doubt=_sum(backlog, "in_doubt"),
+        redelivered=sum(redelivered) if redelivered else None,
+        takeovers=sum(row["event"] == "takeover" for row in tables["takeovers"]),
+        longest_silence_ms=max(silences, default=None),
+        oldest_waiting=min((row["oldest_at"] for row in waiting if row["oldest_at"]), default=None),
+        peak_per_second=_peak(tables["rates"]),
+        balance=_balance(totals, backlog, dead),
+    )
+
+
+def dead_letter_queues(tables: Tables) -> set[Key]:
+    """Return the destinations that dead letters went to."""
+    found = {
+        (row["directory"], "queue", row["dead_letter_queue"]) for row in tables["dead_letters"]
+    }
+    shared = (row for row in tables["totals"] if row["destination"] == SHARED_DEAD_LETTER_QUEUE)
+    return found | set(map(key_of, shared))
+
+
+def trusted_latency(latency: list[Row]) -> dict[Key, Row]:
+    """Return the row to show for each destination: records, unless they hold too little."""
+    chosen: dict[Key, Row] = {}
+    for row in sorted(latency, key=lambda row: str(row["source"]), reverse=True):
+        key = key_of(row)
+        counted = chosen.get(key)
+        if counted is None or row["acknowledged"] >= TRUSTED_SHARE * counted["acknowledged"]:
+            chosen[key] = row
+    return chosen
+
+
+def _balance(totals: list[Row], backlog: list[Row], dead: set[Key]) -> tuple[tuple[str, int], ...]:
+    """Return where the messages sent to queues went; the parts add up to all of them."""
+    queues = [row for row in totals if row["destination_kind"].endswith("queue")]
+    living = [row for row in queues if key_of(row) not in dead]
+    left = [row for row in backlog if row["destination_kind"].endswith("queue")]
+    parts = {
+        "acknowledged": _sum(living, "acknowledged"),
+        "dead letters": _sum(queues, "dead_lettered"),
+        "waiting": _sum(left, "waiting") - _sum(left, "dead_letters") + _sum(left, "in_doubt"),
+    }
+    sent = _sum(queues, "enqueued") - _sum(queues, "dead_lettered")
+    # Expired without a dead letter, purged, or taken before the recorder could count it.
+    parts["otherwise gone"] = max(0, sent - sum(parts.values()))
+    return tuple((name, number) for name, number in parts.items() if number > 0)
+
+
+def _span(tables: Tables) -> tuple[datetime | None, datetime | None]:
+    inventory = tables["inventory"]
+    firsts = _known(row["first_at"] for row in inventory)
+    lasts = _known(row["last_at"] for row in inventory)
+    events = _known(row["at"] for row in tables["takeovers"])
+    return min(firsts + events, default=None), max(lasts + events, default=None)
+
+
+def _known(moments: Iterable[datetime | None]) -> list[datetime]:
+    return [moment for moment in moments if moment is not None]
+
+
+def _sum(rows: list[Row], name: str) -> int:
+    return int(sum(row[name] or 0 for row in rows))
+
+
+def _peak(rates: list[Row]) -> float:
+    cells: dict[datetime, float] = {}
+    for row in rates:
+        came = row["enqueued"] - row["dead_lettered"]
+        cells[row["time"]] = cells.get(row["time"], 0.0) + came / row["seconds"]
+    return max(cells.values(), default=0.0)
