@@ -9,7 +9,7 @@ found becomes what the next round begins with.
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -143,6 +143,12 @@ class Ledger:
     def xa_units(self) -> list[XAUnit]:
         """Return the XA transactions of this round."""
         return [unit for unit in self._units if isinstance(unit, XAUnit)]
+
+    def doubt_removals(self, places: Collection[str]) -> None:
+        """Take no answer for certain that says that something in *places* was consumed."""
+        for unit in self._units:
+            if any(entry.place in places for entry in unit.removes) and unit.outcome is DONE:
+                unit.outcome = ASKED
 
     def settle(self, found: dict[str, list[str]]) -> None:
         """Compare what the broker has, by place and in its order, with what it must have."""

@@ -28,6 +28,7 @@ SUBSCRIPTION = "all"
 BACKLOG_MAX = 3000
 CONTENT_BYTES_MAX = 3000
 REFUSAL_SECONDS = 0.01
+READY_SECONDS_MAX = 30
 _BRANCHES = count(1)
 
 
@@ -50,6 +51,7 @@ class Actor(threading.Thread):
         self.ledger = ledger
         self.random = random.Random(self.name)
         self.stopping = threading.Event()
+        self.ready = threading.Event()
         self._port = port
         self._waiting: dict[int, Callable[[], None]] = {}
         self._units: dict[int, Unit] = {}
@@ -61,6 +63,7 @@ class Actor(threading.Thread):
         try:
             with wire.Wire(self._port, self.client_id) as self.wire:
                 self.prepare()
+                self.ready.set()
                 while not self.stopping.is_set():
                     self.step()
         except OSError:
@@ -353,9 +356,15 @@ def _range(taken: list[MessageDispatch]) -> MessageAck:
     return ack
 
 
-def start_all(ledger: Ledger, port: int, seed: str) -> list[Actor]:
-    """Start a crowd of actors: the second durable subscriber stays away now and then."""
-    crowd: list[Actor] = [
+def start_all(ledger: Ledger, port: int, seed: str, subscribers_first: bool = False) -> list[Actor]:
+    """Start a crowd of actors: the second durable subscriber stays away now and then.
+
+    With *subscribers_first* the others begin when the durable subscribers have come.
+    """
+    subscribers: list[Actor] = [DurableConsumer(ledger, port, seed, SUBSCRIBERS[0])]
+    if random.Random(seed).random() < 0.6:
+        subscribers.append(DurableConsumer(ledger, port, seed, SUBSCRIBERS[1]))
+    others: list[Actor] = [
         Producer(ledger, port, f"{seed}-a"),
         Producer(ledger, port, f"{seed}-b"),
         TopicProducer(ledger, port, seed),
@@ -365,10 +374,11 @@ def start_all(ledger: Ledger, port: int, seed: str) -> list[Actor]:
         Forwarder(ledger, port, seed),
         ForwardedConsumer(ledger, port, seed),
         XAWorker(ledger, port, seed),
-        DurableConsumer(ledger, port, seed, SUBSCRIBERS[0]),
     ]
-    if random.Random(seed).random() < 0.6:
-        crowd.append(DurableConsumer(ledger, port, seed, SUBSCRIBERS[1]))
-    for actor in crowd:
+    for actor in subscribers:
         actor.start()
-    return crowd
+    for actor in subscribers if subscribers_first else ():
+        assert actor.ready.wait(READY_SECONDS_MAX), f"{actor.name} did not come"
+    for actor in others:
+        actor.start()
+    return [*subscribers, *others]

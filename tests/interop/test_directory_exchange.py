@@ -12,7 +12,7 @@ import brokers
 import pytest
 from audit import audit, subscribe
 from ledger import Ledger
-from load import start_all
+from load import SUBSCRIBERS, place_of, start_all
 from rounds import join
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
@@ -73,7 +73,9 @@ _commands = {OURS: _our_command, THEIRS: _their_command}
 
 def work_and_end(broker: brokers.RunningBroker, ledger: Ledger, seed: str, end: str) -> None:
     """Put a broker under load; kill it in the midst of it, or stop it after it."""
-    crowd = start_all(ledger, broker.port, seed)
+    # A durable subscriber that comes while its topic is busy gets new messages before old ones
+    # from ActiveMQ, which then forgets, when killed, that the new ones were acknowledged.
+    crowd = start_all(ledger, broker.port, seed, subscribers_first=True)
     time.sleep(LOAD_SECONDS)
     if end == "kill":
         broker.kill()
@@ -95,6 +97,9 @@ def test_a_directory_goes_back_and_forth_with_nothing_lost(end: str, start: Star
     for number, successor in enumerate((THEIRS, OURS, THEIRS)):
         work_and_end(broker, ledger, f"{seed}-{number}", end)
         predecessor, broker = broker.kind, start(successor)
+        if predecessor == THEIRS:
+            # ActiveMQ answers acknowledgements of durable subscribers before it writes them.
+            ledger.doubt_removals(set(map(place_of, SUBSCRIBERS)))
         audit(ledger, broker.port, chance)
         print(f"{predecessor} -> {successor}: {dict(ledger.counts)}")
         assert not ledger.problems, f"{predecessor} -> {successor}: {ledger.problems[:10]}"
