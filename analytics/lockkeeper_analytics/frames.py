@@ -1,7 +1,7 @@
 """Facts of a message, read from its loose bytes with as little decoding as possible.
 
-A producer's messages begin alike: while the bytes up to the sequence number are those of the
-last message, one `struct` call reads what follows them. What is laid out unusually is decoded
+A producer's messages begin alike: while the bytes up to the sequence number are those of a recent
+message, one `struct` call reads what follows them. What is laid out unusually is decoded
 in full by the OpenWire codec. openwire.md sections 6 and 8.
 """
 
@@ -15,6 +15,7 @@ from lockkeeper.message.layout import (
     BROKER_IN_TIME_FROM_END,
     PRODUCER_ID_AT,
     read_lead,
+    skip_nested,
     skip_string,
 )
 from lockkeeper.message.primitives import Value, decode_map
@@ -28,6 +29,9 @@ _NOTHING = bytes(7)
 # arrival; no user id; two flags; no cluster; brokerInTime, brokerOutTime, group flag.
 _PLAIN_TAIL = Struct(">2s?i?8s?2s?17s")
 _NO_TWO = bytes(2)
+LEADS_MAX = 16
+"""So many different beginnings are remembered: producers times destinations, at a time."""
+
 CAUSE_PROPERTY = "dlqDeliveryFailureCause"
 _CAUSE = CAUSE_PROPERTY.encode()
 
@@ -74,28 +78,34 @@ def decode_message(data: bytes, start: int, end: int) -> openwire.Message:
     return structure
 
 
+class _Lead(NamedTuple):
+    """What messages with the same bytes from producerId to the sequence number share."""
+
+    prefix: bytes
+    flags_offset: int
+    producer: str | None
+    original_destination: str | None
+
+
 class FrameReader:
-    """Reads messages one after another; cheap while a producer's follow each other."""
+    """Reads messages one after another; cheap while a few producers and destinations alternate."""
 
     def __init__(self) -> None:
-        self._prefix = b"\xff\xff"
-        self._flags_offset = 0
-        self._producer: str | None = None
-        self._original: str | None = None
+        self._leads: list[_Lead] = []
 
     def head(self, data: bytes, start: int, end: int) -> tuple[Head, int]:
         """Return the head of the message at data[start:end] and where its tail begins.
 
         The place is 0 when the head was not laid out plainly. Raises MalformedMessageError.
         """
-        if not data.startswith(self._prefix, start + PRODUCER_ID_AT):
-            self._learn(data, start, end)
-        at = start + self._flags_offset
+        lead = self._lead(data, start, end)
+        at = start + lead.flags_offset
         if at + _PLAIN_HEAD.size <= end:
             plain, persistent, expiration, priority, reply, sent = _PLAIN_HEAD.unpack_from(data, at)
             if plain == _NOTHING and not reply:
-                facts = (self._producer, self._original, persistent, expiration, priority, sent)
-                return Head(*facts), at + _PLAIN_HEAD.size
+                known = (lead.producer, lead.original_destination)
+                head = Head(*known, persistent, expiration, priority, sent)
+                return head, at + _PLAIN_HEAD.size
         return _full_head(decode_message(data, start, end)), 0
 
     def tail(self, data: bytes, frame: tuple[int, int], position: int, with_content: bool) -> Tail:
@@ -117,13 +127,34 @@ class FrameReader:
             fields.user_id,
         )
 
-    def _learn(self, data: bytes, start: int, end: int) -> None:
-        lead = read_lead(data, start, end)
-        self._prefix = data[start + PRODUCER_ID_AT : start + lead.sequence_at]
-        self._flags_offset = lead.sequence_at + 16
-        self._producer = lead.producer[:-1].decode("utf-8", "replace") or None
-        original = decode_message(data, start, end).original_destination
-        self._original = str(original) if original else None
+    def _lead(self, data: bytes, start: int, end: int) -> _Lead:
+        """Return the lead of the message: that of one of the last messages, or a new one."""
+        leads = self._leads
+        at = start + PRODUCER_ID_AT
+        for index, lead in enumerate(leads):
+            if data.startswith(lead.prefix, at):
+                if index:
+                    leads.insert(0, leads.pop(index))
+                return lead
+        lead = _read_lead(data, start, end)
+        leads.insert(0, lead)
+        del leads[LEADS_MAX:]
+        return lead
+
+
+def _read_lead(data: bytes, start: int, end: int) -> _Lead:
+    lead = read_lead(data, start, end)
+    position = start + PRODUCER_ID_AT
+    prefix = data[position : start + lead.sequence_at]
+    position = skip_string(data, position + 2) + 16 if data[position] else position + 1
+    original_at = skip_nested(data, skip_nested(data, position))
+    original = decode_message(data, start, end).original_destination if data[original_at] else None
+    return _Lead(
+        prefix,
+        lead.sequence_at + 16,
+        lead.producer[:-1].decode("utf-8", "replace") or None,
+        str(original) if original else None,
+    )
 
 
 def _full_head(fields: openwire.Message) -> Head:

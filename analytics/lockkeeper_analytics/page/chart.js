@@ -147,18 +147,27 @@ class TimeChart {
   }
 
   drawMarks() {
+    const right = this.width - MARGIN.right;
+    const bottom = this.height - MARGIN.bottom;
+    const inside = (at) => Math.min(Math.max(this.x(at), MARGIN.left), right);
     for (const mark of this.options.marks) {
-      const x = Math.min(Math.max(this.x(mark.at), MARGIN.left), this.width - MARGIN.right);
-      const bottom = this.height - MARGIN.bottom;
-      const place = { x1: x, x2: x, y1: MARGIN.top - 4, y2: bottom };
-      element("line", { class: "mark-line", ...place }, this.svg);
-      if (mark.event !== "takeover") continue;
-      const late = x > this.width - 120;
-      const anchor = { x: x + (late ? -5 : 5), y: MARGIN.top + 6 };
-      const side = { "text-anchor": late ? "end" : "start" };
-      const label = element("text", { class: "mark-label", ...anchor, ...side }, this.svg);
-      label.textContent = "take-over";
+      const x = inside(mark.at);
+      const from = inside(mark.since);
+      const y = MARGIN.top - 4;
+      if (mark.event !== "stop") {
+        const silent = { x: from, width: x - from, y, height: bottom - y };
+        element("rect", { class: "silent", ...silent }, this.svg);
+      }
+      element("line", { class: "mark-line", x1: x, x2: x, y1: y, y2: bottom }, this.svg);
+      if (mark.event === "takeover") this.label(x, "take-over");
     }
+  }
+
+  label(x, text) {
+    const late = x > this.width - 120;
+    const place = { x: x + (late ? -6 : 6), y: MARGIN.top + 6 };
+    const side = { class: "mark-label", "text-anchor": late ? "end" : "start" };
+    element("text", { ...place, ...side }, this.svg).textContent = text;
   }
 
   point(event) {

@@ -48,9 +48,11 @@ def destination(labels: dict[Key, str]) -> Column:
 
     def cell(row: Row) -> str:
         kind = row["destination_kind"]
-        return (
-            f'<span class="kind {escape(kind)}">{escape(kind)}</span>{escape(labels[key_of(row)])}'
-        )
+        name = escape(labels[key_of(row)])
+        subscription = row.get("subscription")
+        if subscription:
+            name += f' <span class="of">to {escape(subscription)}</span>'
+        return f'<span class="kind {escape(kind)}">{escape(kind)}</span>{name}'
 
     return Column("Destination", cell, "name")
 
@@ -73,7 +75,7 @@ def bar(heading: str, name: str, rows: Sequence[Row], style: str = "") -> Column
         width = 100 * (row[name] or 0) / highest
         return (
             f'<span class="measure"><span class="bar {style}">'
-            f'<b style="width:{width:.1f}%"></b></span>{text.count(row[name])}</span>'
+            f'<b style="width:{width:.1f}%"></b></span><span>{text.count(row[name])}</span></span>'
         )
 
     return Column(heading, cell, "number barred")
@@ -174,7 +176,6 @@ def backlog(tables: Tables, labels: dict[Key, str]) -> str:
         return nothing("Nothing waits.")
     columns = [
         destination(labels),
-        Column("Subscription", lambda row: escape(row["subscription"] or ""), "name"),
         bar("Waiting", "waiting", rows, "warm"),
         number("Of these dead letters", "dead_letters"),
         number("In doubt", "in_doubt"),
