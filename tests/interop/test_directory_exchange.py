@@ -15,11 +15,15 @@ from ledger import Ledger
 from load import SUBSCRIBERS, place_of, start_all
 from rounds import join
 
+from lockkeeper.client import connect
+
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
 
 OURS, THEIRS = "lockkeeper", "activemq"
 FILE_BYTES = 65536
 LOAD_SECONDS = 1.2
+STANDBY_SECONDS = 4
+TAKEOVER_SECONDS_MAX = 5
 RESOURCE = """
 apiVersion: lockkeeper.dev/v1alpha1
 kind: Broker
@@ -110,3 +114,25 @@ def test_a_directory_goes_back_and_forth_with_nothing_lost(end: str, start: Star
         assert not ledger.problems, f"{successor} -> {predecessor}: {ledger.problems[:10]}"
         broker.stop()
         broker = start(successor)
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize(("first", "second"), [(OURS, THEIRS), (THEIRS, OURS)])
+def test_the_standby_of_the_other_kind_waits_and_takes_over(
+    first: str, second: str, end: str, start: Start
+) -> None:
+    master = start(first)
+    with connect(master.url) as connection:
+        connection.session().producer("KEPT").send_many(map(str, range(100)))
+    standby = start(second, waits=False)
+    time.sleep(STANDBY_SECONDS)
+    assert standby.process.poll() is None and not brokers.accepts(standby.port)
+    with connect(master.url) as connection:
+        connection.session().producer("KEPT").send("after all")
+    getattr(master, end)()
+    began = time.monotonic()
+    standby.wait()
+    assert time.monotonic() - began < TAKEOVER_SECONDS_MAX
+    with connect(standby.url) as connection:
+        kept = [message.body for message in connection.session().browse("KEPT")]
+    assert kept == [*map(str, range(100)), "after all"]
