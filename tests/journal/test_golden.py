@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from lockkeeper.journal.batch import EOF_OLD, EOF_RECORD, EOF_SIZE, build_batch
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.encode import encode_record

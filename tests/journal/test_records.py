@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lockkeeper.journal import records
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.encode import encode_record, wrap_command

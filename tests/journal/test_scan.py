@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from lockkeeper.journal.batch import EOF_RECORD, EOF_SIZE, build_batch
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.errors import CorruptBatchError

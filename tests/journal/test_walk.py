@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lockkeeper.journal.encode import (
     encode_destination,
     encode_record,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lockkeeper.message.bodies import MessageType, decode_body, encode_body
 from lockkeeper.message.errors import MalformedMessageError
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from lockkeeper.message.bodies import Body, decode_body
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.openwire import (

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId, XATransactionId

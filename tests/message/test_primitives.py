@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.primitives import (
     Byte,

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lockkeeper.message.text import decode_text, encode_text
 
 ANY_CHARACTERS = st.characters() | st.sampled_from("\0\ud800\udc00\U0001f600é\u0800")

@@ -86,7 +86,11 @@ class TimeChart {
   x(at) {
     const { start, step, cells } = this.options;
     const width = this.width - MARGIN.left - MARGIN.right;
-    return MARGIN.left + ((at - start) / (step * Math.max(cells - 1, 1))) * width;
+    return MARGIN.left + ((at - start) / (step * cells)) * width;
+  }
+
+  middle(cell) {
+    return this.x(this.options.start + (cell + 0.5) * this.options.step);
   }
 
   y(value) {
@@ -119,7 +123,7 @@ class TimeChart {
       element("text", place, this.svg).textContent = this.options.format(tick);
     }
     const { start, step, cells } = this.options;
-    const times = timeTicks(start, start + step * (cells - 1), this.width / 110);
+    const times = timeTicks(start, start + step * cells, this.width / 110);
     for (const at of times.ticks) {
       const place = { x: this.x(at), y: bottom + 18, "text-anchor": "middle" };
       element("text", place, this.svg).textContent = timeText(at, times.step);
@@ -128,8 +132,7 @@ class TimeChart {
 
   drawLine(line) {
     const place = (cell, value) => {
-      const x = this.x(this.options.start + cell * this.options.step);
-      return `${x.toFixed(1)} ${this.y(value).toFixed(1)}`;
+      return `${this.middle(cell).toFixed(1)} ${this.y(value).toFixed(1)}`;
     };
     for (const run of runsOf(line.values)) {
       const upper = run.map((cell) => place(cell, line.values[cell]));
@@ -171,12 +174,12 @@ class TimeChart {
   }
 
   point(event) {
-    const { step, cells } = this.options;
+    const { cells } = this.options;
     const box = this.host.getBoundingClientRect();
     const width = this.width - MARGIN.left - MARGIN.right;
     const share = (event.clientX - box.left - MARGIN.left) / width;
-    const cell = Math.round(share * Math.max(cells - 1, 1));
-    this.tell(cell >= 0 && cell < cells ? { cell, event, span: step } : null);
+    const cell = Math.floor(share * cells);
+    this.tell(cell >= 0 && cell < cells ? { cell, event } : null);
   }
 
   tell(where) {
@@ -187,7 +190,7 @@ class TimeChart {
     if (!this.cursor) return;
     this.cursor.setAttribute("visibility", where ? "visible" : "hidden");
     if (!where) return;
-    const x = this.x(this.options.start + where.cell * this.options.step);
+    const x = this.middle(where.cell);
     const bottom = this.height - MARGIN.bottom;
     const place = { x1: x, x2: x, y1: MARGIN.top, y2: bottom };
     for (const [key, value] of Object.entries(place)) this.cursor.setAttribute(key, value);
