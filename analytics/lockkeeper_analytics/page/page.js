@@ -10,7 +10,8 @@ function countText(value) {
 function durationText(value) {
   if (value < 1000) return `${+value.toFixed(value < 10 ? 1 : 0)} ms`;
   if (value < 60000) return `${+(value / 1000).toFixed(2)} s`;
-  return value < 3600000 ? `${+(value / 60000).toFixed(1)} min` : `${+(value / 3600000).toFixed(1)} h`;
+  const minutes = value / 60000;
+  return minutes < 60 ? `${+minutes.toFixed(1)} min` : `${+(minutes / 60).toFixed(1)} h`;
 }
 
 const common = { start: data.start, step: data.step, cells: data.cells, marks: data.marks };
