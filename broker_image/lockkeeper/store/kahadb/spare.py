@@ -31,10 +31,20 @@ class SpareFile:
         self._is_closing = False
 
     def prepare(self) -> None:
-        """Begin to prepare the file, unless that is under way."""
-        if self._thread is None or (self.error is not None and not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._work, name="journal-spare", daemon=True)
-            self._thread.start()
+        """Begin to prepare the file, unless that is under way.
+
+        Its room is taken at once: whether there is any must be known before the next message.
+        """
+        if self._thread is not None and (self.error is None or self._thread.is_alive()):
+            return
+        try:
+            self._reserve()
+        except OSError as error:
+            self._give_up(error)
+            return
+        self.error = None
+        self._thread = threading.Thread(target=self._work, name="journal-spare", daemon=True)
+        self._thread.start()
 
     def take(self, target: Path) -> None:
         """Give the prepared file its name, durably; waits until it is prepared.
@@ -59,25 +69,32 @@ class SpareFile:
             self._thread = None
         self._path.unlink(missing_ok=True)
 
+    def _reserve(self) -> None:
+        """Make the file in its full length; what an earlier process left is of no use."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        try:
+            os.posix_fallocate(descriptor, 0, self._size)
+        finally:
+            os.close(descriptor)
+
     def _work(self) -> None:
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
         try:
             self._fill()
-            self.error = None
         except OSError as error:
-            self.error = error
-            with suppress(OSError):
-                self._path.unlink(missing_ok=True)
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        self.error = error
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
     def _fill(self) -> None:
-        """Write what is missing: an earlier process may have left a part of the file."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        """Write zeros: blocks that are only reserved would make the first sync of each slow."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
         try:
-            written = os.fstat(descriptor).st_size
-            if written > self._size:
-                written = 0
-                os.ftruncate(descriptor, 0)
+            written = 0
             while written < self._size and not self._is_closing:
                 chunk = memoryview(_CHUNK)[: self._size - written]
                 written += os.pwrite(descriptor, chunk, written)
