@@ -12,13 +12,15 @@ from collections.abc import Callable
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.server.recorder import FlightRecorder
-from lockkeeper.store.base import Store, StoreError
+from lockkeeper.store.base import Store, StoreError, StoreFullError
 from lockkeeper.transport.peer import Peer
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 0.5
 HANDSHAKE_MS_MAX = 30_000
+# A process whose heart stopped for so long may have been frozen, and another be master by now.
+LATE_BEAT_MS = 2_000
 
 
 class Engine:
@@ -40,6 +42,9 @@ class Engine:
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
+        self._is_closed = False
+        self._is_full = False
+        self._beaten_at = self.now
         self._waited_for = 0
         # What a flush left behind, trace records above all, is nothing new to note the time of.
         self._left_waiting = 0
@@ -59,7 +64,7 @@ class Engine:
 
     def wake(self) -> None:
         """Have a turn at the end of this round of the event loop."""
-        if not self._scheduled:
+        if not self._scheduled and not self._is_closed:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
@@ -79,8 +84,11 @@ class Engine:
 
     def _turn(self) -> None:
         self._scheduled = False
+        if self._is_closed:
+            return
         try:
-            self.broker.tick(self.stamp())
+            self._look_up_after_sleep(self.stamp())
+            self.broker.tick(self.now)
             self._write()
             self._commit()
         except StoreError as error:
@@ -121,10 +129,17 @@ class Engine:
     def _written(self) -> None:
         """Go on with what the disk has finished."""
         try:
+            self._look_up_after_sleep(self.stamp())
             self.broker.settle(self.store.completed())
         except StoreError as error:
             self._stop_on(error)
         self.wake()
+
+    def _look_up_after_sleep(self, now: int) -> None:
+        """Make sure that this is still the master before anything is written or answered."""
+        if now - self._beaten_at > LATE_BEAT_MS:
+            self._beaten_at = now
+            self.store.maintain(now)
 
     def _stop_on(self, error: StoreError) -> None:
         logger.critical("the store failed, so the broker stops: %s", error)
@@ -154,15 +169,29 @@ class Engine:
     def _beat(self) -> None:
         """Do what is due from time to time: inactivity, the store's upkeep."""
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
-        now = self.stamp()
-        for peer in list(self.peers):
-            self._check_activity(peer, now)
+        now = self._beaten_at = self.stamp()
         try:
-            self.recorder.statistics(now)
             self.store.maintain(now)
+            self._tell_of_room()
+            for peer in list(self.peers):
+                self._check_activity(peer, now)
+            self.recorder.statistics(now)
         except StoreError as error:
             self._stop_on(error)
         self.wake()
+
+    def _tell_of_room(self) -> None:
+        """Log that the disk is full, and that it no longer is."""
+        try:
+            self.store.check_full()
+        except StoreFullError as error:
+            if not self._is_full:
+                logger.error("persistent messages are refused: %s", error)
+            self._is_full = True
+        else:
+            if self._is_full:
+                logger.info("there is room again: persistent messages are accepted")
+            self._is_full = False
 
     def _check_activity(self, peer: Peer, now: int) -> None:
         """Drop a silent peer; send one a sign of life (openwire.md section 7.1)."""
@@ -182,6 +211,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop turning; sockets are aborted, the store is left to its owner."""
+        self._is_closed = True
         self._heartbeat.cancel()
         if self._pull_timer is not None:
             self._pull_timer.cancel()
