@@ -1,6 +1,7 @@
 """Records of a part of a journal to Arrow batches: only the columns asked for are decoded."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from lockkeeper.message.destination import Destination, path_matches
 from lockkeeper_analytics.batches import Chunk, first_batch_from, read_chunks
 from lockkeeper_analytics.columns import BUILDERS
 from lockkeeper_analytics.options import Pattern, ReadOptions
-from lockkeeper_analytics.partitions import Part
+from lockkeeper_analytics.partitions import ARCHIVE, Part
 from lockkeeper_analytics.records import complete
 from lockkeeper_analytics.rowset import Context, Rows
 from lockkeeper_analytics.schema import Needs, arrow_schema_of
@@ -26,11 +27,15 @@ def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *part*, in journal order.
 
     Raises CorruptBatchError or BadRecordError, with file and offset, unless corrupt batches are
-    to be skipped. A file that a broker has collected meanwhile has no rows.
+    to be skipped. A file that a broker has archived meanwhile is read there; one that it has
+    deleted has no rows.
     """
-    try:
-        yield from _PartReader(part, options).batches()
-    except FileNotFoundError:
+    path = Path(part.path)
+    for place in (path, path.parent / ARCHIVE / path.name):
+        try:
+            yield from _PartReader(replace(part, path=str(place)), options).batches()
+        except FileNotFoundError:
+            continue
         return
 
 

@@ -1,5 +1,6 @@
 """One small Spark session for all tests that need one."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.session import start_session
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
 

@@ -1,0 +1,148 @@
+"""Journals made by hand, record by record, with known times: what reports are checked against."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lockkeeper.journal.batch import EOF_SIZE, build_batch
+from lockkeeper.journal.encode import encode_record
+from lockkeeper.journal.records import (
+    AddMessage,
+    Commit,
+    Record,
+    RemoveMessage,
+    Rollback,
+    Trace,
+)
+from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
+from lockkeeper.message.openwire import ActiveMQTextMessage, encode
+from lockkeeper.message.primitives import encode_map
+from lockkeeper_analytics.options import parse_options
+from lockkeeper_analytics.partitions import plan_parts
+from lockkeeper_analytics.rows import read_part
+
+START = 1_795_000_000_000
+"""The first moment of every journal made here, in ms since the epoch."""
+
+ORDERS = queue("ORDERS")
+PRODUCER = ProducerId("ID:maker-1:1", 1, 1)
+
+
+def message_id(number: int) -> str:
+    """Return the id of message *number*."""
+    return f"{PRODUCER}:{number}"
+
+
+def transaction(number: int) -> LocalTransactionId:
+    """Return the id of transaction *number*."""
+    return LocalTransactionId("ID:maker-1:1", number)
+
+
+class JournalMaker:
+    """Writes batches to data files; times are given in ms after START."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self.file_id = 1
+        self._waiting: list[bytes] = []
+
+    @property
+    def path(self) -> Path:
+        """The file that is being written."""
+        return self.directory / f"db-{self.file_id}.log"
+
+    def record(self, record: Record) -> "JournalMaker":
+        """Let *record* wait for the next batch."""
+        self._waiting.append(encode_record(record))
+        return self
+
+    def add(
+        self,
+        number: int,
+        at: int,
+        destination: Destination = ORDERS,
+        tx: LocalTransactionId | None = None,
+        properties: dict[str, Any] | None = None,
+        **fields: Any,
+    ) -> "JournalMaker":
+        """Add message *number*, sent a ms before it arrived *at*."""
+        made = ActiveMQTextMessage(
+            producer_id=PRODUCER,
+            destination=destination,
+            transaction_id=tx,
+            message_id=MessageId(PRODUCER, number, number),
+            persistent=True,
+            timestamp=START + at - 1,
+            content=b"\0\0\0\2hi",
+            marshalled_properties=encode_map(properties) if properties else None,
+            broker_in_time=START + at,
+            **fields,
+        )
+        frame = encode(made, 11)
+        content = len(frame).to_bytes(4, "big") + frame
+        return self.record(AddMessage(destination, message_id(number), content, transaction=tx))
+
+    def remove(
+        self,
+        number: int,
+        destination: Destination = ORDERS,
+        tx: LocalTransactionId | None = None,
+        subscription: str | None = None,
+    ) -> "JournalMaker":
+        """Acknowledge message *number*."""
+        return self.record(
+            RemoveMessage(destination, message_id(number), None, subscription, transaction=tx)
+        )
+
+    def commit(self, tx: LocalTransactionId) -> "JournalMaker":
+        """Commit a transaction."""
+        return self.record(Commit(tx))
+
+    def rollback(self, tx: LocalTransactionId) -> "JournalMaker":
+        """Roll a transaction back."""
+        return self.record(Rollback(tx))
+
+    def line(self, kind: str, at: int, **fields: Any) -> "JournalMaker":
+        """Write a line of the flight recorder."""
+        text = json.dumps({"t": kind, "at": START + at, **fields}, separators=(",", ":"))
+        return self.record(Trace(f"lk1 {text}"))
+
+    def clock(self, at: int) -> "JournalMaker":
+        """Write a clock line."""
+        return self.line("clock", at)
+
+    def statistics(self, at: int, **figures: Any) -> "JournalMaker":
+        """Write a statistics line for ORDERS; what is not given is 0."""
+        names = ("enqueued", "dequeued", "dispatched", "redelivered", "expired", "deadLettered")
+        counters = dict.fromkeys((*names, "neverWritten", "depth", "consumers"), 0)
+        latency = {"le": [0, 1, 3, 7, 15], "n": figures.pop("latency", [0] * 5)}
+        one = {**counters, **figures, "latency": latency}
+        return self.line("stats", at, broker="b", destinations={str(ORDERS): one})
+
+    def flush(self) -> "JournalMaker":
+        """Write what waits as one batch, over the end record of the last one."""
+        data = self.path.read_bytes() if self.path.exists() else b""
+        whole = data[: -EOF_SIZE or None] if data else b""
+        self.path.write_bytes(whole + build_batch(b"".join(self._waiting)))
+        self._waiting.clear()
+        return self
+
+    def roll(self) -> "JournalMaker":
+        """Begin the next file."""
+        self.file_id += 1
+        return self
+
+
+def rows_of(directory: Path, **options: str) -> list[dict[str, Any]]:
+    """Return the rows of a journal as the data source makes them, without Spark."""
+    checked = parse_options({"path": str(directory), **options})
+    batches = [
+        batch
+        for part in plan_parts(checked.directories, checked.since)
+        for batch in read_part(part, checked)
+    ]
+    return pa.Table.from_batches(batches).to_pylist() if batches else []
