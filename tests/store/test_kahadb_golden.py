@@ -122,6 +122,10 @@ def test_opening_changes_nothing_but_the_lock(directory):
     assert checksums(directory) == before
 
 
+FIRST_IN_PROGRESS_AT = 4096 + 21 + 4 + 8 + 1 + 8
+"""Where the index says, behind a byte 1, where the first open transaction begins."""
+
+
 def without_prepared(directory, kit):
     """End the prepared transactions, as if ActiveMQ had done it before its clean stop."""
     index = {name: (directory / name).read_bytes() for name in INDEX}
@@ -130,8 +134,28 @@ def without_prepared(directory, kit):
         store.commit_prepared(identifier, operations, None)
     kit.until_durable(store)
     store.close()
+    before, after = index["db.data"][:FIRST_IN_PROGRESS_AT], index["db.data"][FIRST_IN_PROGRESS_AT:]
+    assert after[:9] == bytes((1, 0, 0, 0, 1)) + (25462).to_bytes(4, "big")
     for name, content in index.items():
         (directory / name).write_bytes(content)
+    return before, after
+
+
+def forget_open_transactions(directory, kit):
+    """Make the directory one that ActiveMQ stopped cleanly, with no transaction open."""
+    before, after = without_prepared(directory, kit)
+    (directory / "db.data").write_bytes(before + b"\x00" + after[9:] + bytes(8))
+
+
+@pytest.mark.parametrize("scenario", ["amq-5.17.2-clean"])
+def test_an_index_that_knows_of_open_transactions_goes_before_the_first_write(directory, kit):
+    without_prepared(directory, kit)
+    store = KahaDBStore(directory)
+    assert not store.open().prepared
+    store.add(queue("NEW"), kit.reference(1, queue("NEW")), None)
+    kit.until_durable(store)
+    store.close()
+    assert not INDEX & checksums(directory).keys()
 
 
 @pytest.mark.parametrize("scenario", ["amq-5.17.2-clean"])
@@ -147,7 +171,7 @@ def test_an_index_with_prepared_transactions_goes_before_the_first_write(directo
 
 @pytest.mark.parametrize("scenario", ["amq-5.17.2-clean"])
 def test_the_index_of_a_clean_stop_stays_while_files_are_only_appended(directory, kit):
-    without_prepared(directory, kit)
+    forget_open_transactions(directory, kit)
     before = checksums(directory)
     store = KahaDBStore(directory)
     store.open()
@@ -161,7 +185,7 @@ def test_the_index_of_a_clean_stop_stays_while_files_are_only_appended(directory
 
 @pytest.mark.parametrize("scenario", ["amq-5.17.2-clean"])
 def test_the_index_goes_before_the_first_file_is_collected(directory, kit):
-    without_prepared(directory, kit)
+    forget_open_transactions(directory, kit)
     store = KahaDBStore(directory, file_bytes_max=4096)
     recovered = store.open()
     for destination, references in recovered.queues.items():

@@ -55,14 +55,14 @@ class JournalFiles:
         """Go on behind the file *last_file_id*, or in the last one when it holds no batch.
 
         A torn *tail* is cut off before the first write. ActiveMQ's index survives only if
-        ActiveMQ closed it cleanly, no tail is cut off, and no transaction is prepared: with one,
-        ActiveMQ repeats what its index holds already, and loses messages of other transactions.
+        ActiveMQ closed it cleanly, no tail is cut off, and no transaction is or was open.
         """
         self.file_id = last_file_id
         self._reusable = reusable_file_id
         self._tail = tail
-        is_sound = tail is None and not has_prepared
-        self._index_may_stay = is_sound and self._index.was_closed_cleanly()
+        index = self._index
+        is_whole = index.was_closed_cleanly() and not index.has_open_transactions()
+        self._index_may_stay = is_whole and tail is None and not has_prepared
         self._spare.prepare()
 
     def rotate(self) -> None:

@@ -17,6 +17,11 @@ STORE_VERSION_MIN = 10
 _PROPERTIES_BYTES = 2048
 _METADATA_PAGE_AT = 4096
 _PAGE_BYTES = 4096
+# Of the metadata page: its header (21 bytes), the state (4), the page of the destinations (8),
+# then locations, each behind a byte that says whether it is there: the last update, the first
+# transaction in progress.
+_LAST_UPDATE_AT = 21 + 4 + 8
+_LOCATION_BYTES = 8
 
 
 class IndexFiles:
@@ -32,6 +37,16 @@ class IndexFiles:
     def was_closed_cleanly(self) -> bool:
         """Tell whether ActiveMQ says so in the index: then it agrees with the journal."""
         return b"cleanShutdown=true" in self._head()[:_PROPERTIES_BYTES]
+
+    def has_open_transactions(self) -> bool:
+        """Tell whether ActiveMQ would begin its replay where a transaction was still open.
+
+        It then repeats what the index holds already, and loses messages of other transactions.
+        """
+        page = self._head()[_METADATA_PAGE_AT:]
+        last_update = page[_LAST_UPDATE_AT : _LAST_UPDATE_AT + 1]
+        position = _LAST_UPDATE_AT + 1 + (_LOCATION_BYTES if last_update == b"\x01" else 0)
+        return page[position : position + 1] == b"\x01"
 
     def require_readable_version(self) -> None:
         """Raise StoreError when the messages are stored in an OpenWire version of old."""
