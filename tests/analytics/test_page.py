@@ -1,0 +1,247 @@
+"""The page: figures that add up, every text escaped, nothing fetched from anywhere."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lockkeeper_analytics.page import text
+from lockkeeper_analytics.page.build import build_page
+from lockkeeper_analytics.page.story import tell, trusted_latency
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+EVIL = "</script><b>&\"'"
+
+
+def at(seconds):
+    return NOW + timedelta(seconds=seconds)
+
+
+def place(destination="ORDERS", kind="queue", directory="d"):
+    return {"directory": directory, "destination_kind": kind, "destination": destination}
+
+
+def total(destination, enqueued, acknowledged, dead=0, redelivered=None):
+    sums = {"enqueued": enqueued, "acknowledged": acknowledged, "dead_lettered": dead}
+    rest = {"expired": None, "redelivered": redelivered, "never_written": None}
+    return {**place(destination), **sums, **rest}
+
+
+def late(source, acknowledged, p99=9.0):
+    bounds = dict.fromkeys(
+        ("p50_at_least_ms", "p50_at_most_ms", "p99_at_least_ms", "p99_at_most_ms"), 1.0
+    )
+    row = {**place(), "source": source, "acknowledged": acknowledged, **bounds}
+    return {**row, "p50_ms": 2.0, "p90_ms": 4.0, "p99_ms": p99, "max_ms": 20.0}
+
+
+@pytest.fixture
+def tables():
+    """Ten orders came in two seconds; seven are done, one is dead, two wait."""
+    rate = {"redelivered": 0.0, "seconds": 1, **place()}
+    return {
+        "inventory": [
+            {
+                "directory": "d",
+                "kind": "add",
+                "records": 10,
+                "bytes": 5000,
+                "files": 1,
+                "first_at": at(0),
+                "last_at": at(9),
+            }
+        ],
+        "totals": [total("ORDERS", 10, 7, dead=1, redelivered=3), total("DLQ", 1, 0)],
+        "rates": [
+            {**rate, "time": at(0), "enqueued": 6.0, "dequeued": 2.0, "dead_lettered": 0.0},
+            {**rate, "time": at(2), "enqueued": 4.0, "dequeued": 6.0, "dead_lettered": 1.0},
+        ],
+        "latency": [late("records", 7)],
+        "latency_over_time": [
+            {
+                **place(),
+                "time": at(2),
+                "seconds": 1,
+                "source": "records",
+                "acknowledged": 7,
+                "p50_ms": 2.0,
+                "p99_ms": 9.0,
+            }
+        ],
+        "backlog": [
+            {
+                **place(),
+                "subscription": None,
+                "waiting": 2,
+                "bytes": 100,
+                "dead_letters": 0,
+                "in_doubt": 0,
+                "oldest_at": at(1),
+                "newest_at": at(2),
+            },
+            {
+                **place("DLQ"),
+                "subscription": None,
+                "waiting": 1,
+                "bytes": 50,
+                "dead_letters": 1,
+                "in_doubt": 0,
+                "oldest_at": at(1),
+                "newest_at": at(1),
+            },
+        ],
+        "dead_letters": [
+            {
+                "directory": "d",
+                "origin_kind": "queue",
+                "origin": "ORDERS",
+                "dead_letter_queue": "DLQ",
+                "cause": f"java.lang.Throwable: no {EVIL}",
+                "messages": 1,
+                "redeliveries": 6,
+                "first_at": at(2),
+                "last_at": at(2),
+                "example": "ID:1",
+            }
+        ],
+        "redeliveries": [
+            {**place(), "redelivered": 3, "dispatched": 13, "marked": 1, "highest": 6}
+        ],
+        "takeovers": [
+            {
+                "directory": "d",
+                "at": at(0),
+                "event": "start",
+                "broker": "b",
+                "replica": "b-0",
+                "epoch": 1,
+                "cause": None,
+                "after_crash": False,
+                "last_known_at": None,
+                "silent_ms": None,
+            },
+            {
+                "directory": "d",
+                "at": at(1),
+                "event": "takeover",
+                "broker": "b",
+                "replica": "b-1",
+                "epoch": 2,
+                "cause": EVIL,
+                "after_crash": True,
+                "last_known_at": at(0),
+                "silent_ms": 1000,
+            },
+        ],
+    }
+
+
+def page_of(tables):
+    return build_page(tables, ["data/kahadb"], NOW, "0.1.0")
+
+
+def test_the_figures_add_up(tables):
+    story = tell(tables)
+    assert (story.sent, story.acknowledged, story.dead_lettered, story.waiting) == (10, 7, 1, 2)
+    assert (story.redelivered, story.takeovers, story.longest_silence_ms) == (3, 1, 1000)
+    assert story.balance == (("acknowledged", 7), ("dead letters", 1), ("waiting", 2))
+    assert story.peak_per_second == 6.0
+    assert (story.first_at, story.last_at) == (at(0), at(9))
+
+
+def test_what_no_record_tells_of_is_said_to_be_gone_otherwise(tables):
+    tables["totals"][0]["acknowledged"] = 4
+    assert ("otherwise gone", 3) in tell(tables).balance
+
+
+def test_records_are_trusted_when_they_hold_nearly_all():
+    key = ("d", "queue", "ORDERS")
+    both = [late("records", 995), late("statistics", 1000)]
+    assert trusted_latency(both)[key]["source"] == "records"
+    assert trusted_latency([late("records", 900), both[1]])[key]["source"] == "statistics"
+    assert trusted_latency([both[1]])[key]["source"] == "statistics"
+
+
+def test_nothing_is_fetched_from_anywhere(tables):
+    page = page_of(tables)
+    assert "default-src 'none'" in page
+    links = re.findall(r"https?://[^\s\"'<]+", page)
+    assert set(links) <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(?:link|img|iframe|script)[^>]+(?:src|href)=(?!\"data:)", page)
+    assert len(page.encode()) < 100_000
+
+
+def test_every_text_is_escaped(tables):
+    tables["totals"].append(total(EVIL, 1, 1))
+    tables["rates"].append({**tables["rates"][0], **place(EVIL)})
+    page = page_of(tables)
+    assert EVIL not in page
+    assert page.count("</script>") == 2
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert EVIL in [series["label"] for series in data["series"]]
+
+
+def test_the_chart_has_every_cell_of_time(tables):
+    page = page_of(tables)
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    everything, orders = data["series"]
+    assert (data["start"], data["step"], data["cells"]) == (round(NOW.timestamp() * 1000), 1000, 3)
+    assert everything["in"] == [6.0, 0.0, 4.0]
+    assert (orders["label"], orders["p99"]) == ("ORDERS", [None, None, 9.0])
+    takeover = data["marks"][-1]
+    assert takeover["at"] - takeover["since"] == 1000
+
+
+def test_figures_and_deeds_are_on_the_page(tables):
+    page = page_of(tables)
+    for sentence in (
+        "<h3>Messages sent</h3><strong>10</strong>",
+        "<h3>Still waiting</h3><strong>2</strong><p>the oldest for 8 s</p>",
+        "<b>b-1</b> took over from a master that did not stop cleanly",
+        "1 s after the last sign of life",
+        "21 November 2026, 12:00:00 \N{EN DASH} 12:00:09 UTC",
+    ):
+        assert sentence in page, sentence
+
+
+def test_a_journal_without_anything_still_makes_a_page(tables):
+    page = page_of({name: [] for name in tables})
+    for sentence in ("Nothing waits.", "No dead letters.", "names no destination"):
+        assert sentence in page
+
+
+def test_destinations_of_several_directories_are_told_apart(tables):
+    tables["totals"].append({**total("ORDERS", 5, 5), "directory": "other"})
+    assert "ORDERS (other)" in page_of(tables)
+
+
+def test_long_tables_end_with_where_the_rest_is(tables):
+    tables["totals"] = [total(f"Q{number}", 1000 - number, 0) for number in range(150)]
+    page = page_of(tables)
+    assert ">Q99<" in page
+    assert ">Q100<" not in page
+    assert "50 more rows are in totals.parquet" in page
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (text.milliseconds(0.0), "0 ms"),
+        (text.milliseconds(2.25), "2.2 ms"),
+        (text.milliseconds(113.4), "113 ms"),
+        (text.milliseconds(2164), "2.16 s"),
+        (text.milliseconds(303_000), "5 min 3 s"),
+        (text.milliseconds(7_500_000), "2 h 5 min"),
+        (text.milliseconds(180_000_000), "2 d 2 h"),
+        (text.milliseconds(None), text.UNKNOWN),
+        (text.share(1, 3), "33.3 %"),
+        (text.share(1, 100_000), "< 0.1 %"),
+        (text.share(5, 0), text.UNKNOWN),
+        (text.size(512), "512 B"),
+        (text.size(33_554_432), "32 MiB"),
+        (text.count(336776), "336,776"),
+    ],
+)
+def test_figures_read_well(shown, expected):
+    assert shown == expected
