@@ -55,6 +55,14 @@ def parse_resources(text: str, source: str) -> Resources:
     return combine([(source, text)])
 
 
+def _said_of_yaml(error: Exception) -> str:
+    """Return what is wrong in a line, with the place if it is known."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        return f"line {mark.line + 1}, column {mark.column + 1}: {error.problem}"
+    return str(error) or "nested too deeply"
+
+
 def combine(sources: Iterable[tuple[str, str]]) -> Resources:
     """Return the resources of several files, given as pairs of name and text.
 
@@ -66,7 +74,7 @@ def combine(sources: Iterable[tuple[str, str]]) -> Resources:
         try:
             documents = list(read_documents(text, source))
         except (yaml.YAMLError, ValueError, RecursionError) as error:
-            problems.append(f"{source}: no valid YAML: {error or 'nested too deeply'}")
+            problems.append(f"{source}: no valid YAML: {_said_of_yaml(error)}")
             continue
         for document in documents:
             resource = _resource(document, problems)

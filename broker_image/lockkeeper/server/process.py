@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lockkeeper.broker.core import Broker
-from lockkeeper.protocols.registry import PROTOCOLS
 from lockkeeper.server.admin import Admin
+from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.recorder import FlightRecorder
@@ -22,14 +22,11 @@ from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPP
 from lockkeeper.server.settings import (
     LOOPBACK,
     destination_of,
-    listener_settings,
     policy_map,
 )
 from lockkeeper.server.storage import Storage
 from lockkeeper.server.views import destinations_view, master_view
 from lockkeeper.store.base import Store, StoreError
-from lockkeeper.transport.listener import listen
-from lockkeeper.transport.peer import Peer
 from lockkeeper_api import Broker as BrokerResource
 from lockkeeper_api import Destination as DestinationResource
 from lockkeeper_api.broker import Listener
@@ -68,7 +65,7 @@ class BrokerProcess:
     _store: Store | None = None
     _engine: Engine | None = None
     _failure: StoreError | None = None
-    _ports: dict[str, int] = field(default_factory=dict)
+    _doors: Doors | None = None
 
     @property
     def name(self) -> str:
@@ -134,6 +131,15 @@ class BrokerProcess:
         """Be the master."""
         waited = self.role == STANDBY
         self._become(RECOVERING)
+        doors = self._doors = Doors(self.options.resource.spec.listeners)
+        try:
+            await doors.bind(PORT_RETRY_SECONDS_AFTER_STANDBY if waited else PORT_RETRY_SECONDS)
+            await self._open(storage, doors, waited)
+        finally:
+            doors.close()
+
+    async def _open(self, storage: Storage, doors: Doors, waited: bool) -> None:
+        """Read the journal, let clients in, and serve until told to stop."""
         store = storage.open()
         broker = self._make_broker(store)
         began = time.monotonic()
@@ -147,15 +153,12 @@ class BrokerProcess:
         engine = self._engine = Engine(broker, store, recorder, self._fail)
         now = engine.stamp()
         recorder.event("takeover" if waited else "start", now, replica=self.name, epoch=now)
-        servers: list[asyncio.Server] = []
         try:
-            for listener in self.options.resource.spec.listeners:
-                servers.append(await self._listen(engine, listener, waited))
+            await doors.open(engine)
             self._become(MASTER)
             await self._stopping.wait()
         finally:
-            for server in servers:
-                server.close()
+            doors.close()
             self._close(engine, store, recorder)
 
     def _make_broker(self, store: Store) -> Broker:
@@ -169,37 +172,6 @@ class BrokerProcess:
             resource.spec.memory.limit,
             now,
         )
-
-    async def _listen(self, engine: Engine, listener: Listener, waited: bool) -> asyncio.Server:
-        """Let clients come in by *listener*, once its port is free."""
-        settings = listener_settings(listener)
-        make_session = PROTOCOLS[listener.protocol]
-
-        def make_peer(address: str) -> Peer | None:
-            if len(engine.peers) >= listener.connections_max:
-                logger.warning(
-                    "%s refused: connectionsMax is %d", address, listener.connections_max
-                )
-                return None
-            return Peer(engine, make_session(engine.broker, settings, address), engine.stamp())
-
-        host = listener.host or LOOPBACK
-        patience = PORT_RETRY_SECONDS_AFTER_STANDBY if waited else PORT_RETRY_SECONDS
-        deadline = time.monotonic() + patience
-        while True:
-            try:
-                server = await listen(host, listener.port, make_peer)
-            except OSError as error:
-                if time.monotonic() > deadline:
-                    what = f"listener {listener.name}"
-                    way_out = "choose another one: spec.listeners[].port, or --listen of one broker"
-                    raise listening_failed(what, host, listener.port, error, way_out) from error
-                await asyncio.sleep(0.05)
-                continue
-            port = server.sockets[0].getsockname()[1]
-            self._ports[listener.name] = port
-            logger.info("listens on %s:%d (%s)", host, port, listener.protocol)
-            return server
 
     def _fail(self, error: StoreError) -> None:
         self._failure = error
@@ -237,7 +209,8 @@ class BrokerProcess:
 
     def _address_of(self, listener: Listener) -> str:
         """Return where *listener* is, with the port it found when it was to take any."""
-        port = self._ports.get(listener.name, listener.port)
+        ports = self._doors.ports if self._doors is not None else {}
+        port = ports.get(listener.name, listener.port)
         return f"{listener.protocol}://{listener.host or LOOPBACK}:{port}"
 
     def destinations(self) -> list[dict[str, Any]] | None:
