@@ -9,8 +9,8 @@ STAMP := .venv/.set-up
 EXTRAS := analytics,demo,dev
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
-# Tests that start brokers, Java or Spark have the machine for themselves; the rest runs on all
-# cores. The rest comes last, so that the output ends with its summary.
+# Tests that start brokers, Java or Spark come first. Nothing here runs side by side: brokers of
+# two tests would wait for each other's ports and cores. The output ends with one summary.
 APART := crash or interop or spark
 COVER := --cov --cov-append
 
@@ -45,7 +45,7 @@ test: $(STAMP) ## every test, with coverage
 	$(BIN)/pytest -m '$(APART)' $(COVER) --cov-report= || failed=$$?; \
 	test $$failed -ne 5 || failed=0; \
 	printf '\033[1m==> %s\033[0m\n' 'All other tests'; \
-	$(BIN)/pytest -n auto -m 'not ($(APART))' $(COVER) --cov-report=term || failed=$$?; \
+	$(BIN)/pytest -m 'not ($(APART))' $(COVER) --cov-report=term || failed=$$?; \
 	exit $$failed
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
