@@ -36,6 +36,55 @@ def late(source, acknowledged, p99=9.0):
     return {**row, "p50_ms": 2.0, "p90_ms": 4.0, "p99_ms": p99, "max_ms": 20.0}
 
 
+def troubles():
+    """What went wrong meanwhile."""
+    return {
+        "dead_letters": [
+            {
+                "directory": "d",
+                "origin_kind": "queue",
+                "origin": "ORDERS",
+                "dead_letter_queue": "DLQ",
+                "cause": f"java.lang.Throwable: no {EVIL}",
+                "messages": 1,
+                "redeliveries": 6,
+                "first_at": at(2),
+                "last_at": at(2),
+                "example": "ID:1",
+            }
+        ],
+        "redeliveries": [
+            {**place(), "redelivered": 3, "dispatched": 13, "marked": 1, "highest": 6}
+        ],
+        "takeovers": [
+            {
+                "directory": "d",
+                "at": at(0),
+                "event": "start",
+                "broker": "b",
+                "replica": "b-0",
+                "epoch": 1,
+                "cause": None,
+                "after_crash": False,
+                "last_known_at": None,
+                "silent_ms": None,
+            },
+            {
+                "directory": "d",
+                "at": at(1),
+                "event": "takeover",
+                "broker": "b",
+                "replica": "b-1",
+                "epoch": 2,
+                "cause": EVIL,
+                "after_crash": True,
+                "last_known_at": at(0),
+                "silent_ms": 1000,
+            },
+        ],
+    }
+
+
 @pytest.fixture
 def tables():
     """Ten orders came in two seconds; seven are done, one is dead, two wait."""
@@ -91,49 +140,7 @@ def tables():
                 "newest_at": at(1),
             },
         ],
-        "dead_letters": [
-            {
-                "directory": "d",
-                "origin_kind": "queue",
-                "origin": "ORDERS",
-                "dead_letter_queue": "DLQ",
-                "cause": f"java.lang.Throwable: no {EVIL}",
-                "messages": 1,
-                "redeliveries": 6,
-                "first_at": at(2),
-                "last_at": at(2),
-                "example": "ID:1",
-            }
-        ],
-        "redeliveries": [
-            {**place(), "redelivered": 3, "dispatched": 13, "marked": 1, "highest": 6}
-        ],
-        "takeovers": [
-            {
-                "directory": "d",
-                "at": at(0),
-                "event": "start",
-                "broker": "b",
-                "replica": "b-0",
-                "epoch": 1,
-                "cause": None,
-                "after_crash": False,
-                "last_known_at": None,
-                "silent_ms": None,
-            },
-            {
-                "directory": "d",
-                "at": at(1),
-                "event": "takeover",
-                "broker": "b",
-                "replica": "b-1",
-                "epoch": 2,
-                "cause": EVIL,
-                "after_crash": True,
-                "last_known_at": at(0),
-                "silent_ms": 1000,
-            },
-        ],
+        **troubles(),
     }
 
 
