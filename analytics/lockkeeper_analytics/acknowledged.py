@@ -10,8 +10,9 @@ _ACCURACY = 1000
 
 
 def acknowledged_of(effects: DataFrame) -> DataFrame:
-    """Return every remove that acknowledges, with the ms since its message was stored.
+    """Return every remove that acknowledges, with the ms since its message arrived.
 
+    `arrived_at` is null when the file that held the message is gone, and so are its times.
     `earliest_ms` and `latest_ms` (null: not known) come from what the journal tells of the
     remove's time, `latency_ms` from the likeliest time between. Dead letters' removes are none.
     """
@@ -25,8 +26,10 @@ def acknowledged_of(effects: DataFrame) -> DataFrame:
         elapsed = F.unix_millis(moment) - arrived
         return F.when(elapsed.isNotNull(), F.greatest(elapsed, F.lit(0)))
 
-    return taken.join(stored.agg(F.min("stored_at").alias("arrived_at")), list(MESSAGE)).select(
+    arrivals = stored.agg(F.min("stored_at").alias("arrived_at"))
+    return taken.join(arrivals, list(MESSAGE), "left").select(
         *MESSAGE,
+        "arrived_at",
         "happened_at",
         since_arrival("happened_after").alias("earliest_ms"),
         since_arrival("happened_at").alias("latency_ms"),

@@ -57,7 +57,7 @@ def test_the_backlog_is_what_activemq_served_after_a_replay(activemq, golden):
 
 
 def test_totals_are_what_the_manifests_say(activemq, golden):
-    for name in ("amq-5.17.2-crash", "amq-6.1.7-crash"):
+    for name in DIRECTORIES:
         manifest = json.loads((golden / f"{name}.manifest.json").read_text())
         found = {
             row["destination"]: (row["enqueued"], row["acknowledged"])
@@ -67,6 +67,7 @@ def test_totals_are_what_the_manifests_say(activemq, golden):
         acked, bulk, both = manifest["GOLD.ACKED"], manifest["GOLD.BULK"], manifest["GOLD.TX"]
         everything = len(acked["acked"]) + len(acked["remaining"])
         assert found["GOLD.ACKED"] == (everything, len(acked["acked"]))
+        # In the clean directories most of these messages are in files that are gone.
         assert found["GOLD.BULK"] == (bulk["sent"], bulk["consumed"])
         assert found["GOLD.TX"] == (len(both["committed"]), len(both["tx_acked"]))
         assert found["GOLD.INDIVIDUAL"][1] == len(manifest["GOLD.INDIVIDUAL"]["acked"])

@@ -52,8 +52,12 @@ def destination_labels(tables: Tables) -> dict[Key, str]:
     keys: set[Key] = set()
     for report in ("totals", "rates", "latency", "latency_over_time", "backlog", "redeliveries"):
         keys.update(map(key_of, tables[report]))
-    several = len({directory for directory, _, _ in keys}) > 1
-    return {key: f"{key[2]} ({key[0]})" if several else key[2] for key in keys}
+    directories = {directory for directory, _, _ in keys}
+    if len(directories) < 2:
+        return {key: key[2] for key in keys}
+    last = {directory: PurePath(directory).name for directory in directories}
+    told_apart = len(set(last.values())) == len(directories)
+    return {key: f"{key[2]} ({last[key[0]] if told_apart else key[0]})" for key in keys}
 
 
 def _part(name: str) -> str:

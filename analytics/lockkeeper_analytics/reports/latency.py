@@ -19,7 +19,7 @@ def latency(journal: Journal) -> DataFrame:
     journal leaves them; `statistics` are the histograms of the flight recorder, which also know
     messages that were never written. `acknowledged` says how many each row stands for.
     """
-    of_records = journal.acknowledged.groupBy(*DESTINATION)
+    of_records = journal.acknowledged.where("latency_ms IS NOT NULL").groupBy(*DESTINATION)
     from_records = of_records.agg(
         F.lit("records").alias("source"),
         F.count("*").alias("acknowledged"),

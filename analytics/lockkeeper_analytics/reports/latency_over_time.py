@@ -16,7 +16,7 @@ def latency_over_time(journal: Journal) -> DataFrame:
     A message counts in the cell of its acknowledgement, a statistics line in that of its time.
     """
     seconds = span_seconds(journal)
-    of_records = journal.acknowledged.groupBy(
+    of_records = journal.acknowledged.where("latency_ms IS NOT NULL").groupBy(
         *DESTINATION, cell_of(F.col("happened_at"), seconds).alias("time")
     )
     from_records = of_records.agg(

@@ -23,11 +23,14 @@ def totals(journal: Journal) -> DataFrame:
     `enqueued` counts what came in, dead letters moved here too; `acknowledged` what consumers
     took, for a topic once for each subscription; `dead_lettered` what left for a dead letter
     queue. Statistics lines count where there are any, and records where there are none; what
-    only statistics can tell is null without them.
+    only statistics can tell is null without them. Where nothing but records counts, a message
+    came in, too, when only its acknowledgement is left.
     """
     counted = _from_statistics(journal.statistics)
     rest = _from_records(_not_counted(journal))
-    both = counted.unionByName(rest, allowMissingColumns=True)
+    both = counted.unionByName(rest, allowMissingColumns=True).unionByName(
+        _from_lost_files(journal), allowMissingColumns=True
+    )
     return (
         both.groupBy(*DESTINATION)
         .agg(*(F.sum(name).alias(name) for name in SUMS))
@@ -74,6 +77,17 @@ def _from_records(effects: DataFrame) -> DataFrame:
         F.coalesce("enqueued", F.lit(0)).alias("enqueued"),
         F.greatest(F.coalesce("removed", F.lit(0)) - lost, F.lit(0)).alias("acknowledged"),
         lost.alias("dead_lettered"),
+    )
+
+
+def _from_lost_files(journal: Journal) -> DataFrame:
+    """Count the messages whose acknowledgement is there, but not the file that held them."""
+    lost = journal.acknowledged.where("arrived_at IS NULL")
+    counted = journal.statistics.select("directory").distinct()
+    return (
+        lost.join(F.broadcast(counted), "directory", "left_anti")
+        .groupBy(*DESTINATION)
+        .agg(F.countDistinct("message_id").alias("enqueued"))
     )
 
 
