@@ -20,6 +20,7 @@ def subscribe(port: int) -> None:
     for subscriber in SUBSCRIBERS:
         with wire.Wire(port, subscriber) as connection:
             connection.consumer(topic(TOPIC), subscription_name=SUBSCRIPTION)
+            connection.leave()
 
 
 def audit(ledger: Ledger, port: int, chance: random.Random) -> None:
@@ -91,4 +92,5 @@ def _pending(port: int, subscriber: str, last: str) -> list[str]:
             found.append(str(dispatch.message.message_id))
         leave = RemoveInfo(object_id=consumer, last_delivered_sequence=DELIVERED_NOTHING)
         connection.request(leave)
+        connection.leave()
     return found

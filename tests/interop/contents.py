@@ -44,6 +44,7 @@ def subscription_contents(port: int, subscriber: Subscriber) -> list[Message]:
             found.append(dispatch.message)
         leave = RemoveInfo(object_id=consumer, last_delivered_sequence=DELIVERED_NOTHING)
         connection.request(leave)
+        connection.leave()
     return found
 
 

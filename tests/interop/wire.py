@@ -30,6 +30,7 @@ from lockkeeper.message.openwire import (
     MessageAck,
     MessageDispatch,
     ProducerInfo,
+    RemoveInfo,
     Response,
     SessionInfo,
     Structure,
@@ -155,6 +156,11 @@ class Wire:
             if left <= 0 or not self.receive(left):
                 return None
         return self.dispatched.popleft()
+
+    def leave(self) -> None:
+        """Say good-bye: when this returns, the broker has forgotten the connection."""
+        self.request(RemoveInfo(object_id=ConnectionId(self.name)))
+        self.close()
 
     def close(self) -> None:
         """Hang up without a word, as a client does that dies."""
