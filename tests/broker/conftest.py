@@ -70,9 +70,10 @@ class Client:
     def deliveries(self, consumer: Consumer | None = None) -> list[Delivered]:
         """Return the messages it was sent since the last call, of one consumer if named."""
         return [
-            Delivered(*output)
+            Delivered(output[0], reference.loaded, reference.redeliveries)
             for output in self.outputs()
             if type(output) is tuple and consumer in (None, output[0])
+            for reference in output[1]
         ]
 
     def texts(self, consumer: Consumer | None = None) -> list[str]:

@@ -1,6 +1,6 @@
 """What every region shares: the store, the memory, the clock, and the regions with work to do."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.message.destination import Destination
@@ -9,7 +9,6 @@ from lockkeeper.store.base import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from lockkeeper.broker.regions.backlog import Backlog
     from lockkeeper.broker.regions.residency import Residency
     from lockkeeper.broker.regions.route import Route
 
@@ -29,6 +28,15 @@ class Memory:
         self.used = 0
 
 
+class Active(Protocol):
+    """Something with work to do at the end of a tick."""
+
+    is_active: bool
+
+    def dispatch(self) -> None:
+        """Send what can be sent."""
+
+
 class Context:
     """The services of the core. `now` is in ms since the epoch, set once a tick."""
 
@@ -45,7 +53,7 @@ class Context:
         self.memory = Memory(memory_limit)
         self.now = now
         self.find_route = find_route
-        self.active: list[Backlog] = []
+        self.active: list[Active] = []
         self.relievable: list[Residency] = []
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequence = now << 20

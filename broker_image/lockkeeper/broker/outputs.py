@@ -1,19 +1,20 @@
 """What the core tells a connection: values in its outbox, turned into bytes by its protocol."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import ProducerId, TransactionId
-from lockkeeper.message.message import Message
 
 if TYPE_CHECKING:
     from lockkeeper.broker.connections import Connection
     from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.store.base import Reference
 
 
-# A message for a consumer, with the number of its failed deliveries so far. A plain tuple,
-# because every message becomes one.
-Delivery: TypeAlias = "tuple[Consumer, Message, int]"
+# Messages for a consumer, all of them in memory. A plain tuple, because most outputs are one;
+# several consumers may share the sequence.
+Delivery: TypeAlias = "tuple[Consumer, Sequence[Reference]]"
 
 
 class EndOfMessages(NamedTuple):
@@ -101,7 +102,18 @@ class ProducerCredit:
         self.connection.put(self)
 
 
-Output: TypeAlias = (
-    "Delivery | EndOfMessages | ConsumerClosed | WindowChanged | Introduction | Disconnect | "
-    "Reply | Failure | Prepared | InDoubt | ProducerCredit"
+# Everything but messages: each becomes one command.
+Notice: TypeAlias = (
+    EndOfMessages
+    | ConsumerClosed
+    | WindowChanged
+    | Introduction
+    | Disconnect
+    | Reply
+    | Failure
+    | Prepared
+    | InDoubt
+    | ProducerCredit
 )
+
+Output: TypeAlias = "Delivery | Notice"

@@ -136,7 +136,7 @@ class Subscribing:
                     self._context.now,
                 )
                 if message.destination == destination and consumer.accepts(message):
-                    backlog.offer(Reference(message, len(message.body)))
+                    backlog.offer([Reference(message, len(message.body))])
 
     def _attach_durable(self, consumer: Consumer, receipt: Receipt | None) -> None:
         """Resume a durable subscription or begin it (openwire.md section 7.4)."""

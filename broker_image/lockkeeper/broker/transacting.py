@@ -203,9 +203,8 @@ class Transacting:
         for route, reference in transaction.sent:
             memory.used -= len(reference.loaded.body)
             route.admit(reference)
-        for backlog, reference, consumer in transaction.consumed:
-            if consumer is not None:
-                backlog.forget_applied(reference)
+        for backlog, references in transaction.consumed_from():
+            backlog.forget_applied(references)
 
     def _undo(self, transaction: Transaction) -> None:
         memory = self._context.memory

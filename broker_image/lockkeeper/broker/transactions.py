@@ -53,6 +53,13 @@ class Transaction:
         ]
         return adds + removes
 
+    def consumed_from(self) -> "list[tuple[Backlog, list[Reference]]]":
+        """Return what was consumed by backlog, each in order."""
+        several: dict[int, tuple[Backlog, list[Reference]]] = {}
+        for backlog, reference, _ in self.consumed:
+            several.setdefault(id(backlog), (backlog, []))[1].append(reference)
+        return list(several.values())
+
     def is_empty(self) -> bool:
         """Tell whether nothing was sent or consumed."""
         return not self.sent and not self.consumed

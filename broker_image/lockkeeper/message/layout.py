@@ -5,6 +5,7 @@ prefix, so offset 0 is the type byte. Only what routing needs is located; everyt
 decoded on demand by `lockkeeper.message.openwire`.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from lockkeeper.message.destination import Destination, Kind
@@ -136,7 +137,13 @@ def _destination(data: bytes, position: int) -> tuple[Destination | None, int]:
     if not 0 <= kind <= 3:
         raise MalformedMessageError(f"type {kind + 100} where a destination must be")
     name, position = _string(data, position + 2)
-    return Destination(Kind(kind), decode_text(name or b"")), position
+    return _named(kind, name or b""), position
+
+
+@lru_cache(maxsize=4096)
+def _named(kind: int, name: bytes) -> Destination:
+    """Return one and the same destination for all leads that name it: identity tells it fast."""
+    return Destination(Kind(kind), decode_text(name))
 
 
 def _transaction_id(data: bytes, position: int) -> tuple[TransactionId | None, int]:

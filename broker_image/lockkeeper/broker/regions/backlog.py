@@ -119,48 +119,37 @@ class Backlog:
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         consumer.shrink(len(references))
-        statistics, now = self.statistics, self.context.now
-        last = len(references) - 1
-        for index, reference in enumerate(references):
-            statistics.acknowledged(reference.loaded.body, now)
-            self._forget(reference, receipt if index == last else None)
-        self.activate()
-
-    def consumed_one(self, consumer: "Consumer", reference: Reference) -> None:
-        """Forget one acknowledged message: what `consumed` does, without its loop."""
-        if consumer.extension:
-            consumer.extension -= 1
-        self.statistics.acknowledged(reference.loaded.body, self.context.now)
-        if reference.state:
-            self._forget(reference)
-        else:
-            self.residency.refund(reference)
-        if self.ready and not self.is_active:
+        self.statistics.acknowledged(references, self.context.now)
+        last = references[-1]
+        for reference in references:
+            wanted = receipt if reference is last else None
+            if not reference.state and wanted is None:
+                reference.holders -= 1
+                continue
+            freed = self._remove(reference, wanted)
+            if reference.state == SKIPPED:
+                self.statistics.never_written += 1
+                if freed is not None:
+                    freed.settle()
+        self._refund(references)
+        if not self.is_active:
             self.activate()
 
-    def _forget(self, reference: Reference, receipt: Receipt | None = None) -> None:
-        """Remove one message from memory and store."""
-        freed = self._remove(reference, receipt)
-        if reference.state == SKIPPED:
-            self.statistics.never_written += 1
-            if freed is not None:
-                freed.settle()
+    def forget_applied(self, references: Sequence[Reference]) -> None:
+        """Let go of messages whose removal a committed transaction has stored."""
+        self.statistics.acknowledged(references, self.context.now)
+        self._refund(references)
+        self.activate()
 
     def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:
-        self.residency.refund(reference)
-        reference.held = False
-        if not reference.state and receipt is None:
-            return None
+        """End a message in the store; returns its producer's receipt, as the store does."""
         return self.context.store.remove(
             self.destination, reference, receipt, self.subscription, not self.policy.recorded
         )
 
-    def forget_applied(self, reference: Reference) -> None:
-        """Let go of a message whose removal a committed transaction has stored."""
-        self.statistics.acknowledged(reference.loaded.body, self.context.now)
-        self.residency.refund(reference)
-        reference.held = False
-        self.activate()
+    def _refund(self, references: Sequence[Reference]) -> None:
+        """Give the memory of ended messages back."""
+        self.residency.refund(references)
 
     def expire(self, reference: Reference) -> None:
         """End a message whose time is over: to the dead letters by policy, or gone."""
@@ -180,6 +169,7 @@ class Backlog:
         self.statistics.dequeued += 1
         if target is None:
             freed = self._remove(reference)
+            self._refund((reference,))
             if freed is not None:
                 freed.settle()
             return
@@ -189,6 +179,7 @@ class Backlog:
         self.context.find_route(target).accept(buried, None)
         # The removal last: a crash between the two records leaves the message twice, never lost.
         freed = self._remove(reference)
+        self._refund((reference,))
         if freed is not None:
             # Its producer still waits: now for the record of the dead letter.
             self.context.store.remove(self.destination, Reference(None, 0), freed)

@@ -64,7 +64,7 @@ class Lanes:
             self._queue.expire(reference)
             return True
         # Whoever has most room is next: turns, without keeping one for each lane.
-        self._queue.hand_over(max(best[1], key=_room_of), reference)
+        self._queue.hand_over(max(best[1], key=_room_of), [reference])
         return True
 
     def _sort_next(self) -> None:

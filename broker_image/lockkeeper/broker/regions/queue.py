@@ -106,8 +106,9 @@ class Queue(Backlog):
 
     def close(self) -> None:
         """Let go of everything that waits: the queue is gone."""
-        for reference in self.waiting():
-            self.residency.refund(reference)
+        waiting = list(self.waiting())
+        self.residency.refund(waiting)
+        for reference in waiting:
             if reference.state:
                 self.context.store.release(reference)
 
@@ -137,20 +138,22 @@ class Queue(Backlog):
 
     def _send(self, consumer: "Consumer", count: int) -> None:
         """Send up to *count* messages to a consumer that has room for them."""
-        ready, deliver, now = self.ready, consumer.deliver, self.context.now
-        sent = 0
-        while sent < count and ready:
+        ready, now = self.ready, self.context.now
+        chosen: list[Reference] = []
+        while ready and len(chosen) < count:
             if ready[0].message is None:
                 self.page_in()
             reference = ready.popleft()
-            if 0 < reference.loaded.expiration < now:
+            message = reference.message
+            assert message is not None
+            if 0 < message.expiration < now:
                 self.expire(reference)
-                continue
-            deliver(reference)
-            sent += 1
-        self.statistics.dispatched += sent
+            else:
+                chosen.append(reference)
+        if chosen:
+            self.hand_over(consumer, chosen)
 
-    def hand_over(self, consumer: "Consumer", reference: Reference) -> None:
-        """Send one message, which is in memory and not expired."""
-        self.statistics.dispatched += 1
-        consumer.deliver(reference)
+    def hand_over(self, consumer: "Consumer", references: list[Reference]) -> None:
+        """Send messages that are in memory and not expired."""
+        self.statistics.dispatched += len(references)
+        consumer.deliver(references)

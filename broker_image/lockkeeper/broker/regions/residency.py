@@ -39,12 +39,16 @@ class Residency:
                 self.context.relievable.append(self)
             self.unloadable.append(reference)
 
-    def refund(self, reference: Reference) -> None:
-        """Count a body that leaves the memory, if it was there."""
-        if reference.message is not None:
-            size = len(reference.message.body)
-            self.used -= size
-            self.context.memory.used -= size
+    def refund(self, references: Sequence[Reference]) -> None:
+        """Count bodies that leave the memory, those of them that were there."""
+        size = 0
+        for reference in references:
+            reference.held = False
+            message = reference.message
+            if message is not None:
+                size += len(message.body)
+        self.used -= size
+        self.context.memory.used -= size
 
     def load(self, page: Sequence[Reference]) -> None:
         """Read the bodies of *page* back from the store; none of them is in memory."""
@@ -72,6 +76,6 @@ class Residency:
             if reference.held or not reference.location or not self.is_tight():
                 continue
             if reference.state == WRITTEN and reference.message is not None:
-                self.refund(reference)
+                self.refund((reference,))
                 reference.message = None
         return bool(unloadable)

@@ -1,5 +1,9 @@
 """What happened at one destination since the broker started: plain counters."""
 
+from collections.abc import Sequence
+
+from lockkeeper.store.base import Reference
+
 # Upper bounds of the latency buckets, in ms: 0, 1, 3, 7, 15, … about 12 days.
 LATENCY_BUCKETS = 31
 LATENCY_BOUNDS = [(1 << bits) - 1 for bits in range(LATENCY_BUCKETS)]
@@ -34,12 +38,16 @@ class Statistics:
         self.never_written = 0
         self.latency = [0] * LATENCY_BUCKETS
 
-    def acknowledged(self, body: bytes, now: int) -> None:
-        """Count a message that was acknowledged at *now* (ms since the epoch)."""
-        self.dequeued += 1
-        # brokerInTime, 17 bytes before the end of every message but a blob message.
-        bucket = (now - int.from_bytes(body[-17:-9], "big")).bit_length()
-        self.latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
+    def acknowledged(self, references: Sequence[Reference], now: int) -> None:
+        """Count messages that were acknowledged at *now* (ms since the epoch)."""
+        self.dequeued += len(references)
+        latency = self.latency
+        for reference in references:
+            message = reference.message
+            assert message is not None
+            # brokerInTime, 17 bytes before the end of every message but a blob message.
+            bucket = (now - int.from_bytes(message.body[-17:-9], "big")).bit_length()
+            latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
 
     def counters(self) -> dict[str, int]:
         """Return the counters by name."""

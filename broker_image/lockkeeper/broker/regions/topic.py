@@ -1,5 +1,6 @@
 """Topics: each message goes to every subscription that wants it."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
@@ -21,6 +22,8 @@ class Topic:
         "context",
         "destination",
         "durables",
+        "fresh",
+        "is_active",
         "policy",
         "residency",
         "statistics",
@@ -33,6 +36,8 @@ class Topic:
         self.policy = context.policies.find(destination)
         self.statistics = Statistics()
         self.residency = Residency(context, self.policy.memory_limit)
+        self.is_active = False
+        self.fresh: list[Reference] = []
         self.volatiles: list[TopicSubscription] = []
         self.durables: list[DurableSubscription] = []
 
@@ -53,44 +58,67 @@ class Topic:
         return True
 
     def admit(self, reference: Reference) -> None:
-        """Offer a message to every subscription whose storing is in order."""
+        """Make a message visible; subscriptions are offered it at the end of this tick."""
         self.statistics.enqueued += 1
-        message = reference.loaded
-        takers = [
-            taker for taker in self.volatiles if not taker.is_selective or taker.accepts(message)
-        ]
-        if self.durables:
-            takers += self._durable_takers(reference)
-        if reference.state == VOLATILE:
-            reference.holders = len(takers)
-        else:
-            reference.holders += sum(taker.subscription is None for taker in takers)
-        if not takers:
+        if not self.volatiles and not self.durables:
             return
         self.residency.charge(reference)
-        sent = 0
-        for taker in takers:
-            if taker.offer(reference):
-                sent += 1
-        self.statistics.dispatched += sent
+        self.fresh.append(reference)
+        if not self.is_active:
+            self.is_active = True
+            self.context.active.append(self)
 
-    def _durable_takers(self, reference: Reference) -> list[TopicSubscription]:
-        """Return the durable subscriptions that want a message; the store learns of the others."""
-        takers: list[TopicSubscription] = []
+    def dispatch(self) -> None:
+        """Offer new messages to every subscription that wants them, all at once to each."""
+        fresh, self.fresh = self.fresh, []
+        if not fresh:
+            return
+        everybody = [taker for taker in self.volatiles if not taker.is_selective]
+        for reference in fresh:
+            stored_for = 0 if reference.state == VOLATILE else reference.holders
+            reference.holders = stored_for + len(everybody)
+        selected = [*self._select(fresh), *self._collect(fresh)]
+        for taker in everybody:
+            taker.offer(fresh)
+        for taker, chosen in selected:
+            taker.offer(chosen)
+        self.residency.refund([reference for reference in fresh if reference.holders <= 0])
+
+    def _select(
+        self, fresh: list[Reference]
+    ) -> Iterator[tuple[TopicSubscription, list[Reference]]]:
+        """Yield what each consumer wants that does not want everything."""
+        for taker in self.volatiles:
+            if taker.is_selective:
+                chosen = [reference for reference in fresh if taker.accepts(reference.loaded)]
+                for reference in chosen:
+                    reference.holders += 1
+                yield taker, chosen
+
+    def _collect(
+        self, fresh: list[Reference]
+    ) -> Iterator[tuple[TopicSubscription, list[Reference]]]:
+        """Yield what each durable subscription wants; the store learns what it does not."""
         for durable in self.durables:
-            if durable.accepts(reference.loaded):
-                takers.append(durable)
-            elif reference.state != VOLATILE:
-                # ActiveMQ records the refusal too; a replay would deliver the message else.
-                self.context.store.remove(self.destination, reference, None, durable.subscription)
-        return takers
+            chosen = []
+            for reference in fresh:
+                if durable.accepts(reference.loaded):
+                    chosen.append(reference)
+                    reference.holders += reference.state == VOLATILE
+                elif reference.state != VOLATILE:
+                    # ActiveMQ records the refusal too; a replay would deliver the message else.
+                    self.context.store.remove(
+                        self.destination, reference, None, durable.subscription
+                    )
+            yield durable, chosen
 
     def memory_full(self) -> bool:
         """Tell whether the topic's own memory limit is reached."""
         return self.residency.is_full()
 
     def attach(self, consumer: "Consumer") -> TopicSubscription:
-        """Let a consumer take part that is not durable."""
+        """Let a consumer take part that is not durable, from the next message on."""
+        self.dispatch()
         subscription = TopicSubscription(self.context, self, consumer)
         self.volatiles.append(subscription)
         consumer.backlogs.append(subscription)
@@ -102,7 +130,8 @@ class Topic:
         subscription.close()
 
     def add_durable(self, subscription: Subscription) -> DurableSubscription:
-        """Begin to collect for a durable subscription."""
+        """Begin to collect for a durable subscription, from the next message on."""
+        self.dispatch()
         durable = DurableSubscription(self.context, self, subscription)
         self.durables.append(durable)
         return durable

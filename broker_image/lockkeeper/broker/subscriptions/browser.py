@@ -40,7 +40,7 @@ class Browse(Backlog):
                 continue
             copy = Reference(message, reference.size)
             copy.redeliveries = reference.redeliveries
-            self.consumer.deliver(copy)
+            self.consumer.deliver((copy,))
         if not self.ready and not self.ended:
             self.ended = True
             self.consumer.end()
@@ -64,10 +64,6 @@ class Browse(Backlog):
         if receipt is not None:
             receipt.settle()
         self.activate()
-
-    def consumed_one(self, consumer: "Consumer", reference: Reference) -> None:
-        """See `consumed`."""
-        self.consumed(consumer, (reference,), None)
 
     def give_back(self, references: Sequence[Reference]) -> None:
         """Do nothing: the queue never lost them."""

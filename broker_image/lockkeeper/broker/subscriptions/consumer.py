@@ -4,6 +4,7 @@ The window rule is openwire.md section 7.3: a consumer may hold `prefetch` messa
 it reported as delivered; with a prefetch of 0 it gets one message for each pull.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.errors import AcknowledgeError
@@ -98,18 +99,22 @@ class Consumer:
     def _own_prefix(self) -> bytes:
         return self.connection.identifier.encode() + b":"
 
-    def deliver(self, reference: Reference) -> None:
-        """Send one message; the caller has checked the credit."""
-        message = reference.loaded
-        self.dispatched[message.sequence] = reference
-        reference.held = True
-        self.delivered += 1
+    def deliver(self, references: Sequence[Reference]) -> None:
+        """Send messages, which are in memory; the caller has checked the credit."""
+        dispatched = self.dispatched
+        for reference in references:
+            message = reference.message
+            assert message is not None
+            dispatched[message.sequence] = reference
+            reference.held = True
+        count = len(references)
+        self.delivered += count
         if self.pulls:
-            self.pulls -= 1
+            self.pulls -= count
         connection = self.connection
         if not connection.outbox:
             connection.dirty.append(connection)
-        connection.outbox.append((self, message, reference.redeliveries))
+        connection.outbox.append((self, references))
 
     def end(self) -> None:
         """Tell the consumer that there is nothing (more) for it."""

@@ -1,5 +1,6 @@
 """Subscriptions of topics: each a backlog of its own, for one consumer, durable or not."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
@@ -34,24 +35,16 @@ class TopicSubscription(Backlog):
         """Tell whether the subscription wants *message*."""
         return self.consumer is not None and self.consumer.accepts(message)
 
-    def offer(self, reference: Reference) -> bool:
-        """Take a message; returns whether the consumer has it already.
-
-        It has when it has room and nothing waits.
-        """
+    def offer(self, references: Sequence[Reference]) -> None:
+        """Take messages; the consumer has them at once if it has room and nothing waits."""
         consumer = self.consumer
-        if (
-            consumer is not None
-            and not self.ready
-            and len(consumer.dispatched) < consumer.prefetch + consumer.extension
-            and not consumer.connection.congested
-        ):
-            consumer.deliver(reference)
-            return True
-        self.ready.append(reference)
-        if not self.is_active:
+        room = 0 if consumer is None or self.ready else consumer.credit()
+        if consumer is None or room < len(references):
+            self.ready.extend(references)
             self.activate()
-        return False
+        else:
+            self.statistics.dispatched += len(references)
+            consumer.deliver(references)
 
     def dispatch(self) -> None:
         """Send what the consumer has room for."""
@@ -64,7 +57,7 @@ class TopicSubscription(Backlog):
                 self.expire(reference)
                 continue
             self.statistics.dispatched += 1
-            consumer.deliver(reference)
+            consumer.deliver((reference,))
 
     def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:
         """End this subscription's part in a message."""
@@ -75,34 +68,20 @@ class TopicSubscription(Backlog):
             self._let_go(reference)
             if receipt is not None:
                 receipt.settle()
-        if reference.holders <= 0:
-            self.residency.refund(reference)
-            reference.held = False
         return None
 
-    def consumed_one(self, consumer: "Consumer", reference: Reference) -> None:
-        """See `Backlog.consumed_one`."""
-        if reference.state:
-            self.consumed(consumer, (reference,), None)
-            return
-        if consumer.extension:
-            consumer.extension -= 1
-        self.statistics.dequeued += 1
-        reference.holders -= 1
-        if not reference.holders:
-            self.residency.refund(reference)
-        if self.ready and not self.is_active:
-            self.activate()
+    def forget_applied(self, references: Sequence[Reference]) -> None:
+        """Let go of messages whose removal a committed transaction has stored."""
+        for reference in references:
+            if self.subscription is None or not reference.state:
+                self._let_go(reference)
+        super().forget_applied(references)
 
-    def forget_applied(self, reference: Reference) -> None:
-        """Let go of a message whose removal a committed transaction has stored."""
-        self.statistics.acknowledged(reference.loaded.body, self.context.now)
-        if self.subscription is None or not reference.state:
-            self._let_go(reference)
-        if reference.holders <= 0:
-            self.residency.refund(reference)
-            reference.held = False
-        self.activate()
+    def _refund(self, references: Sequence[Reference]) -> None:
+        """Give the memory back of messages that no other subscription waits for."""
+        ended = [reference for reference in references if reference.holders <= 0]
+        if ended:
+            self.residency.refund(ended)
 
     def keeps(self, reference: Reference) -> bool:
         """Tell whether the store must learn that this subscription is done with a message."""
@@ -118,8 +97,7 @@ class TopicSubscription(Backlog):
         """Let go of everything that waits: the subscription is gone."""
         for reference in self.ready:
             self._let_go(reference)
-            if reference.holders <= 0:
-                self.residency.refund(reference)
+        self._refund(self.ready)
         self.ready.clear()
 
 

@@ -5,21 +5,27 @@ again for a single message, its broker sequence near the end of the frame says t
 (openwire.md sections 6, 7.5); everything else is decoded.
 """
 
+from struct import Struct
+
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.ids import MessageId, TransactionId
-from lockkeeper.message.openwire import AckType, MessageAck, encode
+from lockkeeper.message.openwire import AckType, MessageAck, codec_for, encode
 from lockkeeper.message.text import encode_text
-from lockkeeper.store.base import Receipt
+from lockkeeper.store.base import Receipt, Reference
 
+MESSAGE_ACK = codec_for(12).encode(MessageAck())[0]
 _PREFIX_AT = 5
 _NEVER_LEARNT = b"\xff\xff"
 _SINGLE_TYPES = (AckType.STANDARD, AckType.INDIVIDUAL)
+# The size of a frame and its type, at its beginning; lastMessageId's sequence, a messageCount of
+# 1 and no poison cause, at its end.
+_HEAD, _HEAD_BYTES = Struct(">IB"), 5
+_LAST, _LAST_BYTES = Struct(">q5s"), 13
 # Two absent message ids, messageCount, no poison cause: the least that follows the type.
 _TAIL_BYTES = 1 + 1 + 4 + 1
-# A messageCount of 1 and no poison cause.
 _ONE_MESSAGE = b"\x00\x00\x00\x01\x00"
 
 
@@ -34,29 +40,42 @@ class AckReader:
         self._prefix = _NEVER_LEARNT
         self._consumer: Consumer | None = None
 
-    def acknowledge_one(self, data: bytes, start: int, end: int) -> bool:
-        """Consume one message, if this acknowledgement is like the last one.
+    def acknowledge_run(self, data: bytes, position: int, length: int) -> int:
+        """Consume one message for each frame from *position* on that is like the last one.
 
-        Returns False, with nothing done, when it must be decoded.
+        Returns where they end: *position* itself when the first one must be decoded.
         """
         consumer = self._consumer
-        if (
-            consumer is None
-            or data[end - 5 : end] != _ONE_MESSAGE
-            or not data.startswith(self._prefix, start + _PREFIX_AT)
-        ):
-            return False
-        # The brokerSequenceId closes lastMessageId; of a closed consumer nothing is dispatched.
-        sequence = int.from_bytes(data[end - 13 : end - 5], "big")
-        reference = consumer.dispatched.pop(sequence, None)
-        if reference is None:
-            return False
+        if consumer is None:
+            return position
+        prefix, pop = self._prefix, consumer.dispatched.pop
+        size_min = _PREFIX_AT + len(prefix) + _LAST_BYTES
+        ended: list[Reference] = []
+        while length - position >= _HEAD_BYTES:
+            size, kind = _HEAD.unpack_from(data, position)
+            end = position + 4 + size
+            if kind != MESSAGE_ACK or size < size_min or end > length:
+                break
+            # The brokerSequenceId closes lastMessageId; of a closed consumer nothing is dispatched.
+            sequence, tail = _LAST.unpack_from(data, end - _LAST_BYTES)
+            if tail != _ONE_MESSAGE or not data.startswith(prefix, position + 4 + _PREFIX_AT):
+                break
+            reference = pop(sequence, None)
+            if reference is None:
+                break
+            ended.append(reference)
+            position = end
+        if ended:
+            self._consumed(consumer, ended)
+        return position
+
+    def _consumed(self, consumer: Consumer, ended: list[Reference]) -> None:
         backlogs = consumer.backlogs
         if len(backlogs) == 1:
-            backlogs[0].consumed_one(consumer, reference)
-        else:
-            self._broker.backlog_of(consumer, reference).consumed_one(consumer, reference)
-        return True
+            backlogs[0].consumed(consumer, ended, None)
+            return
+        for reference in ended:
+            self._broker.backlog_of(consumer, reference).consumed(consumer, [reference], None)
 
     def learn(self, data: bytes, start: int, ack: MessageAck) -> None:
         """Remember how this acknowledgement began, if the next one may be for one message too."""

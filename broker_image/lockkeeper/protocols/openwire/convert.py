@@ -1,5 +1,6 @@
 """Outputs of the core as OpenWire: commands, Java's exceptions, and dispatch by splicing."""
 
+from collections.abc import Sequence
 from typing import assert_never, cast
 
 from lockkeeper.broker import errors
@@ -11,6 +12,7 @@ from lockkeeper.broker.outputs import (
     Failure,
     InDoubt,
     Introduction,
+    Notice,
     Output,
     Prepared,
     ProducerCredit,
@@ -39,6 +41,7 @@ from lockkeeper.message.openwire import (
 from lockkeeper.message.openwire import ConnectionError as ConnectionErrorCommand
 from lockkeeper.message.openwire import Message as MessageFields
 from lockkeeper.protocols.openwire.frames import framed
+from lockkeeper.store.base import Reference
 
 XA_OK, XA_RDONLY = 0, 3
 _NO_REDELIVERIES = bytes(4)
@@ -90,21 +93,33 @@ def append_outputs(out: list[bytes], outputs: list[Output], codec: Codec, splice
     redeliveries.
     """
     for output in outputs:
-        if spliced and type(output) is tuple:
-            consumer, message, redeliveries = cast("Delivery", output)
-            header = cast("DispatchHeader", consumer.tag)
-            body = message.body
-            if header.length != len(body) or header.destination is not message.destination:
-                header.aim(message)
-            count = redeliveries.to_bytes(4, "big") if redeliveries else _NO_REDELIVERIES
-            out += (header.frame, body, count)
+        if type(output) is tuple:
+            consumer, references = cast("Delivery", output)
+            if spliced:
+                _append_spliced(out, cast("DispatchHeader", consumer.tag), references)
+            else:
+                out += (framed(codec.encode(_dispatch(consumer, each))) for each in references)
         elif type(output) is Reply:
             out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
         else:
-            out.append(framed(codec.encode(_command(output))))
+            out.append(framed(codec.encode(_command(cast("Notice", output)))))
 
 
-def _command(output: Output) -> Structure:
+def _append_spliced(
+    out: list[bytes], header: DispatchHeader, references: Sequence[Reference]
+) -> None:
+    """Append messages as they are, each between the consumer's header and its redeliveries."""
+    for reference in references:
+        message, redeliveries = reference.message, reference.redeliveries
+        assert message is not None
+        body = message.body
+        if header.length != len(body) or header.destination is not message.destination:
+            header.aim(message)
+        count = redeliveries.to_bytes(4, "big") if redeliveries else _NO_REDELIVERIES
+        out += (header.frame, body, count)
+
+
+def _command(output: Notice) -> Structure:
     """Return the command that tells of an output."""
     match output:
         case EndOfMessages(consumer):
@@ -133,17 +148,15 @@ def _command(output: Output) -> Structure:
             return DataArrayResponse(correlation_id=correlation, data=transactions)
         case ProducerCredit(producer_id=producer_id, size=size):
             return ProducerAck(producer_id=producer_id, size=size)
-        case (consumer, message, redeliveries):
-            return _dispatch(consumer, message.body, redeliveries)
         case _:
             assert_never(output)
 
 
-def _dispatch(consumer: Consumer, body: bytes, redeliveries: int) -> MessageDispatch:
+def _dispatch(consumer: Consumer, reference: Reference) -> MessageDispatch:
     """Return a dispatch for a client whose version needs the message encoded anew."""
-    message, _ = decode(body)
+    message, _ = decode(reference.loaded.body)
     assert isinstance(message, MessageFields)
-    message.redelivery_counter = redeliveries
+    redeliveries = message.redelivery_counter = reference.redeliveries
     return MessageDispatch(
         consumer_id=consumer_id_of(consumer),
         destination=message.destination,

@@ -15,7 +15,7 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.layout import MESSAGE_TYPES
 from lockkeeper.message.reader import MessageReader
-from lockkeeper.protocols.openwire.acknowledgements import AckReader
+from lockkeeper.protocols.openwire.acknowledgements import MESSAGE_ACK, AckReader
 from lockkeeper.protocols.openwire.codec import Agreement, Settings, agree, offer
 from lockkeeper.protocols.openwire.commands import Commands
 from lockkeeper.protocols.openwire.convert import append_outputs
@@ -24,7 +24,6 @@ from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
 from lockkeeper.store.base import Receipt, StoreFullError
 
 _SIZE = Struct(">I")
-MESSAGE_ACK = openwire.codec_for(12).encode(openwire.MessageAck())[0]
 RESPONSE_REQUIRED_AT = 5
 # What the Java client counts for a message beyond its content and properties.
 MESSAGE_OVERHEAD_BYTES = 1024
@@ -93,7 +92,7 @@ class OpenWireSession:
     def _read_frames(self, data: bytes) -> None:
         position, length = 0, len(data)
         limit = self._buffer.frame_bytes_max
-        acknowledge_one = self._acks.acknowledge_one
+        acknowledge_run = self._acks.acknowledge_run
         in_time = self._broker.context.now.to_bytes(8, "big")
         while length - position >= 4:
             start = position + 4
@@ -107,8 +106,11 @@ class OpenWireSession:
             if kind in MESSAGE_TYPES:
                 self._receive_message(data, start, end, in_time)
             elif kind == MESSAGE_ACK:
-                if not acknowledge_one(data, start, end):
-                    self._receive_acknowledgement(data, start, end)
+                run_end = acknowledge_run(data, position, length)
+                if run_end > position:
+                    position = run_end
+                    continue
+                self._receive_acknowledgement(data, start, end)
             else:
                 self._receive_command(data, start, end)
                 if self.closing:
