@@ -42,6 +42,7 @@ class Engine:
         self._fail = fail
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
+        self._calls = 0
         self._is_closed = False
         self._is_full = False
         self._beaten_at = self.now
@@ -64,6 +65,7 @@ class Engine:
 
     def wake(self) -> None:
         """Have a turn at the end of this round of the event loop."""
+        self._calls += 1
         if not self._scheduled and not self._is_closed:
             self._scheduled = True
             self._loop.call_soon(self._turn)
@@ -112,8 +114,10 @@ class Engine:
     def _commit(self) -> None:
         """Begin the store's write, unless more keeps arriving this very moment."""
         waiting = self.store.waiting()
-        if waiting > self._waited_for:
-            # One more look at the sockets first: what they bring shares the same sync.
+        calls, self._calls = self._calls, 0
+        if calls > 1 and waiting > self._waited_for:
+            # Several peers are at work. One more look at the sockets first: what they bring
+            # shares the same sync.
             self._waited_for = waiting
             self.wake()
             return

@@ -10,7 +10,7 @@ from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.protobuf import bytes_field
 from lockkeeper.journal.records import Commit, Prepare, RemoveDestination, Rollback
 from lockkeeper.journal.records import Subscription as SubscriptionRecord
-from lockkeeper.journal.splice import add_head, remove_record, transaction_field
+from lockkeeper.journal.splice import ADD_TAIL_SIZE, add_head, remove_record, transaction_field
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.store.base import (
@@ -191,9 +191,9 @@ class Intake:
         key = journal_key(message.key)
         head = add_head(entry.field, key, len(message.body), transaction)
         reference.state = WAITING
-        item = SplicedAdd(head, message.body, reference, entry)
-        self.put(item, SPLICED_ADD)
-        return item.size
+        size = len(head) + len(message.body) + ADD_TAIL_SIZE
+        self.put(SplicedAdd(head, message.body, reference, entry, size), SPLICED_ADD)
+        return size
 
     def _put_remove(
         self, operation: Remove, transaction: TransactionId | None = None, field: bytes = b""

@@ -71,12 +71,17 @@ class Ledger:
         self.subscriptions: dict[str, SubscriptionLedger] = {}
         self.prepared: dict[XATransactionId, set[int]] = {}
         self.shadows: dict[int, set[int]] = {}
+        self._last: Destination | None = None
+        self._last_entry: DestinationLedger
 
     def destination(self, destination: Destination) -> DestinationLedger:
         """Return the entry of *destination*, made at its first use."""
+        if destination is self._last:
+            return self._last_entry
         entry = self.destinations.get(destination)
         if entry is None:
             entry = self.destinations[destination] = DestinationLedger(destination)
+        self._last, self._last_entry = destination, entry
         return entry
 
     def subscribe(self, entry: SubscriptionLedger) -> set[int]:
@@ -101,6 +106,7 @@ class Ledger:
 
         They are the ledger's own: adds that still wait to be written enter their files later.
         """
+        self._last = None
         entry = self.destinations.pop(destination, None)
         if entry is None:
             return []

@@ -29,7 +29,6 @@ from lockkeeper.store.kahadb.disk import Disk, open_disk
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.intake import Intake
-from lockkeeper.store.kahadb.ledger import DestinationLedger
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
@@ -80,8 +79,6 @@ class KahaDBStore:
         self._is_open = False
         self._alarm_rang = False
         self._patience = Patience()
-        self._last_destination: Destination | None = None
-        self._last_entry: DestinationLedger
 
     def open(self) -> Recovered:
         """See `Store.open`; raises StoreLockedError when another process is master."""
@@ -115,7 +112,6 @@ class KahaDBStore:
             replayed.tail,
             has_prepared=bool(replayed.recovered.prepared),
         )
-        self._last_destination = None
         self._is_open = True
 
     def close(self) -> None:
@@ -139,10 +135,7 @@ class KahaDBStore:
         """See `Store.add`."""
         reference.state = WAITING
         reference.receipt = receipt
-        if destination is not self._last_destination:
-            self._last_entry = self._ledger.destination(destination)
-            self._last_destination = destination
-        entry = self._last_entry
+        entry = self._ledger.destination(destination)
         commit = self._commit
         commit.items.append(reference)
         commit.kinds.append(entry)
@@ -215,7 +208,6 @@ class KahaDBStore:
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
         """See `Store.remove_destination`."""
-        self._last_destination = None
         self._intake.remove_destination(destination)
         self._intake.answer(receipt)
 

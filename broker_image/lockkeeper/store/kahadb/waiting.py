@@ -41,19 +41,23 @@ class LateRemove(NamedTuple):
     record: bytes
     reference: Reference
 
+    @property
+    def size(self) -> int:
+        """The size of the record in bytes."""
+        return len(self.record)
+
 
 class SplicedAdd(NamedTuple):
-    """An add within a transaction: its head is made early, to know the transaction's size."""
+    """An add within a transaction: its head is made early, to know the transaction's size.
+
+    `size` is that of the record in bytes.
+    """
 
     head: bytes
     body: bytes
     reference: Reference
     destination: DestinationLedger
-
-    @property
-    def size(self) -> int:
-        """The size of the record in bytes."""
-        return len(self.head) + len(self.body) + ADD_TAIL_SIZE
+    size: int
 
 
 Note = Callable[[int], None]
@@ -128,13 +132,20 @@ def gather(
         elif kind is NOTE:
             item(file_id)
         else:
-            length = _length(item)
+            length = len(item) if kind is RECORD else item if kind is FENCE else item.size
             if size >= fence and size + length > room and (size or length > first_room):
                 batch.is_cut = True
                 break
-            if kind is FENCE:
+            if kind is RECORD:
+                parts.append(item)
+                size += length
+            elif kind is FENCE:
                 fence = size + length
-            elif kind is SPLICED_ADD and item.reference.state != WAITING:
+            elif kind is LATE_REMOVE:
+                parts.append(item.record)
+                batch.refers.add(item.reference.location >> OFFSET_BITS)
+                size += length
+            elif item.reference.state != WAITING:
                 fence -= length
             else:
                 live += _append(batch, item, base + size, file_id)
@@ -155,33 +166,15 @@ def needs_writing(items: list[Any], kinds: list[Any]) -> bool:
     return False
 
 
-def _length(item: bytes | SplicedAdd | LateRemove | int) -> int:
-    """Return the bytes that *item*, a record or a fence, needs."""
-    if isinstance(item, bytes):
-        return len(item)
-    if isinstance(item, SplicedAdd):
-        return item.size
-    return len(item.record) if isinstance(item, LateRemove) else item
-
-
-def _append(
-    batch: Batch, item: bytes | SplicedAdd | LateRemove, location: int, file_id: int
-) -> int:
-    """Add a record that is not a plain add to *batch*; returns 1 for a live message."""
-    if isinstance(item, bytes):
-        batch.parts.append(item)
-        return 0
-    if isinstance(item, LateRemove):
-        batch.parts.append(item.record)
-        batch.refers.add(item.reference.location >> OFFSET_BITS)
-        return 0
-    reference = item.reference
+def _append(batch: Batch, item: SplicedAdd, location: int, file_id: int) -> int:
+    """Append an add within a transaction to *batch*; returns 1 if anything needs it."""
+    reference, destination = item.reference, item.destination
     batch.parts += (item.head, item.body, ADD_TAIL)
     batch.references.append(reference)
     reference.location = location
     reference.size = item.size
-    item.destination.last_file = file_id
-    item.destination.files.add(file_id)
+    destination.last_file = file_id
+    destination.files.add(file_id)
     reference.state = WRITTEN if reference.holders > 0 else REMOVED
     return int(reference.holders > 0)
 
