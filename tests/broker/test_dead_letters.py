@@ -3,11 +3,9 @@
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.outputs import Reply
-from lockkeeper.broker.policies.policy import (
-    DeadLetterPolicy,
-    DeadLetterStrategy,
-    DestinationPolicy,
-)
+from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy, DeadLetterStrategy
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.message.destination import queue
 from lockkeeper.message.rewrite import decoded, properties_of
 
@@ -120,7 +118,7 @@ def test_a_destinations_own_limit_holds_back_its_producers_only(make_bench: "typ
 
 
 def test_a_policy_chooses_the_window_where_the_client_did_not(make_bench: "type[Bench]") -> None:
-    bench = make_bench(Q=DestinationPolicy(queue_prefetch=3))
+    bench = make_bench(Q=DestinationPolicy(prefetch=PrefetchPolicy(queue=3)))
     client = bench.client()
     assert client.consume("Q").prefetch == 3
     assert client.consume("Q", prefetch=10).prefetch == 10

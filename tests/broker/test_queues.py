@@ -203,3 +203,27 @@ def test_what_a_store_holds_survives_the_broker(bench: "Bench") -> None:
     after = bench.restart()
     late = after.client()
     assert late.texts(late.consume("Q")) == ["m0", "m1", "m2"]
+
+
+def test_the_time_of_an_answered_pull_does_not_end_a_later_one(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=0)
+    bench.broker.pull(consumer, 500)
+    client.send("Q", "one")
+    assert client.texts(consumer) == ["one"]
+    bench.tick(400)
+    bench.broker.pull(consumer, 500)
+    bench.tick(200)
+    assert client.ends() == 0
+    bench.tick(301)
+    assert client.ends() == 1
+
+
+def test_many_answered_pulls_leave_nothing_behind(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=0)
+    for _ in range(3000):
+        bench.broker.pull(consumer, 1_000_000)
+        client.send("Q", "one")
+    assert bench.broker.next_deadline() is not None
+    assert len(bench.broker.context.timers) <= 2002

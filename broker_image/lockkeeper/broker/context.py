@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.timers import Timers
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Store
 
@@ -53,6 +54,7 @@ class Context:
         self.memory = Memory(memory_limit)
         self.now = now
         self.find_route = find_route
+        self.timers = Timers()
         self.active: list[Active] = []
         self.relievable: list[Residency] = []
         # Ids must not repeat those of an earlier broker whose messages clients still hold.

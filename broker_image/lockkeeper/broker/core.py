@@ -1,7 +1,6 @@
 """The broker: commands of connections come in, outputs go to their outboxes."""
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
 
 from lockkeeper.broker.advisories import Advisor
 from lockkeeper.broker.connections import Connection
@@ -63,8 +62,6 @@ class Broker:
         self.subscribing = Subscribing(self.context, self.registry, self.advisor)
         self.audit = ProducerAudit()
         self.transactions = Transacting(self.context, self.audit, self._find_backlog)
-        self._pulls: list[tuple[int, int, Consumer]] = []
-        self._pull_count = 0
         self._stalled: list[tuple[Connection, Message, Receipt | None]] = []
 
     def recover(self) -> None:
@@ -273,6 +270,8 @@ class Broker:
         *timeout* is in ms: 0 waits for ever; -1 not at all, like any other negative value.
         """
         consumer.pulls += 1
+        if consumer.pull_timer is not None:
+            consumer.pull_timer.cancel()
         for backlog in consumer.backlogs:
             backlog.dispatch()
         if not consumer.pulls or timeout == 0:
@@ -280,12 +279,12 @@ class Broker:
         if timeout <= DO_NOT_WAIT:
             consumer.end()
             return
-        self._pull_count += 1
-        heappush(self._pulls, (self.context.now + timeout, self._pull_count, consumer))
+        due = self.context.now + timeout
+        consumer.pull_timer = self.context.timers.call_at(due, consumer.end_pull)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is due at the latest (ms since the epoch), if anything waits."""
-        return self._pulls[0][0] if self._pulls else None
+        return self.context.timers.next_due()
 
     # Temporary destinations
 
@@ -371,6 +370,7 @@ class Broker:
         context.now = now
         if self._stalled and context.memory.used < context.memory.limit:
             self._resume_stalled()
+        context.timers.run(now)
         active = context.active
         while active:
             context.active = []
@@ -378,9 +378,5 @@ class Broker:
                 backlog.is_active = False
                 backlog.dispatch()
             active = context.active
-        while self._pulls and self._pulls[0][0] <= now:
-            consumer = heappop(self._pulls)[2]
-            if consumer.pulls and not consumer.closed:
-                consumer.end()
         if context.relievable:
             context.relievable = [entry for entry in context.relievable if entry.relieve()]

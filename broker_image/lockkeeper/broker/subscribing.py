@@ -10,13 +10,7 @@ from lockkeeper.broker.errors import (
     InvalidSelectorError,
 )
 from lockkeeper.broker.outputs import WindowChanged
-from lockkeeper.broker.policies.policy import (
-    CLIENT_BROWSER_PREFETCH,
-    CLIENT_DURABLE_PREFETCH,
-    CLIENT_QUEUE_PREFETCH,
-    CLIENT_TOPIC_PREFETCH,
-    DestinationPolicy,
-)
+from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
@@ -110,15 +104,8 @@ class Subscribing:
         self, consumer: Consumer, policy: DestinationPolicy, destination: Destination
     ) -> None:
         """Let the policy choose the window where the client did not (ActiveMQ's rule)."""
-        if consumer.browser:
-            default, chosen = CLIENT_BROWSER_PREFETCH, policy.browser_prefetch
-        elif destination.is_queue:
-            default, chosen = CLIENT_QUEUE_PREFETCH, policy.queue_prefetch
-        elif consumer.subscription_name is not None:
-            default, chosen = CLIENT_DURABLE_PREFETCH, policy.durable_prefetch
-        else:
-            default, chosen = CLIENT_TOPIC_PREFETCH, policy.topic_prefetch
-        if consumer.prefetch == default != chosen:
+        chosen = policy.prefetch.window(consumer, destination.is_queue)
+        if consumer.prefetch != chosen:
             consumer.prefetch = chosen
             consumer.connection.put(WindowChanged(consumer, chosen))
 

@@ -50,7 +50,8 @@ class Engine:
         # What a flush left behind, trace records above all, is nothing new to note the time of.
         self._left_waiting = 0
         self._throttled: list[Peer] = []
-        self._pull_timer: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_due = 0
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
         descriptor = store.fileno()
         if descriptor is not None:
@@ -97,7 +98,7 @@ class Engine:
             self._stop_on(error)
         if self._throttled:
             self._look_at_throttled()
-        self._set_pull_timer()
+        self._set_alarm()
 
     def _write(self) -> None:
         """Send every connection what it is due, once."""
@@ -157,15 +158,18 @@ class Engine:
             if peer.session.connection.stalled:
                 self._throttled.append(peer)
 
-    def _set_pull_timer(self) -> None:
-        deadline = self.broker.next_deadline()
-        if deadline is None or self._pull_timer is not None:
+    def _set_alarm(self) -> None:
+        """Have a turn when the core's next timer is due."""
+        due = self.broker.next_deadline()
+        if due is None or (self._alarm is not None and self._alarm_due <= due):
             return
-        seconds = max(0, deadline - self.now) / 1000
-        self._pull_timer = self._loop.call_later(seconds, self._pulls_due)
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_due = due
+        self._alarm = self._loop.call_later(max(0, due - self.now) / 1000, self._ring)
 
-    def _pulls_due(self) -> None:
-        self._pull_timer = None
+    def _ring(self) -> None:
+        self._alarm = None
         self.wake()
 
     # Heartbeat
@@ -217,8 +221,8 @@ class Engine:
         """Stop turning; sockets are aborted, the store is left to its owner."""
         self._is_closed = True
         self._heartbeat.cancel()
-        if self._pull_timer is not None:
-            self._pull_timer.cancel()
+        if self._alarm is not None:
+            self._alarm.cancel()
         descriptor = self.store.fileno()
         if descriptor is not None:
             self._loop.remove_reader(descriptor)

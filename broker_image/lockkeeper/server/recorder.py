@@ -9,7 +9,7 @@ from typing import Any
 from lockkeeper.broker.advisories import is_advisory
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
-from lockkeeper.server.settings import milliseconds
+from lockkeeper.server.conversion import milliseconds
 from lockkeeper.server.views import destination_view
 from lockkeeper.store.base import Store
 from lockkeeper_api.broker import Recorder as RecorderSettings

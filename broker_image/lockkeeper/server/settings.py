@@ -1,29 +1,17 @@
 """A validated Broker resource as the settings of the core and its listeners."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
-from lockkeeper.broker.policies.policy import (
-    DeadLetterPolicy,
-    DeadLetterStrategy,
-    DestinationPolicy,
-    PolicyEntry,
-    PolicyMap,
-)
+from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.message.destination import Destination, Kind
 from lockkeeper.protocols.openwire.codec import Settings
+from lockkeeper.server.conversion import converted, milliseconds
 from lockkeeper_api import Broker
 from lockkeeper_api import Destination as DestinationResource
 from lockkeeper_api.broker import Listener
-from lockkeeper_api.policy import DestinationPolicy as PolicyModel
 from lockkeeper_api.policy import DestinationPolicyEntry
 
 LOOPBACK = "127.0.0.1"
-
-
-def milliseconds(duration: timedelta) -> int:
-    """Return *duration* in whole ms."""
-    return duration // timedelta(milliseconds=1)
 
 
 def listener_settings(listener: Listener) -> Settings:
@@ -46,37 +34,17 @@ def policy_map(broker: Broker, destinations: Iterable[DestinationResource]) -> P
     for resource in destinations:
         if resource.spec.policy is not None:
             is_queue = resource.spec.kind == "Queue"
-            entries.append(PolicyEntry(resource.name, is_queue, _policy(resource.spec.policy)))
+            entries.append(
+                PolicyEntry(
+                    resource.name, is_queue, converted(resource.spec.policy, DestinationPolicy)
+                )
+            )
     return PolicyMap(entries)
 
 
 def _entry(entry: DestinationPolicyEntry) -> PolicyEntry:
     is_queue = None if entry.kind is None else entry.kind == "Queue"
-    return PolicyEntry(entry.match, is_queue, _policy(entry))
-
-
-def _policy(model: PolicyModel) -> DestinationPolicy:
-    letters = model.dead_letters
-    return DestinationPolicy(
-        queue_prefetch=model.prefetch.queue,
-        browser_prefetch=model.prefetch.queue_browser,
-        topic_prefetch=model.prefetch.topic,
-        durable_prefetch=model.prefetch.durable_topic,
-        memory_limit=model.memory_limit or 0,
-        recorded=model.recorded,
-        dead_letters=DeadLetterPolicy(
-            strategy=DeadLetterStrategy(letters.strategy),
-            queue=letters.queue,
-            queue_prefix=letters.queue_prefix,
-            topic_prefix=letters.topic_prefix,
-            use_queue_for_queue_messages=letters.use_queue_for_queue_messages,
-            use_queue_for_topic_messages=letters.use_queue_for_topic_messages,
-            process_expired=letters.process_expired,
-            process_non_persistent=letters.process_non_persistent,
-            expiration=milliseconds(letters.expiration),
-            maximum_redeliveries=letters.maximum_redeliveries,
-        ),
-    )
+    return PolicyEntry(entry.match, is_queue, converted(entry, DestinationPolicy))
 
 
 def initial_destinations(resources: Sequence[DestinationResource]) -> list[Destination]:

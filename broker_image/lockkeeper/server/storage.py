@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from lockkeeper.server.settings import milliseconds
+from lockkeeper.server.conversion import milliseconds
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper_api import BrokerSpec

@@ -1,6 +1,8 @@
 """Dead letters: which messages are kept after all, where, and with which marks."""
 
-from lockkeeper.broker.policies.policy import DeadLetterPolicy, DeadLetterStrategy
+from dataclasses import dataclass
+from enum import Enum
+
 from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Long, Value
@@ -8,6 +10,35 @@ from lockkeeper.message.rewrite import rewritten
 
 CAUSE_PROPERTY = "dlqDeliveryFailureCause"
 EXPIRATION_PROPERTY = "originalExpiration"
+UNLIMITED = -1
+
+
+class DeadLetterStrategy(Enum):
+    """Where messages go that could not be delivered."""
+
+    SHARED = "Shared"
+    INDIVIDUAL = "Individual"
+    DISCARD = "Discard"
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterPolicy:
+    """ActiveMQ's dead letter strategies, with its names and defaults.
+
+    `maximum_redeliveries` is the broker's own limit for messages given back undelivered; -1
+    leaves it to the client's redelivery policy. `expiration` is in ms, 0 for never.
+    """
+
+    strategy: DeadLetterStrategy = DeadLetterStrategy.SHARED
+    queue: str = "ActiveMQ.DLQ"
+    queue_prefix: str = "ActiveMQ.DLQ.Queue."
+    topic_prefix: str = "ActiveMQ.DLQ.Topic."
+    use_queue_for_queue_messages: bool = True
+    use_queue_for_topic_messages: bool = True
+    process_expired: bool = True
+    process_non_persistent: bool = False
+    expiration: int = 0
+    maximum_redeliveries: int = UNLIMITED
 
 
 def dead_letter_destination(

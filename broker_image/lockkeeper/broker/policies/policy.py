@@ -2,57 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import Enum
 
+from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
+from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, Destination, path_matches
-
-# What an ActiveMQ client asks for when nobody chose; only then does a policy choose for it.
-CLIENT_QUEUE_PREFETCH = 1000
-CLIENT_BROWSER_PREFETCH = 500
-CLIENT_TOPIC_PREFETCH = 32767
-CLIENT_DURABLE_PREFETCH = 100
-UNLIMITED = -1
-
-
-class DeadLetterStrategy(Enum):
-    """Where messages go that could not be delivered."""
-
-    SHARED = "Shared"
-    INDIVIDUAL = "Individual"
-    DISCARD = "Discard"
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetterPolicy:
-    """ActiveMQ's dead letter strategies, with its names and defaults.
-
-    `maximum_redeliveries` is the broker's own limit for messages given back undelivered; -1
-    leaves it to the client's redelivery policy. `expiration` is in ms, 0 for never.
-    """
-
-    strategy: DeadLetterStrategy = DeadLetterStrategy.SHARED
-    queue: str = "ActiveMQ.DLQ"
-    queue_prefix: str = "ActiveMQ.DLQ.Queue."
-    topic_prefix: str = "ActiveMQ.DLQ.Topic."
-    use_queue_for_queue_messages: bool = True
-    use_queue_for_topic_messages: bool = True
-    process_expired: bool = True
-    process_non_persistent: bool = False
-    expiration: int = 0
-    maximum_redeliveries: int = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
 class DestinationPolicy:
-    """What a destination does differently; `memory_limit` in bytes, 0 for the broker's."""
+    """What a destination does differently: one field a policy, named as in the resource.
 
-    queue_prefetch: int = CLIENT_QUEUE_PREFETCH
-    browser_prefetch: int = CLIENT_BROWSER_PREFETCH
-    topic_prefetch: int = CLIENT_TOPIC_PREFETCH
-    durable_prefetch: int = CLIENT_DURABLE_PREFETCH
+    `memory_limit` is in bytes, 0 for the broker's.
+    """
+
+    prefetch: PrefetchPolicy = field(default_factory=PrefetchPolicy)
     memory_limit: int = 0
-    recorded: bool = False
     dead_letters: DeadLetterPolicy = field(default_factory=DeadLetterPolicy)
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from lockkeeper.store.base import Reference
 if TYPE_CHECKING:
     from lockkeeper.broker.connections import Connection
     from lockkeeper.broker.regions.backlog import Backlog
+    from lockkeeper.broker.timers import Timer
 
 NO_TIMEOUT = 0
 DO_NOT_WAIT = -1
@@ -42,6 +43,7 @@ class Consumer:
         "identifier",
         "no_local",
         "prefetch",
+        "pull_timer",
         "pulls",
         "selector",
         "selector_text",
@@ -72,6 +74,7 @@ class Consumer:
         self.subscription_name = subscription_name
         self.extension = 0
         self.pulls = 0
+        self.pull_timer: Timer | None = None
         self.dispatched: dict[int, Reference] = {}
         self.backlogs: list[Backlog] = []
         self.closed = False
@@ -115,6 +118,12 @@ class Consumer:
         if not connection.outbox:
             connection.dirty.append(connection)
         connection.outbox.append((self, references))
+
+    def end_pull(self) -> None:
+        """Tell the consumer that its pull waited long enough, if it still waits."""
+        self.pull_timer = None
+        if self.pulls and not self.closed:
+            self.end()
 
     def end(self) -> None:
         """Tell the consumer that there is nothing (more) for it."""

@@ -1,0 +1,37 @@
+"""What becomes of messages that could not be delivered (ActiveMQ's deadLetterStrategy)."""
+
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from lockkeeper_api.meta import ApiModel
+from lockkeeper_api.quantities import Duration, durations
+from lockkeeper_api.wildcards import DestinationName, NamePrefix
+
+DeadLetterStrategy = Literal["Shared", "Individual", "Discard"]
+
+
+class DeadLetters(ApiModel):
+    """What becomes of messages that could not be delivered."""
+
+    strategy: DeadLetterStrategy = "Shared"
+    """Shared: all into one queue. Individual: one for each destination. Discard: dropped."""
+    queue: DestinationName = "ActiveMQ.DLQ"
+    """Shared: name of that queue."""
+    queue_prefix: NamePrefix = "ActiveMQ.DLQ.Queue."
+    """Individual: what stands before the name of a queue."""
+    topic_prefix: NamePrefix = "ActiveMQ.DLQ.Topic."
+    """Individual: what stands before the name of a topic."""
+    use_queue_for_queue_messages: bool = True
+    """Individual: a queue, not a topic, takes the dead letters of queues."""
+    use_queue_for_topic_messages: bool = True
+    """Individual: a queue, not a topic, takes the dead letters of topics."""
+    process_expired: bool = True
+    """Keep messages whose time to live ran out."""
+    process_non_persistent: bool = False
+    """Keep messages that were sent as non-persistent."""
+    expiration: Annotated[Duration, durations("0s", "87600h")] = timedelta(0)
+    """Time to live of a dead letter; 0s keeps it for ever."""
+    maximum_redeliveries: int = Field(default=-1, ge=-1, le=1_000_000)
+    """Redeliveries after which the broker itself gives up; -1 leaves that to the client."""

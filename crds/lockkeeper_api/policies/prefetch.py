@@ -1,0 +1,25 @@
+"""How many messages consumers get ahead (ActiveMQ's prefetch limits of a policyEntry)."""
+
+from pydantic import Field
+
+from lockkeeper_api.meta import ApiModel
+
+PREFETCH_MAX = 32767
+"""ActiveMQ's largest prefetch."""
+
+
+class Prefetch(ApiModel):
+    """How many messages a consumer gets ahead of its acknowledgements.
+
+    Applied, as in ActiveMQ, to consumers that ask for their client's default; one that chose its
+    own keeps it.
+    """
+
+    queue: int = Field(default=1000, ge=0, le=PREFETCH_MAX)
+    """Consumers of queues; 0 lets each pull."""
+    queue_browser: int = Field(default=500, ge=0, le=PREFETCH_MAX)
+    """Browsers of queues."""
+    topic: int = Field(default=PREFETCH_MAX, ge=0, le=PREFETCH_MAX)
+    """Subscribers that are not durable."""
+    durable_topic: int = Field(default=100, ge=0, le=PREFETCH_MAX)
+    """Durable subscribers."""

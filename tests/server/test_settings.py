@@ -1,0 +1,50 @@
+"""A resource's policies as the core sees them."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from lockkeeper.broker.policies.dead_letters import DeadLetterStrategy
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.message.destination import queue, topic
+from lockkeeper.server.conversion import converted
+from lockkeeper.server.settings import policy_map
+from lockkeeper_api import DestinationPolicy as PolicyModel
+from lockkeeper_api import parse_resources
+
+BROKER = """
+apiVersion: lockkeeper.dev/v1alpha1
+kind: Broker
+metadata: {name: orders}
+spec:
+  destinationPolicies:
+    - match: ORDERS.>
+      kind: Queue
+      prefetch: {queue: 7}
+      memoryLimit: 1Mi
+      deadLetters: {strategy: Individual, expiration: 90s}
+"""
+
+
+def test_a_policy_says_in_the_core_what_its_resource_says() -> None:
+    (broker,) = parse_resources(BROKER, "broker.yaml").brokers
+    policies = policy_map(broker, ())
+    policy = policies.find(queue("ORDERS.EU"))
+    assert policy.prefetch.queue == 7
+    assert policy.memory_limit == 1 << 20
+    assert policy.dead_letters.strategy is DeadLetterStrategy.INDIVIDUAL
+    assert policy.dead_letters.expiration == 90_000
+    assert policies.find(topic("ORDERS.EU")) == DestinationPolicy()
+
+
+def test_the_resource_and_the_core_have_the_same_defaults() -> None:
+    assert converted(PolicyModel(), DestinationPolicy) == DestinationPolicy()
+
+
+def test_every_field_of_the_resource_has_its_field_in_the_core() -> None:
+    def compare(model: Any, policy: Any) -> None:
+        assert set(type(model).model_fields) == {field.name for field in fields(policy)}
+        for field in fields(policy):
+            if is_dataclass(getattr(policy, field.name)):
+                compare(getattr(model, field.name), getattr(policy, field.name))
+
+    compare(PolicyModel(), DestinationPolicy())
