@@ -83,6 +83,17 @@ class Memory(ApiModel):
     """Message bodies in memory, all destinations together; more stay on disk."""
 
 
+class Timestamps(ApiModel):
+    """The broker's clock instead of the producers' (ActiveMQ's timeStampingBrokerPlugin)."""
+
+    zero_expiration_override: Annotated[Duration, durations("0s", "87600h")] = timedelta(0)
+    """Time to live of messages that have none; 0s leaves them without."""
+    ttl_ceiling: Annotated[Duration, durations("0s", "87600h")] = timedelta(0)
+    """Longest time to live that a message may have; 0s for no limit."""
+    future_only: bool = False
+    """Never move an expiry to an earlier time."""
+
+
 class Storage(ApiModel):
     """What may be held on disk."""
 
@@ -140,6 +151,10 @@ class BrokerSpec(ApiModel):
     """What may be held in memory."""
     storage: Storage = Storage()
     """What may be held on disk."""
+    timestamps: Timestamps | None = None
+    """Set the timestamps of messages by the broker's clock; absent: producers set them."""
+    populate_jmsx_user_id: bool = False
+    """Write the user's name into every message as JMSXUserID (populateJMSXUserID)."""
     destination_policies: list[DestinationPolicyEntry] = Field(default=[], max_length=512)
     """How destinations behave; those that no entry matches get the defaults of one."""
 

@@ -9,6 +9,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import EndOfMessages, Output, Reply
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
+from lockkeeper.broker.settings import BrokerSettings, MemorySettings
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import Destination, parse_destination
@@ -101,7 +102,11 @@ class Bench:
     """A broker over a memory store."""
 
     def __init__(
-        self, store: MemoryStore | None = None, memory_limit: int = 1 << 26, **policies: Any
+        self,
+        store: MemoryStore | None = None,
+        memory_limit: int = 1 << 26,
+        settings: BrokerSettings | None = None,
+        **policies: Any,
     ) -> None:
         self.store = store or MemoryStore()
         self.now = START
@@ -110,7 +115,12 @@ class Bench:
             for pattern, policy in policies.items()
         ]
         self.broker = Broker(
-            self.store, "test", "ID:test-1", PolicyMap(entries), memory_limit, self.now
+            self.store,
+            "test",
+            "ID:test-1",
+            PolicyMap(entries),
+            settings or BrokerSettings(memory=MemorySettings(memory_limit)),
+            self.now,
         )
         self.broker.recover()
         self._names = count(1)
@@ -138,7 +148,7 @@ class Bench:
                 destination=destination,
                 message_id=MessageId(producer, next(self._sequences)),
                 persistent=persistent,
-                timestamp=self.now,
+                timestamp=fields.pop("timestamp", self.now),
                 content=len(body).to_bytes(4, "big") + body,
                 marshalled_properties=encode_map(properties) if properties else None,
                 **fields,

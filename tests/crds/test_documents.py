@@ -102,9 +102,9 @@ def test_what_an_api_server_added_is_passed_over() -> None:
             "should be 'Queue' or 'Topic', found 'queue'",
         ),
         (
-            "  zzz: 1",
-            "broker.yaml, line 5, document 1 (Broker main): spec.zzz: no such field; known here: "
-            "replicas, listeners, admin, journal, locker, memory, storage, destinationPolicies",
+            "  memory: {zzz: 1}",
+            "broker.yaml, line 5, document 1 (Broker main): spec.memory.zzz: no such field; "
+            "known here: limit",
         ),
     ],
 )

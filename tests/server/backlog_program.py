@@ -12,6 +12,7 @@ from pathlib import Path
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.settings import BrokerSettings, MemorySettings
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import ActiveMQBytesMessage, encode
@@ -33,7 +34,8 @@ def main() -> None:
     directory, count = Path(sys.argv[1]), int(sys.argv[2])
     now = time.time_ns() // 1_000_000
     store = KahaDBStore(directory)
-    broker = Broker(store, "backlog", "ID:backlog", PolicyMap(), MEMORY_LIMIT, now)
+    settings = BrokerSettings(memory=MemorySettings(MEMORY_LIMIT))
+    broker = Broker(store, "backlog", "ID:backlog", PolicyMap(), settings, now)
     began = time.monotonic()
     broker.recover()
     recovery = time.monotonic() - began

@@ -11,6 +11,7 @@ from lockkeeper.broker.errors import (
     InvalidDestinationError,
     ResourceAllocationError,
 )
+from lockkeeper.broker.interceptors.interceptor import interceptors
 from lockkeeper.broker.outputs import ConsumerClosed, Disconnect, Introduction
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.producer_audit import ProducerAudit
@@ -18,6 +19,7 @@ from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
 from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
 from lockkeeper.broker.transacting import Transacting
@@ -49,7 +51,7 @@ class Broker:
         name: str,
         broker_id: str,
         policies: PolicyMap,
-        memory_limit: int,
+        settings: BrokerSettings,
         now: int,
     ) -> None:
         self.name = name
@@ -57,7 +59,8 @@ class Broker:
         self.dirty: list[Connection] = []
         self.connections: dict[str, Connection] = {}
         self.registry = Registry()
-        self.context = Context(store, policies, memory_limit, now, self.route)
+        self.context = Context(store, policies, settings.memory.limit, now, self.route)
+        self.interceptors = interceptors(self.context, settings)
         self.advisor = Advisor(broker_id, name)
         self.subscribing = Subscribing(self.context, self.registry, self.advisor)
         self.audit = ProducerAudit()
@@ -123,11 +126,17 @@ class Broker:
         return self.registry.open(self.context, destination)
 
     def send(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
-        """Take a message. Raises BrokerError, with nothing changed.
+        """Take a message from a client. Raises BrokerError, with nothing changed.
 
         The receipt is settled when the message is as durable as it asks to be. Without memory
         for it, the message waits, and `connection.stalled` says whether to stop reading.
         """
+        for interceptor in self.interceptors:
+            message = interceptor.intercept(connection, message)
+        self._take(connection, message, receipt)
+
+    def _take(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
+        """Take a message as it is."""
         memory = self.context.memory
         if memory.used >= memory.limit and not message.persistent:
             self._stall(connection, message, receipt)
@@ -167,7 +176,7 @@ class Broker:
         routes = [self.route(part) for part in parts]
         for index, route in enumerate(routes):
             copy = copied(message, route.destination, self.context.next_sequence())
-            self.send(connection, copy, receipt if index == len(routes) - 1 else None)
+            self._take(connection, copy, receipt if index == len(routes) - 1 else None)
 
     def _stall(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         connection.stalled_bytes += len(message.body)
@@ -178,7 +187,7 @@ class Broker:
         waiting, self._stalled = self._stalled, []
         for connection, message, receipt in waiting:
             connection.stalled_bytes -= len(message.body)
-            self.send(connection, message, receipt)
+            self._take(connection, message, receipt)
 
     def _settle_behind(self, destination: Destination, receipt: Receipt | None) -> None:
         """Settle when everything handed to the store so far is durable."""

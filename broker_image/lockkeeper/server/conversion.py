@@ -7,7 +7,7 @@ policy needs no line here.
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from enum import Enum
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel
 
@@ -39,6 +39,7 @@ def _value(value: Any, hint: Any) -> Any:
         return milliseconds(value)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return hint(value)
-    if isinstance(value, BaseModel) and is_dataclass(hint):
-        return converted(value, hint)  # type: ignore[arg-type]
+    if isinstance(value, BaseModel):
+        (kind,) = (each for each in (hint, *get_args(hint)) if is_dataclass(each))
+        return converted(value, kind)  # type: ignore[arg-type]
     return value

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from lockkeeper.broker.core import Broker
+from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.server.admin import Admin
+from lockkeeper.server.conversion import converted
 from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
@@ -169,7 +171,7 @@ class BrokerProcess:
             resource.metadata.name,
             f"ID:{os.uname().nodename}-{os.getpid()}-{now}-0",
             policy_map(resource, self.options.destinations),
-            resource.spec.memory.limit,
+            converted(resource.spec, BrokerSettings),
             now,
         )
 

@@ -1,0 +1,33 @@
+"""The interface of interceptors, and the order in which a broker asks them."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from lockkeeper.broker.interceptors.timestamps import Timestamping
+from lockkeeper.broker.interceptors.user_ids import UserIdStamping
+from lockkeeper.message.message import Message
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.context import Context
+    from lockkeeper.broker.settings import BrokerSettings
+
+
+class Interceptor(Protocol):
+    """Sees every message that a client sends."""
+
+    def intercept(self, connection: "Connection", message: Message) -> Message:
+        """Return the message to go on with. Raises BrokerError to refuse it."""
+
+
+def interceptors(context: "Context", settings: "BrokerSettings") -> tuple[Interceptor, ...]:
+    """Return what the settings ask for, in order.
+
+    Times come first: whatever reads a message later must see the broker's clock. The user's name
+    follows, so that a copy or a scheduled message carries it too.
+    """
+    found: list[Interceptor] = []
+    if settings.timestamps is not None:
+        found.append(Timestamping(context, settings.timestamps))
+    if settings.populate_jmsx_user_id:
+        found.append(UserIdStamping(context))
+    return tuple(found)

@@ -1,0 +1,23 @@
+"""JMSXUserID: who sent a message, in the broker's words (ActiveMQ's populateJMSXUserID)."""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.message.message import Message
+from lockkeeper.message.rewrite import decoded, encoded
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.context import Context
+
+
+class UserIdStamping:
+    """Writes the name that the connection gave into every message, whatever it says itself."""
+
+    def __init__(self, context: "Context") -> None:
+        self._context = context
+
+    def intercept(self, connection: "Connection", message: Message) -> Message:
+        """See `Interceptor.intercept`."""
+        fields = decoded(message)
+        fields.user_id = connection.user_name or None
+        return encoded(fields, message.sequence)

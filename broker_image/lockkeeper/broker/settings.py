@@ -1,0 +1,21 @@
+"""What a broker as a whole does differently; the policies of destinations are elsewhere."""
+
+from dataclasses import dataclass, field
+
+from lockkeeper.broker.interceptors.timestamps import TimestampSettings
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """Bytes of message bodies in memory, all destinations together."""
+
+    limit: int = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """The settings of a broker, named as in its resource; None where a feature is not used."""
+
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    timestamps: TimestampSettings | None = None
+    populate_jmsx_user_id: bool = False
