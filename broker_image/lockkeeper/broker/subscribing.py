@@ -23,7 +23,6 @@ from lockkeeper.broker.subscriptions.topic import DurableSubscription, TopicSubs
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt, RecoveredSubscription, Reference, Subscription
 
-PREFETCH_MAX = 1_000_000
 DELIVERED_NOTHING, DELIVERED_UNKNOWN = -1, -2
 
 
@@ -48,18 +47,7 @@ class Subscribing:
         """Make a consumer. Raises BrokerError, with nothing changed."""
         selector = _compiled(request.selector)
         self._check(connection, request)
-        consumer = Consumer(
-            request.identifier,
-            connection,
-            request.destination,
-            min(max(request.prefetch, 0), PREFETCH_MAX),
-            selector,
-            request.selector,
-            request.no_local,
-            request.browser,
-            request.subscription_name,
-        )
-        consumer.tag = request.tag
+        consumer = Consumer(connection, request, selector)
         if request.subscription_name is not None:
             self._attach_durable(consumer, receipt)
         else:
@@ -154,22 +142,16 @@ class Subscribing:
             raise InvalidDestinationError(
                 f"a durable subscription is for one topic, not {consumer.destination}"
             )
-        return Subscription(
-            client_id, name or "", consumer.destination, consumer.selector_text, consumer.no_local
-        )
+        selector, no_local = consumer.request.selector, consumer.no_local
+        return Subscription(client_id, name or "", consumer.destination, selector, no_local)
 
     def _add_durable(self, subscription: Subscription) -> DurableSubscription:
         region = self._registry.open(self._context, subscription.destination)
         assert isinstance(region, Topic)
         durable = region.add_durable(subscription)
         if subscription.selector:
-            durable.selective = Consumer(
-                subscription.key,
-                Connection([]),
-                subscription.destination,
-                0,
-                _compiled(subscription.selector),
-            )
+            request = ConsumeRequest(subscription.key, subscription.destination, 0)
+            durable.selective = Consumer(Connection([]), request, _compiled(subscription.selector))
         self.durables[subscription.key] = durable
         return durable
 

@@ -38,6 +38,22 @@ class Lead(NamedTuple):
     text_view: bytes | None
     sequence_at: int
 
+    @property
+    def plain_flags_at(self) -> int:
+        """Where `persistent` lies when neither group nor correlation id comes before it."""
+        return self.sequence_at + 16 + len(PLAIN)
+
+    def find_group(self, data: bytes, start: int = 0) -> tuple[bytes | None, int]:
+        """Return the group id of the message at *start*, None without one, and its sequence.
+
+        Raises MalformedMessageError when the bytes end before that.
+        """
+        try:
+            group, position = _string(data, skip_nested(data, start + self.sequence_at + 16))
+        except IndexError:
+            raise MalformedMessageError("the message ends within its header") from None
+        return group or None, int.from_bytes(data[position : position + 4], "big", signed=True)
+
     def find_persistent(self, data: bytes, start: int = 0) -> int:
         """Return the position of `persistent` in the message at *start*.
 

@@ -9,15 +9,17 @@ class Message:
     """One message as the wire and the journal hold it; everything not listed is in `body`.
 
     `body` is the loose, uncached frame of store version 11 without its size prefix. `expiration`
-    is in ms since the epoch, 0 for never. `sequence` is the brokerSequenceId that stands in
-    `body`: unique while this broker runs, and what a consumer's acknowledgement names. `lead` is
-    shared by all messages that begin with the same bytes.
+    is in ms since the epoch, 0 for never. `flags_at` is the offset of `persistent`, which
+    expiration and priority follow. `sequence` is the brokerSequenceId that stands
+    in `body`: unique while this broker runs, and what a consumer's acknowledgement names. `lead` is shared by
+    all messages that begin with the same bytes.
     """
 
     __slots__ = (
         "body",
         "destination",
         "expiration",
+        "flags_at",
         "lead",
         "persistent",
         "sequence",
@@ -25,14 +27,15 @@ class Message:
     )
 
     def __init__(
-        self, body: bytes, lead: Lead, sequence: int, persistent: bool, expiration: int
+        self, body: bytes, lead: Lead, sequence: int, flags_at: int, expiration: int
     ) -> None:
         self.body = body
         self.lead = lead
+        self.flags_at = flags_at
         self.destination: Destination = lead.destination
         self.transaction_id: TransactionId | None = lead.transaction_id
         self.sequence = sequence
-        self.persistent = persistent
+        self.persistent = body[flags_at] == 1
         self.expiration = expiration
 
     @property
@@ -47,7 +50,20 @@ class Message:
     @property
     def priority(self) -> int:
         """The JMSPriority, 0 to 9."""
-        return self.body[self.lead.find_persistent(self.body) + 9]
+        return self.body[self.flags_at + 9]
+
+    @property
+    def group(self) -> bytes | None:
+        """The JMSXGroupID in modified UTF-8, if the message belongs to a group."""
+        lead = self.lead
+        if self.flags_at == lead.plain_flags_at:
+            return None
+        return lead.find_group(self.body)[0]
+
+    @property
+    def group_sequence(self) -> int:
+        """The JMSXGroupSeq; -1 closes the group."""
+        return self.lead.find_group(self.body)[1]
 
     def __repr__(self) -> str:
         """Return the id and the destination, for logs and failed tests."""

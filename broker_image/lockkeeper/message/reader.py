@@ -60,7 +60,7 @@ class MessageReader:
             body,
             lead,
             sequence,
-            data[flags] == 1,
+            flags - start,
             0 if expiration == _NEVER else int.from_bytes(expiration, "big"),
         )
 
@@ -79,7 +79,7 @@ class MessageReader:
             raise MalformedMessageError("the message ends within its header")
         body = b"".join((data[start : at + 8], sequence.to_bytes(8, "big"), data[at + 16 : end]))
         expiration = int.from_bytes(data[flags + 1 : flags + 9], "big")
-        return Message(body, lead, sequence, data[flags] == 1, expiration)
+        return Message(body, lead, sequence, flags - start, expiration)
 
     def _learn(self, data: bytes, start: int, end: int) -> None:
         lead = read_lead(data, start, end)

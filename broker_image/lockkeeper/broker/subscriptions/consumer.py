@@ -11,7 +11,7 @@ from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.message_properties import property_lookup
 from lockkeeper.broker.outputs import EndOfMessages
 from lockkeeper.broker.selectors import Selector
-from lockkeeper.message.destination import Destination
+from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.regions.backlog import Backlog
     from lockkeeper.broker.timers import Timer
 
-NO_TIMEOUT = 0
+PREFETCH_MAX = 1_000_000
 DO_NOT_WAIT = -1
 
 
@@ -45,40 +45,34 @@ class Consumer:
         "prefetch",
         "pull_timer",
         "pulls",
+        "request",
         "selector",
-        "selector_text",
         "subscription_name",
         "tag",
     )
 
     def __init__(
         self,
-        identifier: object,
         connection: "Connection",
-        destination: Destination,
-        prefetch: int,
+        request: ConsumeRequest,
         selector: Selector | None = None,
-        selector_text: str | None = None,
-        no_local: bool = False,
-        browser: bool = False,
-        subscription_name: str | None = None,
     ) -> None:
-        self.identifier = identifier
         self.connection = connection
-        self.destination = destination
-        self.prefetch = prefetch
+        self.request = request
+        self.identifier = request.identifier
+        self.destination = request.destination
+        self.prefetch = min(max(request.prefetch, 0), PREFETCH_MAX)
         self.selector = selector
-        self.selector_text = selector_text
-        self.no_local = no_local
-        self.browser = browser
-        self.subscription_name = subscription_name
+        self.no_local = request.no_local
+        self.browser = request.browser
+        self.subscription_name = request.subscription_name
+        self.tag = request.tag
         self.extension = 0
         self.pulls = 0
         self.pull_timer: Timer | None = None
         self.dispatched: dict[int, Reference] = {}
         self.backlogs: list[Backlog] = []
         self.closed = False
-        self.tag: object = None
         self.delivered = 0
 
     def credit(self) -> int:

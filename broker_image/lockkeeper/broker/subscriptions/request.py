@@ -8,7 +8,10 @@ from lockkeeper.message.destination import Destination
 class ConsumeRequest(NamedTuple):
     """A consumer to be; `subscription_name` makes it durable (topics only).
 
-    `tag` is what the protocol keeps with the consumer.
+    `tag` is what the protocol keeps with the consumer. The rest is what ActiveMQ's ConsumerInfo
+    says: `exclusive` wants a queue for itself, those of higher `priority` (-128 to 127) come
+    first, a `retroactive` one wants what a topic's recovery policy has kept, and `pending_limit`
+    is how many messages a topic may keep for it (0 leaves that to the policy).
     """
 
     identifier: object
@@ -19,3 +22,7 @@ class ConsumeRequest(NamedTuple):
     browser: bool = False
     subscription_name: str | None = None
     tag: object = None
+    exclusive: bool = False
+    priority: int = 0
+    retroactive: bool = False
+    pending_limit: int = 0

@@ -83,6 +83,10 @@ class Commands:
             info.browser,
             info.subscription_name,
             DispatchHeader(info.consumer_id),
+            info.exclusive,
+            info.priority,
+            info.retroactive,
+            info.maximum_pending_message_limit,
         )
         self._broker.subscribing.subscribe(self._connection, request, receipt)
 
