@@ -1,7 +1,8 @@
 """Real broker processes on loopback: ours, and the ActiveMQ of the Debian package.
 
 Both are started the same way and are used through a RunningBroker, by the interoperability suite
-and by the benchmark, so that whatever is asked of one can be asked of the other.
+and by the benchmark, so that whatever is asked of one can be asked of the other. A configuration
+is a pair of files in configurations/: NAME.yaml for ours, and the same in NAME.xml for ActiveMQ.
 """
 
 import shutil
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,8 @@ from string import Template
 LOCKKEEPER = [sys.executable, "-m", "lockkeeper.cli.main"]
 ACTIVEMQ_HOME = Path("/usr/share/activemq")
 ACTIVEMQ_CONFIGURATION = Path(__file__).with_name("activemq.xml")
+ACTIVEMQ_BROKER = "{http://activemq.apache.org/schema/core}broker"
+CONFIGURATIONS = Path(__file__).with_name("configurations")
 START_SECONDS_MAX = 40
 STOP_SECONDS_MAX = 30
 
@@ -99,12 +103,12 @@ def free_port() -> int:
         return port
 
 
-def lockkeeper_command(directory: Path, port: int) -> list[str]:
+def lockkeeper_command(directory: Path, port: int, configuration: str | None = None) -> list[str]:
     """Return the command line of our broker with its journal below *directory*."""
-    data = str(directory / "data")
-    listen = f"openwire://127.0.0.1:{port}"
-    admin = "127.0.0.1:0"
-    return [*LOCKKEEPER, "broker", "--data", data, "--listen", listen, "--admin", admin]
+    command = [*LOCKKEEPER, "broker", "--data", str(directory / "data")]
+    if configuration is not None:
+        command += ["-f", str(CONFIGURATIONS / f"{configuration}.yaml")]
+    return [*command, "--listen", f"openwire://127.0.0.1:{port}", "--admin", "127.0.0.1:0"]
 
 
 def activemq_command(
@@ -113,6 +117,7 @@ def activemq_command(
     data: Path | None = None,
     journal_bytes: int = 33_554_432,
     cleanup_ms: int = 30_000,
+    configuration: str | None = None,
 ) -> list[str]:
     """Return the command line of ActiveMQ with its journal in `kahadb` below *data*.
 
@@ -126,8 +131,8 @@ def activemq_command(
         "connector": "maximumConnections=1000&amp;wireFormat.maxFrameSize=104857600",
     }
     directory.mkdir(parents=True, exist_ok=True)
-    configuration = directory / "activemq.xml"
-    configuration.write_text(Template(ACTIVEMQ_CONFIGURATION.read_text()).substitute(settings))
+    written = directory / "activemq.xml"
+    written.write_text(Template(_activemq_template(configuration)).substitute(settings))
     properties = {
         "activemq.home": ACTIVEMQ_HOME,
         "activemq.base": directory,
@@ -142,11 +147,26 @@ def activemq_command(
         "-jar",
         str(ACTIVEMQ_HOME / "bin" / "activemq.jar"),
         "start",
-        f"xbean:file:{configuration}",
+        f"xbean:file:{written}",
     ]
 
 
-COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
+def _activemq_template(configuration: str | None) -> str:
+    """Return ActiveMQ's stock settings with those of *configuration* in their place."""
+    if configuration is None:
+        return ACTIVEMQ_CONFIGURATION.read_text()
+    wanted = ElementTree.parse(CONFIGURATIONS / f"{configuration}.xml").getroot()
+    template = ElementTree.parse(ACTIVEMQ_CONFIGURATION).getroot()
+    broker = template.find(ACTIVEMQ_BROKER)
+    assert broker is not None
+    broker.attrib |= wanted.attrib
+    children = {child.tag: child for child in broker} | {child.tag: child for child in wanted}
+    # ActiveMQ's schema wants them in alphabetical order.
+    broker[:] = [children[tag] for tag in sorted(children)]
+    return ElementTree.tostring(template, encoding="unicode")
+
+
+COMMANDS: dict[str, Callable[..., list[str]]] = {
     "lockkeeper": lockkeeper_command,
     "activemq": activemq_command,
 }
@@ -162,10 +182,11 @@ def missing(kind: str) -> str | None:
     return None
 
 
-def start_broker(kind: str, directory: Path) -> RunningBroker:
+def start_broker(kind: str, directory: Path, configuration: str | None = None) -> RunningBroker:
     """Start a broker of *kind*, `lockkeeper` or `activemq`, that keeps its data below *directory*.
 
     Raises RuntimeError with the end of its log when it does not come up.
     """
     port = free_port()
-    return RunningBroker(kind, port, directory, COMMANDS[kind](directory, port))
+    command = COMMANDS[kind](directory, port, configuration=configuration)
+    return RunningBroker(kind, port, directory, command)

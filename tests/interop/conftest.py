@@ -45,3 +45,17 @@ def broker(
     running = brokers.start_broker(request.param, tmp_path_factory.mktemp(request.param))
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def configured_broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[brokers.RunningBroker]:
+    """Return a running broker of a kind with a configuration; the parameter is both."""
+    kind, configuration = request.param
+    reason = brokers.missing(kind)
+    if reason:
+        pytest.skip(reason)
+    running = brokers.start_broker(kind, tmp_path_factory.mktemp(kind), configuration)
+    yield running
+    running.stop()

@@ -7,6 +7,7 @@ against a real ActiveMQ, which shows that the scenario asks for what ActiveMQ do
 from typing import TYPE_CHECKING
 
 import pytest
+from configured_scenarios import CONFIGURED
 
 if TYPE_CHECKING:
     from brokers import RunningBroker
@@ -103,7 +104,8 @@ NOT_BUILT = {
 
 
 def test_every_scenario_of_the_program_is_run(java_scenarios: "JavaScenarios") -> None:
-    assert java_scenarios.names() == {*SCENARIOS, *RESTART}
+    configured = {scenario for scenarios in CONFIGURED.values() for scenario in scenarios}
+    assert java_scenarios.names() == {*SCENARIOS, *RESTART, *configured}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

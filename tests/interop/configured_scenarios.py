@@ -1,0 +1,8 @@
+"""JMS scenarios that need a broker of a certain configuration, by its name.
+
+A configuration is a pair of files in configurations/: NAME.yaml is a Broker for ours, NAME.xml
+the same for ActiveMQ: a `broker` element whose attributes and children replace those of the
+stock settings.
+"""
+
+CONFIGURED: dict[str, tuple[str, ...]] = {}
