@@ -16,10 +16,10 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.protobuf import bytes_field, number_field
 from lockkeeper.journal.records import AddMessage, Commit, RemoveMessage, Trace
 from lockkeeper.journal.splice import (
-    add_head,
+    add_frame,
     add_tail,
     destination_field,
-    remove_record,
+    remove_lead,
     transaction_field,
 )
 from lockkeeper.journal.walk import walk_batch
@@ -67,28 +67,29 @@ def test_the_walk_gives_what_the_records_say(written):
 
 
 @given(adds)
-def test_head_body_and_tail_are_the_whole_add_record(record):
+def test_the_pieces_around_id_and_body_are_the_whole_add_record(record):
     body = record.message
     transaction = transaction_field(record.transaction) if record.transaction else b""
-    head = add_head(
-        destination_field(record.destination), record.message_id.encode(), len(body), transaction
-    )
+    key = record.message_id.encode()
+    destination = destination_field(record.destination)
+    before, after = add_frame(destination, len(key), len(body), transaction)
     tail = add_tail(record.priority, record.priority_supported)
     framed = replace(record, message=len(body).to_bytes(4, "big") + body)
-    assert head + body + tail == encode_record(framed)
+    assert before + key + after + body + tail == encode_record(framed)
 
 
 @given(removes)
 def test_a_spliced_remove_is_the_whole_record(record):
-    key = record.subscription_key
-    spliced = remove_record(
+    key, subscription = record.message_id.encode(), record.subscription_key
+    rest = b"" if record.ack is None else bytes_field(4, record.ack)
+    rest += b"" if subscription is None else bytes_field(5, subscription.encode())
+    lead = remove_lead(
         destination_field(record.destination),
-        record.message_id.encode(),
-        b"" if record.ack is None else bytes_field(4, record.ack),
-        b"" if key is None else bytes_field(5, key.encode()),
+        len(key),
+        len(rest),
         transaction_field(record.transaction) if record.transaction else b"",
     )
-    assert spliced == encode_record(record)
+    assert lead + key + rest == encode_record(record)
 
 
 def test_fields_in_another_order_are_read_too():

@@ -175,10 +175,10 @@ class Store(Protocol):
 
         A queue message that is still WAITING is never written (ActiveMQ's concurrent store and
         dispatch): then the receipt of its `add` comes back, to be settled at once, and
-        *receipt* is given back with the next batch all the same. With *skip_unwritten* false
-        both records are written. A VOLATILE reference is ignored but for its *receipt*.
-        Without a receipt the removal rides with the next batch that has one, or leaves within
-        a few ms.
+        *receipt* is given back with the next batch all the same. With *skip_unwritten* false,
+        or for a message of a transaction, both records are written. A VOLATILE reference is
+        ignored but for its *receipt*. Without a receipt the removal rides with the next batch
+        that has one, or leaves within a few ms.
         """
 
     def commit(

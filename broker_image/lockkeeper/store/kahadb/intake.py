@@ -10,7 +10,6 @@ from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.protobuf import bytes_field
 from lockkeeper.journal.records import Commit, Prepare, RemoveDestination, Rollback
 from lockkeeper.journal.records import Subscription as SubscriptionRecord
-from lockkeeper.journal.splice import ADD_TAIL_SIZE, add_head, remove_record, transaction_field
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.store.base import (
@@ -33,16 +32,8 @@ from lockkeeper.store.kahadb.ledger import (
     SubscriptionLedger,
 )
 from lockkeeper.store.kahadb.paging import BodyReader
-from lockkeeper.store.kahadb.waiting import (
-    FENCE,
-    LATE_REMOVE,
-    NOTE,
-    RECEIPT,
-    RECORD,
-    SPLICED_ADD,
-    LateRemove,
-    SplicedAdd,
-)
+from lockkeeper.store.kahadb.unit import Unit
+from lockkeeper.store.kahadb.waiting import LATE_REMOVE, NOTE, RECEIPT, RECORD, UNIT, LateRemove
 
 _ACK_FIELD = 4
 _SUBSCRIPTION_FIELD = 5
@@ -157,68 +148,57 @@ class Intake:
     def _put_transaction(
         self, transaction: TransactionId, operations: Sequence[Operation], outcome: bytes
     ) -> None:
-        """Let the records of a transaction wait, fenced so that they share one batch."""
-        commit = self._commit
-        fence = len(commit.items)
-        self.put(0, FENCE)
-        try:
-            size = self._put_operations(transaction, operations) + len(outcome)
-            if size > UNIT_BYTES_MAX:
-                raise StoreError(f"{transaction}: {size} bytes do not fit into a data file")
-        except StoreError:
-            # A part of a transaction must never be written.
-            del commit.items[fence:], commit.kinds[fence:]
-            raise
-        self.put(outcome)
-        commit.items[fence] = size
-
-    def _put_operations(self, transaction: TransactionId, operations: Sequence[Operation]) -> int:
-        """Let records within *transaction* wait; returns their size."""
-        field = transaction_field(transaction)
-        size = 0
+        """Let the records of a transaction wait, as one that shares a batch."""
+        unit = Unit(transaction)
+        is_xa = isinstance(transaction, XATransactionId)
         for operation in operations:
+            reference = operation.reference
+            entry = self._ledger.destination(operation.destination)
             if isinstance(operation, Add):
-                size += self._put_add(operation, field)
-            elif operation.reference.state in (WAITING, WRITTEN):
-                size += self._put_remove(operation, transaction, field)
-        return size
+                unit.add(entry, reference)
+            elif reference.state in (WAITING, WRITTEN):
+                key, rest = self._removal(operation, transaction if is_xa else None)
+                unit.remove(entry, key, rest)
+                self._refer_to_add(reference, unit.late)
+        unit.end(outcome)
+        if unit.size > UNIT_BYTES_MAX:
+            raise StoreError(f"{transaction}: {unit.size} bytes do not fit into a data file")
+        unit.wait()
+        self.put(unit, UNIT)
 
-    def _put_add(self, operation: Add, transaction: bytes) -> int:
-        """Let the add of a transaction wait; returns the size of its record."""
-        reference = operation.reference
-        message = reference.loaded
+    def _put_remove(self, operation: Remove) -> None:
+        """Let the removal of a message wait."""
+        key, rest = self._removal(operation, None)
         entry = self._ledger.destination(operation.destination)
-        key = journal_key(message.key)
-        head = add_head(entry.field, key, len(message.body), transaction)
-        reference.state = WAITING
-        size = len(head) + len(message.body) + ADD_TAIL_SIZE
-        self.put(SplicedAdd(head, message.body, reference, entry, size), SPLICED_ADD)
-        return size
+        record = entry.remove_lead(len(key), len(rest)) + key + rest
+        late: list[Reference] = []
+        self._refer_to_add(operation.reference, late)
+        if late:
+            self.put(LateRemove(record, operation.reference), LATE_REMOVE)
+        else:
+            self.put(record)
 
-    def _put_remove(
-        self, operation: Remove, transaction: TransactionId | None = None, field: bytes = b""
-    ) -> int:
-        """Let the removal of a message wait; returns the size of its record."""
+    def _removal(self, operation: Remove, transaction: TransactionId | None) -> tuple[bytes, bytes]:
+        """Return the key of a removed message and the fields behind it in the record."""
         destination, reference, subscription = operation
-        entry = self._ledger.destination(destination)
         message = reference.message
         key = self._bodies.key(reference) if message is None else journal_key(message.key)
-        ack = b""
-        if isinstance(transaction, XATransactionId):
+        rest = b""
+        if transaction is not None:
             identity = key if message is None else message.key
-            ack = bytes_field(_ACK_FIELD, ack_frame(destination, identity, transaction))
-        subscriber = b""
+            rest = bytes_field(_ACK_FIELD, ack_frame(destination, identity, transaction))
         if subscription is not None:
-            subscriber = bytes_field(_SUBSCRIPTION_FIELD, subscription.key.encode())
-        record = remove_record(entry.field, key, ack, subscriber, field)
+            rest += bytes_field(_SUBSCRIPTION_FIELD, subscription.key.encode())
+        return key, rest
+
+    def _refer_to_add(self, reference: Reference, late: list[Reference]) -> None:
+        """Note the file of the add that a removal undoes, or that it has none yet."""
         if reference.state == WAITING:
-            self.put(LateRemove(record, reference), LATE_REMOVE)
-            return len(record)
-        self.put(record)
+            late.append(reference)
+            return
         self._commit.refers.add(reference.location >> OFFSET_BITS)
         if self._ledger.shadows:
             self._commit.refers |= self._ledger.shadows.get(reference.location, set())
-        return len(record)
 
     def _apply(self, operations: Sequence[Operation]) -> None:
         """Count what a committed transaction did."""

@@ -1,6 +1,6 @@
 """Bookkeeping of the journal's files: what each still holds, and what its records refer to."""
 
-from lockkeeper.journal.splice import destination_field
+from lockkeeper.journal.splice import destination_field, remove_lead
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.store.base import Subscription
@@ -27,7 +27,15 @@ class FileLedger:
 class DestinationLedger:
     """One destination: its encoded field, the files with adds of it, its subscriptions."""
 
-    __slots__ = ("destination", "field", "files", "last_file", "subscriptions")
+    __slots__ = (
+        "_remove_lead",
+        "_remove_sizes",
+        "destination",
+        "field",
+        "files",
+        "last_file",
+        "subscriptions",
+    )
 
     def __init__(self, destination: Destination) -> None:
         self.destination = destination
@@ -35,6 +43,15 @@ class DestinationLedger:
         self.files: set[int] = set()
         self.last_file = 0
         self.subscriptions: list[SubscriptionLedger] = []
+        self._remove_sizes = (0, 0)
+        self._remove_lead = b""
+
+    def remove_lead(self, id_size: int, rest_size: int) -> bytes:
+        """Return what a remove record begins with; kept, as the next one is like it as a rule."""
+        sizes = (id_size, rest_size)
+        if sizes != self._remove_sizes:
+            self._remove_sizes, self._remove_lead = sizes, remove_lead(self.field, *sizes)
+        return self._remove_lead
 
 
 class SubscriptionLedger:

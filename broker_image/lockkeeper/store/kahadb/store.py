@@ -33,6 +33,7 @@ from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
 from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
+from lockkeeper.store.kahadb.unit import IN_UNIT
 
 FILE_BYTES_MAX: Final = 32 << 20
 BATCH_BYTES_MAX: Final = 4 << 20
@@ -154,7 +155,12 @@ class KahaDBStore:
         """See `Store.remove`."""
         state = reference.state
         freed: Receipt | None = None
-        if state == WAITING and skip_unwritten and subscription is None:
+        if (
+            state == WAITING
+            and skip_unwritten
+            and subscription is None
+            and reference.location != IN_UNIT
+        ):
             reference.state = SKIPPED
             freed, reference.receipt = reference.receipt, None
         elif state in (WAITING, WRITTEN):

@@ -1,16 +1,16 @@
 """What waits to be written: flat lists, one pass over which makes a batch.
 
-Each item has a kind beside it. A transaction is a run of items behind a FENCE, which keeps the
-run in one batch. Plain typed code, so that mypyc can compile it.
+Each item has a kind beside it. Plain typed code, so that mypyc can compile it.
 """
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from lockkeeper.journal.splice import ADD_TAIL, ADD_TAIL_SIZE, add_head
+from lockkeeper.journal.splice import ADD_TAIL, ADD_TAIL_SIZE, add_frame
 from lockkeeper.store.base import REMOVED, WAITING, WRITTEN, Receipt, Reference
 from lockkeeper.store.kahadb.frames import journal_key
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS, DestinationLedger
+from lockkeeper.store.kahadb.unit import Unit
 
 RECORD: Final = None
 
@@ -29,9 +29,8 @@ class Kind:
 
 
 RECEIPT = Kind("a receipt: what it waits for stands before it")
-FENCE = Kind("an int: so many bytes of records follow that belong together")
 LATE_REMOVE = Kind("a LateRemove")
-SPLICED_ADD = Kind("a SplicedAdd")
+UNIT = Kind("a Unit")
 NOTE = Kind("a function to be called with the id of the file that the batch goes to")
 
 
@@ -47,19 +46,6 @@ class LateRemove(NamedTuple):
         return len(self.record)
 
 
-class SplicedAdd(NamedTuple):
-    """An add within a transaction: its head is made early, to know the transaction's size.
-
-    `size` is that of the record in bytes.
-    """
-
-    head: bytes
-    body: bytes
-    reference: Reference
-    destination: DestinationLedger
-    size: int
-
-
 Note = Callable[[int], None]
 
 
@@ -70,7 +56,17 @@ class Batch:
     of them adds that something still needs; `is_cut` tells that an item did not fit any more.
     """
 
-    __slots__ = ("count", "is_cut", "live", "parts", "receipts", "references", "refers", "size")
+    __slots__ = (
+        "count",
+        "is_cut",
+        "live",
+        "parts",
+        "receipts",
+        "references",
+        "refers",
+        "size",
+        "units",
+    )
 
     def __init__(self) -> None:
         self.count = 0
@@ -81,6 +77,7 @@ class Batch:
         self.receipts: list[Receipt] = []
         self.references: list[Reference] = []
         self.refers: set[int] = set()
+        self.units: list[Unit] = []
 
 
 def gather(
@@ -94,7 +91,10 @@ def gather(
     batch = Batch()
     parts, receipts, references = batch.parts, batch.receipts, batch.references
     base = (file_id << OFFSET_BITS) + start
-    size = fence = count = live = 0
+    size = count = live = 0
+    entry: DestinationLedger | None = None
+    sizes = (0, 0)
+    before = after = b""
     for item, kind in zip(items, kinds, strict=True):
         if type(kind) is DestinationLedger:
             reference: Reference = item
@@ -107,8 +107,11 @@ def gather(
             key = message.key
             if not key.isascii():
                 key = journal_key(key)
-            head = add_head(kind.field, key, len(body))
-            length = len(head) + len(body) + ADD_TAIL_SIZE
+            if kind is not entry or sizes != (len(key), len(body)):
+                # Messages are alike as a rule: what stands around their ids is made once.
+                entry, sizes = kind, (len(key), len(body))
+                before, after = add_frame(kind.field, *sizes)
+            length = len(before) + sizes[0] + len(after) + sizes[1] + ADD_TAIL_SIZE
             if size + length > room and (size or length > first_room):
                 batch.is_cut = True
                 break
@@ -125,31 +128,25 @@ def gather(
                 kind.last_file = file_id
                 kind.files.add(file_id)
             references.append(reference)
-            parts += (head, body, ADD_TAIL)
+            parts += (before, key, after, body, ADD_TAIL)
             size += length
         elif kind is RECEIPT:
             receipts.append(item)
         elif kind is NOTE:
             item(file_id)
         else:
-            length = len(item) if kind is RECORD else item if kind is FENCE else item.size
-            if size >= fence and size + length > room and (size or length > first_room):
+            length = len(item) if kind is RECORD else item.size
+            if size + length > room and (size or length > first_room):
                 batch.is_cut = True
                 break
             if kind is RECORD:
                 parts.append(item)
-                size += length
-            elif kind is FENCE:
-                fence = size + length
             elif kind is LATE_REMOVE:
                 parts.append(item.record)
                 batch.refers.add(item.reference.location >> OFFSET_BITS)
-                size += length
-            elif item.reference.state != WAITING:
-                fence -= length
             else:
-                live += _append(batch, item, base + size, file_id)
-                size += length
+                live += _append_unit(batch, item, base + size, file_id)
+            size += length
         count += 1
     batch.count, batch.size, batch.live = count, size, live
     return batch
@@ -166,17 +163,25 @@ def needs_writing(items: list[Any], kinds: list[Any]) -> bool:
     return False
 
 
-def _append(batch: Batch, item: SplicedAdd, location: int, file_id: int) -> int:
-    """Append an add within a transaction to *batch*; returns 1 if anything needs it."""
-    reference, destination = item.reference, item.destination
-    batch.parts += (item.head, item.body, ADD_TAIL)
-    batch.references.append(reference)
-    reference.location = location
-    reference.size = item.size
-    destination.last_file = file_id
-    destination.files.add(file_id)
-    reference.state = WRITTEN if reference.holders > 0 else REMOVED
-    return int(reference.holders > 0)
+def _append_unit(batch: Batch, unit: Unit, location: int, file_id: int) -> int:
+    """Append a transaction to *batch*; returns how many of its messages anything needs."""
+    batch.parts += unit.parts
+    batch.units.append(unit)
+    live = 0
+    for reference, offset, size, destination in unit.adds:
+        reference.location = location + offset
+        reference.size = size
+        if reference.holders > 0:
+            reference.state = WRITTEN
+            live += 1
+        else:
+            reference.state = REMOVED
+        if destination.last_file != file_id:
+            destination.last_file = file_id
+            destination.files.add(file_id)
+        batch.references.append(reference)
+    batch.refers.update(late.location >> OFFSET_BITS for late in unit.late)
+    return live
 
 
 def settle_states(batch: Batch) -> None:
@@ -190,3 +195,5 @@ def undo(batch: Batch) -> None:
     for reference in batch.references:
         reference.state = WAITING
         reference.location = 0
+    for unit in batch.units:
+        unit.wait()
