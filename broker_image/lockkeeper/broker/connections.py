@@ -23,7 +23,7 @@ class Connection:
     `stalled_bytes` counts messages held until there is memory for them. A `fault_tolerant`
     client sends again what was not answered once it is `reconnected`. `tag` belongs to the
     transport. The last destination and its route are kept, because the next message is for the
-    same as a rule.
+    same as a rule; so is the last transaction.
     """
 
     __slots__ = (
@@ -36,6 +36,8 @@ class Connection:
         "identifier",
         "last_destination",
         "last_route",
+        "last_transaction",
+        "last_transaction_id",
         "outbox",
         "reconnected",
         "stalled_bytes",
@@ -61,12 +63,19 @@ class Connection:
         self.tag: object = None
         self.last_destination: Destination | None = None
         self.last_route: Queue | Topic | None = None
+        self.last_transaction_id: TransactionId | None = None
+        self.last_transaction: Transaction | None = None
         self.temporary: set[Destination] = set()
 
     @property
     def stalled(self) -> bool:
         """Tell whether the broker should stop reading from the peer for now."""
         return self.stalled_bytes > STALLED_BYTES_MAX
+
+    def end_transaction(self, identifier: TransactionId) -> None:
+        """Forget a transaction that has its outcome, or gets it elsewhere now."""
+        del self.transactions[identifier]
+        self.last_transaction_id = self.last_transaction = None
 
     def put(self, output: Output) -> None:
         """Add one output to the outbox."""

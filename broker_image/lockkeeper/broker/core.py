@@ -242,6 +242,9 @@ class Broker:
             self._reactivate(consumer)
         elif kind in _CONSUMING:
             references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
+            if len(consumer.backlogs) == 1:
+                self.transactions.consume(transaction, consumer.backlogs[0], consumer, references)
+                return
             for reference in references:
                 backlog = self.backlog_of(consumer, reference)
                 self.transactions.consume(transaction, backlog, consumer, [reference])

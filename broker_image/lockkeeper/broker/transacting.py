@@ -9,7 +9,7 @@ from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.subscriptions.consumer import Consumer
-from lockkeeper.broker.transactions import Consumed, Sent, Transaction
+from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
@@ -66,11 +66,11 @@ class Transacting:
             if isinstance(operation, Add):
                 route = context.find_route(operation.destination)
                 context.memory.used += len(operation.reference.loaded.body)
-                transaction.sent.append(Sent(route, operation.reference))
+                transaction.sent.append((route, operation.reference))
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
                 backlog.residency.charge(operation.reference)
-                transaction.consumed.append(Consumed(backlog, operation.reference, None))
+                transaction.consumed.append((backlog, operation.reference, None))
         self.prepared[identifier] = transaction
 
     def begin(self, connection: Connection, identifier: TransactionId) -> Transaction:
@@ -82,15 +82,19 @@ class Transacting:
 
     def find(self, connection: Connection, identifier: TransactionId) -> Transaction:
         """Return an open transaction of this connection. Raises TransactionError."""
+        last = connection.last_transaction
+        if last is not None and identifier is connection.last_transaction_id:
+            return last
         transaction = connection.transactions.get(identifier)
         if transaction is None:
             raise TransactionError(f"Transaction {identifier} has not been started.", NOT_FOUND)
+        connection.last_transaction_id, connection.last_transaction = identifier, transaction
         return transaction
 
     def send(self, transaction: Transaction, route: Route, message: Message) -> None:
         """Add a message to a transaction; it holds memory until the outcome."""
         self._context.memory.used += len(message.body)
-        transaction.sent.append(Sent(route, Reference(message, len(message.body))))
+        transaction.sent.append((route, Reference(message, len(message.body))))
 
     def consume(
         self,
@@ -101,8 +105,7 @@ class Transacting:
     ) -> None:
         """Add acknowledged messages to a transaction; their consumer gets room for more."""
         consumer.shrink(len(references))
-        for reference in references:
-            transaction.consumed.append(Consumed(backlog, reference, consumer))
+        transaction.consumed += [(backlog, reference, consumer) for reference in references]
         backlog.activate()
 
     def commit(
@@ -134,7 +137,7 @@ class Transacting:
     def _take_whole(self, connection: Connection, identifier: TransactionId) -> Transaction:
         """Return an open transaction for its outcome; one with a part refused is undone."""
         transaction = self.find(connection, identifier)
-        del connection.transactions[identifier]
+        connection.end_transaction(identifier)
         if transaction.failure is not None:
             self._undo(transaction)
             raise TransactionRolledBackError(
@@ -172,7 +175,7 @@ class Transacting:
             self._undo(prepared)
             return
         transaction = self.find(connection, identifier)
-        del connection.transactions[identifier]
+        connection.end_transaction(identifier)
         self._undo(transaction)
         if receipt is not None:
             receipt.settle()
@@ -186,6 +189,7 @@ class Transacting:
         for transaction in connection.transactions.values():
             self._undo(transaction)
         connection.transactions.clear()
+        connection.last_transaction_id = connection.last_transaction = None
 
     def in_doubt(self) -> tuple[XATransactionId, ...]:
         """Return the prepared transactions."""
@@ -213,7 +217,7 @@ class Transacting:
         for consumer in {c for _, _, c in transaction.consumed if c is not None and not c.closed}:
             # The client redelivers from its own buffer: the consumer still owns its messages.
             consumer.take_back(
-                [entry.reference for entry in transaction.consumed if entry.consumer is consumer]
+                [reference for _, reference, owner in transaction.consumed if owner is consumer]
             )
         returned: dict[int, tuple[Backlog, list[Reference]]] = {}
         for backlog, reference, owner in transaction.consumed:

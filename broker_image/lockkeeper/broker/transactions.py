@@ -1,6 +1,6 @@
 """Transactions: what was sent and consumed under one id, applied together or not at all."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import TransactionId
@@ -12,19 +12,10 @@ if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
-class Sent(NamedTuple):
-    """A message sent within a transaction, to where it goes at the commit."""
-
-    route: "Route"
-    reference: Reference
-
-
-class Consumed(NamedTuple):
-    """A message acknowledged within a transaction; no consumer after a recovery."""
-
-    backlog: "Backlog"
-    reference: Reference
-    consumer: "Consumer | None"
+# A message sent within a transaction, with where it goes at the commit; and one acknowledged,
+# with its consumer, unless a recovery brought it. Plain tuples, as there is one for each message.
+Sent: TypeAlias = "tuple[Route, Reference]"
+Consumed: TypeAlias = "tuple[Backlog, Reference, Consumer | None]"
 
 
 class Transaction:
