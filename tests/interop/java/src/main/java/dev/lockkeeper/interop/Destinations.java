@@ -96,7 +96,7 @@ final class Destinations {
         TemporaryTopic topic = owner.createTemporaryTopic();
         MessageConsumer one = owner.createConsumer(topic);
         MessageConsumer two = owner.createConsumer(topic);
-        Scene.send(scene.session(), topic, "hello");
+        Scene.sendOnceKnown(scene.session(), topic, "hello");
         only(one, "hello");
         only(two, "hello");
     }
@@ -108,10 +108,10 @@ final class Destinations {
         TemporaryQueue deleted = owner.createTemporaryQueue();
         TemporaryQueue orphaned = owner.createTemporaryQueue();
         throwing(InvalidDestinationException.class, () -> other.createConsumer(deleted));
-        Scene.send(other, deleted, "while it exists");
+        Scene.sendOnceKnown(other, deleted, "while it exists");
         deleted.delete();
         Scene.until("the deletion is known", () -> refused(other, deleted));
-        Scene.send(other, orphaned, "while it exists");
+        Scene.sendOnceKnown(other, orphaned, "while it exists");
         connection.close();
         Scene.until("the end of its connection is known", () -> refused(other, orphaned));
     }

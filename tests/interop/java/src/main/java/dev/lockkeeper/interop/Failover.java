@@ -141,11 +141,11 @@ final class Failover {
             TemporaryQueue queue = session.createTemporaryQueue();
             MessageConsumer consumer = session.createConsumer(queue);
             Session other = scene.session();
-            Scene.send(other, queue, "before");
+            Scene.sendOnceKnown(other, queue, "before");
             only(consumer, "before");
             proxy.cut();
             Scene.send(session, scene.queue("awake"), "reconnected");
-            Scene.send(scene.session(), queue, "after");
+            Scene.sendOnceKnown(scene.session(), queue, "after");
             only(consumer, "after");
             connection.close();
         }

@@ -6,6 +6,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Callable;
 import javax.jms.Connection;
+import javax.jms.InvalidDestinationException;
 import javax.jms.JMSException;
 import javax.jms.Message;
 import javax.jms.MessageConsumer;
@@ -119,6 +120,23 @@ final class Scene implements AutoCloseable {
             producer.send(session.createTextMessage(text));
         }
         producer.close();
+    }
+
+    /**
+     * Sends a text to a temporary destination of another connection, as soon as this one knows it.
+     *
+     * <p>The client refuses what no advisory has told it of, and the advisory comes in its own time.
+     */
+    static void sendOnceKnown(Session session, javax.jms.Destination destination, String text)
+            throws Exception {
+        until(destination + " is known", () -> {
+            try {
+                send(session, destination, text);
+                return true;
+            } catch (InvalidDestinationException unknown) {
+                return false;
+            }
+        });
     }
 
     /** Returns {@code count} texts: prefix0, prefix1 and so on. */
