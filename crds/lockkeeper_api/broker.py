@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field
 
@@ -94,6 +95,24 @@ class Timestamps(ApiModel):
     """Never move an expiry to an earlier time."""
 
 
+def _time_zone(name: str) -> str:
+    """Return *name* if it is a time zone; ValueError otherwise."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ValueError(f"{name!r} is no time zone such as Europe/Berlin") from None
+    return name
+
+
+class Scheduler(ApiModel):
+    """Delivery later, or again and again, as a message's AMQ_SCHEDULED_… properties ask."""
+
+    enabled: bool = False
+    """Heed those properties (ActiveMQ's schedulerSupport)."""
+    time_zone: Annotated[str, Field(max_length=64), AfterValidator(_time_zone)] = "UTC"
+    """Time zone of AMQ_SCHEDULED_CRON, such as Europe/Berlin."""
+
+
 class Storage(ApiModel):
     """What may be held on disk."""
 
@@ -155,6 +174,8 @@ class BrokerSpec(ApiModel):
     """Set the timestamps of messages by the broker's clock; absent: producers set them."""
     populate_jmsx_user_id: bool = False
     """Write the user's name into every message as JMSXUserID (populateJMSXUserID)."""
+    scheduler: Scheduler = Scheduler()
+    """Delivery later, or again and again."""
     destination_policies: list[DestinationPolicyEntry] = Field(default=[], max_length=512)
     """How destinations behave; those that no entry matches get the defaults of one."""
 

@@ -5,11 +5,13 @@ from typing import Any
 
 from lockkeeper.broker.policies.dead_letters import DeadLetterStrategy
 from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.settings import policy_map
 from lockkeeper_api import DestinationPolicy as PolicyModel
 from lockkeeper_api import parse_resources
+from lockkeeper_api.broker import BrokerSpec
 
 BROKER = """
 apiVersion: lockkeeper.dev/v1alpha1
@@ -38,6 +40,7 @@ def test_a_policy_says_in_the_core_what_its_resource_says() -> None:
 
 def test_the_resource_and_the_core_have_the_same_defaults() -> None:
     assert converted(PolicyModel(), DestinationPolicy) == DestinationPolicy()
+    assert converted(BrokerSpec(), BrokerSettings) == BrokerSettings()
 
 
 def test_every_field_of_the_resource_has_its_field_in_the_core() -> None:

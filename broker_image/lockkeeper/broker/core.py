@@ -19,6 +19,7 @@ from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.scheduling.scheduler import Scheduler, SchedulerSettings
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
 from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
@@ -60,12 +61,20 @@ class Broker:
         self.connections: dict[str, Connection] = {}
         self.registry = Registry()
         self.context = Context(store, policies, settings.memory.limit, now, self.route)
-        self.interceptors = interceptors(self.context, settings)
         self.advisor = Advisor(broker_id, name)
         self.subscribing = Subscribing(self.context, self.registry, self.advisor)
         self.audit = ProducerAudit()
         self.transactions = Transacting(self.context, self.audit, self._find_backlog)
+        scheduler = self._make_scheduler(settings.scheduler)
+        self.interceptors = interceptors(self.context, settings, scheduler)
         self._stalled: list[tuple[Connection, Message, Receipt | None]] = []
+
+    def _make_scheduler(self, settings: SchedulerSettings) -> Scheduler | None:
+        if not settings.enabled:
+            return None
+        return Scheduler(
+            self.context, self.transactions, self.registry, settings, self.broker_id, self._take
+        )
 
     def recover(self) -> None:
         """Take back what the store holds; blocks while it is read."""
@@ -132,13 +141,16 @@ class Broker:
         for it, the message waits, and `connection.stalled` says whether to stop reading.
         """
         for interceptor in self.interceptors:
-            message = interceptor.intercept(connection, message)
+            going_on = interceptor.intercept(connection, message, receipt)
+            if going_on is None:
+                return
+            message = going_on
         self._take(connection, message, receipt)
 
     def _take(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Take a message as it is."""
         memory = self.context.memory
-        if memory.used >= memory.limit and not message.persistent:
+        if memory.used >= memory.limit and _may_wait(message):
             self._stall(connection, message, receipt)
             return
         destination = message.destination
@@ -150,7 +162,7 @@ class Broker:
                 return
             route = self.route(destination) if found is None else found
             connection.last_destination, connection.last_route = destination, route
-        if not message.persistent and route.policy.memory_limit and route.memory_full():
+        if route.policy.memory_limit and _may_wait(message) and route.memory_full():
             self._stall(connection, message, receipt)
             return
         if message.persistent:
@@ -392,3 +404,8 @@ class Broker:
             active = context.active
         if context.relievable:
             context.relievable = [entry for entry in context.relievable if entry.relieve()]
+
+
+def _may_wait(message: Message) -> bool:
+    """Tell whether a message may wait for memory: those of a transaction must keep their order."""
+    return not message.persistent and message.transaction_id is None

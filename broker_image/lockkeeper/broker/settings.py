@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from lockkeeper.broker.interceptors.timestamps import TimestampSettings
+from lockkeeper.broker.scheduling.scheduler import SchedulerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +20,4 @@ class BrokerSettings:
     memory: MemorySettings = field(default_factory=MemorySettings)
     timestamps: TimestampSettings | None = None
     populate_jmsx_user_id: bool = False
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)

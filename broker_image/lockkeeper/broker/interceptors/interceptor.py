@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 from lockkeeper.broker.interceptors.timestamps import Timestamping
 from lockkeeper.broker.interceptors.user_ids import UserIdStamping
 from lockkeeper.message.message import Message
+from lockkeeper.store.base import Receipt
 
 if TYPE_CHECKING:
     from lockkeeper.broker.connections import Connection
@@ -15,19 +16,29 @@ if TYPE_CHECKING:
 class Interceptor(Protocol):
     """Sees every message that a client sends."""
 
-    def intercept(self, connection: "Connection", message: Message) -> Message:
-        """Return the message to go on with. Raises BrokerError to refuse it."""
+    def intercept(
+        self, connection: "Connection", message: Message, receipt: Receipt | None
+    ) -> Message | None:
+        """Return the message to go on with, None when it is dealt with and *receipt* settled.
+
+        Raises BrokerError to refuse it.
+        """
 
 
-def interceptors(context: "Context", settings: "BrokerSettings") -> tuple[Interceptor, ...]:
+def interceptors(
+    context: "Context", settings: "BrokerSettings", scheduler: Interceptor | None
+) -> tuple[Interceptor, ...]:
     """Return what the settings ask for, in order.
 
     Times come first: whatever reads a message later must see the broker's clock. The user's name
-    follows, so that a copy or a scheduled message carries it too.
+    follows, so that a scheduled message carries it too. The scheduler comes last, because what
+    it takes is sent again when it is due.
     """
     found: list[Interceptor] = []
     if settings.timestamps is not None:
         found.append(Timestamping(context, settings.timestamps))
     if settings.populate_jmsx_user_id:
         found.append(UserIdStamping(context))
+    if scheduler is not None:
+        found.append(scheduler)
     return tuple(found)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.message.message import Message
 from lockkeeper.message.rewrite import decoded, encoded
+from lockkeeper.store.base import Receipt
 
 if TYPE_CHECKING:
     from lockkeeper.broker.connections import Connection
@@ -31,7 +32,9 @@ class Timestamping:
         self._context = context
         self._settings = settings
 
-    def intercept(self, connection: "Connection", message: Message) -> Message:
+    def intercept(
+        self, connection: "Connection", message: Message, receipt: Receipt | None
+    ) -> Message:
         """See `Interceptor.intercept`; messages without a timestamp stay as they are."""
         fields = decoded(message)
         if fields.timestamp <= 0 or fields.broker_path:

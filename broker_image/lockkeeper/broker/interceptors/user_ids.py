@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.message.message import Message
 from lockkeeper.message.rewrite import decoded, encoded
+from lockkeeper.store.base import Receipt
 
 if TYPE_CHECKING:
     from lockkeeper.broker.connections import Connection
@@ -16,7 +17,9 @@ class UserIdStamping:
     def __init__(self, context: "Context") -> None:
         self._context = context
 
-    def intercept(self, connection: "Connection", message: Message) -> Message:
+    def intercept(
+        self, connection: "Connection", message: Message, receipt: Receipt | None
+    ) -> Message:
         """See `Interceptor.intercept`."""
         fields = decoded(message)
         fields.user_id = connection.user_name or None

@@ -46,6 +46,10 @@ class Registry:
                 region.attach(consumer)
         return region
 
+    def add(self, region: Queue | Topic) -> None:
+        """Add a destination of a special kind, before anybody asks for it."""
+        self._regions[region.destination] = region
+
     def forget(self, destination: Destination) -> None:
         """Remove a destination that nobody uses any more."""
         self._regions.pop(destination, None)

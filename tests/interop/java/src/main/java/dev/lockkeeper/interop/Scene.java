@@ -123,9 +123,9 @@ final class Scene implements AutoCloseable {
     }
 
     /**
-     * Sends a text to a temporary destination of another connection, as soon as this one knows it.
+     * Sends a text to a temporary destination of another connection once this one knows it.
      *
-     * <p>The client refuses what no advisory has told it of, and the advisory comes in its own time.
+     * <p>The client refuses what no advisory has told it of, which comes in its own time.
      */
     static void sendOnceKnown(Session session, javax.jms.Destination destination, String text)
             throws Exception {

@@ -1,0 +1,133 @@
+"""A job: a message that waits for its time, as the queue of jobs holds it.
+
+The schedule and what else must outlive a restart are properties of the stored message; they are
+gone, the schedule too, from what is delivered.
+"""
+
+from typing import NamedTuple
+
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.scheduling.schedule import (
+    CRON,
+    DELAY,
+    PERIOD,
+    PROPERTIES,
+    REPEAT,
+    Schedule,
+    read_schedule,
+)
+from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.ids import MessageId, TransactionId
+from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import Message as Fields
+from lockkeeper.message.primitives import Long, Value, encode_map
+from lockkeeper.message.rewrite import decoded, encoded, properties_of
+
+JOBS = queue("ActiveMQ.Scheduler.Jobs")
+JOB_ID = "scheduledJobId"
+_DUE, _PERSISTENT, _TIME_TO_LIVE = "lockkeeperDue", "lockkeeperPersistent", "lockkeeperTimeToLive"
+_OURS = (_DUE, _PERSISTENT, _TIME_TO_LIVE)
+
+
+class Job(NamedTuple):
+    """What the queue of jobs knows of one: `due` in ms since the epoch."""
+
+    identifier: str
+    due: int
+    schedule: Schedule
+
+
+def read_job(message: Message) -> Job:
+    """Return the job that a message of the queue of jobs is. Raises BrokerError."""
+    properties = properties_of(decoded(message))
+    due = properties.get(_DUE)
+    return Job(
+        str(properties.get(JOB_ID, "")),
+        due if isinstance(due, int) else 0,
+        read_schedule(properties),
+    )
+
+
+def stored(message: Message, schedule: Schedule, due: int, sequence: int) -> Message:
+    """Return the job of a message that a client has just sent."""
+    fields = decoded(message)
+    properties = properties_of(fields)
+    properties[JOB_ID] = str(fields.message_id)
+    properties[_PERSISTENT] = fields.persistent
+    if fields.expiration:
+        properties[_TIME_TO_LIVE] = Long(fields.expiration - fields.timestamp)
+    fields.original_destination = fields.destination
+    fields.destination = JOBS
+    fields.persistent = True
+    fields.expiration = 0
+    return _with(fields, {**properties, **_schedule_properties(schedule, due)}, sequence)
+
+
+def again(
+    message: Message, job: Job, message_id: MessageId, transaction_id: TransactionId, sequence: int
+) -> Message:
+    """Return a job like *message*, with the schedule and the time of *job* and an id of its own."""
+    fields = decoded(message)
+    fields.message_id = message_id
+    fields.transaction_id = transaction_id
+    properties = {
+        name: value for name, value in properties_of(fields).items() if name not in PROPERTIES
+    }
+    properties[JOB_ID] = job.identifier
+    return _with(fields, {**properties, **_schedule_properties(job.schedule, job.due)}, sequence)
+
+
+def delivered(
+    message: Message,
+    now: int,
+    message_id: MessageId | None,
+    transaction_id: TransactionId,
+    sequence: int,
+) -> Message:
+    """Return what is delivered of a job at *now*: its schedule gone, its times the present ones.
+
+    *message_id* is its new id, None for that of the message that was sent. Raises BrokerError
+    for what is in the queue of jobs and is none.
+    """
+    fields = decoded(message)
+    properties = properties_of(fields)
+    time_to_live = properties.get(_TIME_TO_LIVE)
+    if fields.original_destination is None:
+        raise BrokerError("a scheduled message needs an original destination")
+    fields.destination, fields.original_destination = fields.original_destination, None
+    fields.transaction_id = transaction_id
+    fields.persistent = properties.get(_PERSISTENT) is not False
+    fields.timestamp = now
+    fields.expiration = now + time_to_live if isinstance(time_to_live, int) else 0
+    if message_id is not None:
+        fields.message_id = message_id
+    kept = {name: value for name, value in properties.items() if name not in (*PROPERTIES, *_OURS)}
+    return _with(fields, kept, sequence)
+
+
+def browsed(message: Message, to: Destination, message_id: MessageId, sequence: int) -> Message:
+    """Return a copy of a job for somebody who asked which there are."""
+    fields = decoded(message)
+    fields.message_id = message_id
+    fields.destination = to
+    fields.persistent = False
+    kept = {name: value for name, value in properties_of(fields).items() if name not in _OURS}
+    return _with(fields, kept, sequence)
+
+
+def _schedule_properties(schedule: Schedule, due: int) -> dict[str, Value]:
+    """Return what tells a job's schedule; a repetition that is over is said to be."""
+    properties: dict[str, Value] = {
+        DELAY: Long(schedule.delay),
+        PERIOD: Long(schedule.period),
+        REPEAT: schedule.repeat,
+        _DUE: Long(due),
+    }
+    if schedule.cron:
+        properties[CRON] = schedule.cron
+    return properties
+
+
+def _with(fields: Fields, properties: dict[str, Value], sequence: int) -> Message:
+    fields.marshalled_properties = encode_map(properties)
+    return encoded(fields, sequence)

@@ -1,0 +1,157 @@
+"""Takes messages that are to be delivered later, and delivers them when their time has come."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
+from lockkeeper.broker.scheduling import job as jobs
+from lockkeeper.broker.scheduling.job import JOBS, Job
+from lockkeeper.broker.scheduling.job_queue import JobQueue
+from lockkeeper.broker.scheduling.management import MANAGEMENT, Management
+from lockkeeper.broker.scheduling.schedule import (
+    DELAY,
+    FOR_EVER,
+    Schedule,
+    next_cron,
+    read_schedule,
+)
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
+from lockkeeper.message.message import Message
+from lockkeeper.message.rewrite import decoded, properties_of
+from lockkeeper.store.base import Receipt, Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.context import Context
+    from lockkeeper.broker.regions.registry import Registry
+    from lockkeeper.broker.transacting import Transacting
+
+_MARK = b"AMQ_SCHEDULED_"
+
+Take = Callable[[Connection, Message, Receipt | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """Whether messages may be scheduled; `time_zone` is that of cron expressions."""
+
+    enabled: bool = False
+    time_zone: str = "UTC"
+
+
+class Scheduler:
+    """The jobs of a broker; it sends what is due as a client of its own, in transactions.
+
+    A delivery, the end of its job and the job's next time are one transaction: none is lost and
+    none comes twice, whenever the broker dies.
+    """
+
+    def __init__(
+        self,
+        context: "Context",
+        transactions: "Transacting",
+        registry: "Registry",
+        settings: SchedulerSettings,
+        broker_id: str,
+        take: Take,
+    ) -> None:
+        self._context = context
+        self._transactions = transactions
+        self._zone = ZoneInfo(settings.time_zone)
+        self._take = take
+        self._connection = Connection([], "scheduler")
+        self._connection.identifier = f"{broker_id}-scheduler"
+        self._producer = ProducerId(self._connection.identifier, 1, 1)
+        self._count = 0
+        self._queue = JobQueue(context, self._fire)
+        registry.add(self._queue)
+        self._management = Management(self._queue, self._send_copy)
+
+    def intercept(
+        self, connection: Connection, message: Message, receipt: Receipt | None
+    ) -> Message | None:
+        """See `Interceptor.intercept`: a message that is to wait goes to the queue of jobs."""
+        if JOBS in message.destination.parts():
+            raise InvalidDestinationError(f"{JOBS}: set {DELAY} on a message to its destination")
+        if message.destination == MANAGEMENT:
+            self._management.carry_out(message)
+            if receipt is not None:
+                receipt.settle()
+            return None
+        if _MARK not in message.body:
+            return message
+        try:
+            schedule = read_schedule(properties_of(decoded(message)))
+        except MalformedMessageError:
+            return message
+        if not schedule.is_wanted:
+            return message
+        due = schedule.first_due(self._context.now, self._zone)
+        return jobs.stored(message, schedule, due, message.sequence)
+
+    def _fire(self, job: Job, reference: Reference) -> None:
+        """Deliver a job that is due, and let it wait for its next time if it has one."""
+        transaction = self._begin()
+        message = reference.loaded
+        following = self._following(job)
+        try:
+            if not self._only_begins_others(job):
+                message_id = None if following is None else self._message_id()
+                sequence = self._context.next_sequence()
+                due = jobs.delivered(message, self._context.now, message_id, transaction, sequence)
+                self._send(due)
+            for each in following or ():
+                self._send(self._again(message, each, transaction))
+        except BrokerError as error:
+            self._transactions.rollback(self._connection, transaction, None)
+            self._queue.poison(reference, str(error))
+            return
+        found = self._transactions.find(self._connection, transaction)
+        found.consumed.append((self._queue, reference, None))
+        self._transactions.commit(self._connection, transaction, None)
+
+    def _following(self, job: Job) -> list[Job] | None:
+        """Return the jobs that come after this delivery; None when it was the only one ever."""
+        schedule, now = job.schedule, self._context.now
+        if schedule.cron:
+            found = [job._replace(due=next_cron(schedule.cron, now, self._zone))]
+            if self._only_begins_others(job):
+                once = schedule._replace(cron="")
+                found.append(Job(str(self._message_id()), once.first_due(now, self._zone), once))
+            return found
+        if schedule.repeat == 0:
+            return None
+        left = schedule.repeat if schedule.repeat == FOR_EVER else schedule.repeat - 1
+        return [job._replace(due=now + schedule.period, schedule=schedule._replace(repeat=left))]
+
+    def _only_begins_others(self, job: Job) -> bool:
+        """Tell whether a job is a cron expression that begins a schedule each time."""
+        schedule: Schedule = job.schedule
+        return bool(schedule.cron) and (schedule.repeat != 0 or schedule.delay > 0)
+
+    def _again(self, message: Message, job: Job, transaction: LocalTransactionId) -> Message:
+        sequence = self._context.next_sequence()
+        return jobs.again(message, job, self._message_id(), transaction, sequence)
+
+    def _send_copy(self, message: Message, to: Destination) -> None:
+        copy = jobs.browsed(message, to, self._message_id(), self._context.next_sequence())
+        self._send(copy)
+
+    def _send(self, message: Message) -> None:
+        # Not in the broker's list of connections, this one is not told of routes that end.
+        self._connection.last_destination = None
+        self._take(self._connection, message, None)
+
+    def _begin(self) -> LocalTransactionId:
+        self._count += 1
+        identifier = LocalTransactionId(self._connection.identifier, self._count)
+        self._transactions.begin(self._connection, identifier)
+        return identifier
+
+    def _message_id(self) -> MessageId:
+        self._count += 1
+        return MessageId(self._producer, self._count)
