@@ -5,4 +5,16 @@ the same for ActiveMQ: a `broker` element whose attributes and children replace 
 stock settings.
 """
 
-CONFIGURED: dict[str, tuple[str, ...]] = {}
+CONFIGURED: dict[str, tuple[str, ...]] = {
+    "time": (
+        "scheduled-delay",
+        "scheduled-order",
+        "scheduled-repeat",
+        "scheduled-transaction",
+        "scheduled-topic",
+        "scheduled-browse",
+        "scheduled-browse-times",
+        "scheduled-remove",
+        "scheduled-cron",
+    ),
+}

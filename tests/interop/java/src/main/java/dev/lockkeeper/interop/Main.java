@@ -55,6 +55,7 @@ public final class Main {
         Connections.register(scenarios);
         Failover.register(scenarios);
         Persistence.register(scenarios);
+        Scheduling.register(scenarios);
         return scenarios;
     }
 
