@@ -49,7 +49,8 @@ final class Scheduling {
         Scene.same(message.getJMSMessageID(), received.getJMSMessageID(), "message id");
         Scene.check(received.getStringProperty("scheduledJobId") != null, "no job id");
         Scene.check(
-                !received.propertyExists(ScheduledMessage.AMQ_SCHEDULED_DELAY), "the delay is left");
+                !received.propertyExists(ScheduledMessage.AMQ_SCHEDULED_DELAY),
+                "the delay is still there");
         Scene.nothing(consumer);
     }
 
@@ -129,7 +130,8 @@ final class Scheduling {
         request.setStringProperty(
                 ScheduledMessage.AMQ_SCHEDULER_ACTION,
                 ScheduledMessage.AMQ_SCHEDULER_ACTION_REMOVE);
-        request.setStringProperty("scheduledJobId", jobs.get(0).getStringProperty("scheduledJobId"));
+        String identifier = jobs.get(0).getStringProperty("scheduledJobId");
+        request.setStringProperty("scheduledJobId", identifier);
         manager(session).send(request);
         jobs(session, now + 49 * HOUR, now + 52 * HOUR, "two");
         removeAll(session, now + 49 * HOUR, now + 52 * HOUR);
