@@ -4,6 +4,8 @@ from typing import Annotated
 
 from lockkeeper_api.meta import ApiModel, DestinationKind
 from lockkeeper_api.policies.dead_letters import DeadLetters
+from lockkeeper_api.policies.dispatch import Dispatch
+from lockkeeper_api.policies.message_groups import MessageGroups
 from lockkeeper_api.policies.prefetch import Prefetch
 from lockkeeper_api.quantities import Size, sizes
 from lockkeeper_api.wildcards import Wildcard
@@ -20,6 +22,12 @@ class DestinationPolicy(ApiModel):
     """What becomes of messages that could not be delivered."""
     recorded: bool = False
     """Write every persistent message to the journal, even one acknowledged before its turn."""
+    dispatch: Dispatch = Dispatch()
+    """Which consumers of a queue get messages, and from when on."""
+    message_groups: MessageGroups = MessageGroups()
+    """How the owners of message groups are remembered."""
+    prioritized_messages: bool = False
+    """Messages of a higher JMSPriority first, in ten levels: those sent while this is set."""
 
 
 class DestinationMatch(ApiModel):

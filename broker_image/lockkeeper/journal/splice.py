@@ -18,6 +18,9 @@ ADD_TAIL = b"\x28\x04\x30\x00"
 PRIORITY_TAILS = [b"\x28%c\x30\x01" % priority for priority in range(10)]
 """After the frame of an add on a destination that orders by priority, by priority 0 to 9."""
 
+ADD_TAILS = [*PRIORITY_TAILS, ADD_TAIL]
+"""After the frame of any add: by priority, -1 for a destination that does not order by it."""
+
 ADD_TAIL_SIZE = 4
 FRAME_PREFIX_SIZE = 4
 

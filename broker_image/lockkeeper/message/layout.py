@@ -29,7 +29,8 @@ class Lead(NamedTuple):
     """The leading fields of a message, the same for all that begin with the same bytes.
 
     `producer` is `connectionId:sessionId:value:`; `text_view` replaces the whole id when set.
-    `sequence_at` is the offset of messageId.producerSequenceId.
+    `sequence_at` is the offset of messageId.producerSequenceId, `plain_flags_at` that of
+    `persistent` when neither group nor correlation id comes before it.
     """
 
     destination: Destination
@@ -37,11 +38,7 @@ class Lead(NamedTuple):
     producer: bytes
     text_view: bytes | None
     sequence_at: int
-
-    @property
-    def plain_flags_at(self) -> int:
-        """Where `persistent` lies when neither group nor correlation id comes before it."""
-        return self.sequence_at + 16 + len(PLAIN)
+    plain_flags_at: int
 
     def find_group(self, data: bytes, start: int = 0) -> tuple[bytes | None, int]:
         """Return the group id of the message at *start*, None without one, and its sequence.
@@ -93,7 +90,9 @@ def read_lead(data: bytes, start: int, end: int) -> Lead:
         ) from None
     if position + 16 > end:
         raise MalformedMessageError("the message ends within its messageId")
-    return Lead(destination, transaction_id, producer, text_view, position - start)
+    sequence_at = position - start
+    plain_flags_at = sequence_at + 16 + len(PLAIN)
+    return Lead(destination, transaction_id, producer, text_view, sequence_at, plain_flags_at)
 
 
 def skip_nested(data: bytes, position: int) -> int:

@@ -4,6 +4,9 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.layout import Lead
 
+# No originalTransactionId and no group id: so it mostly is, a correlation id there or not.
+_NO_GROUP = b"\x00\x00"
+
 
 class Message:
     """One message as the wire and the journal hold it; everything not listed is in `body`.
@@ -56,7 +59,8 @@ class Message:
     def group(self) -> bytes | None:
         """The JMSXGroupID in modified UTF-8, if the message belongs to a group."""
         lead = self.lead
-        if self.flags_at == lead.plain_flags_at:
+        at = lead.sequence_at + 16
+        if self.flags_at == lead.plain_flags_at or self.body[at : at + 2] == _NO_GROUP:
             return None
         return lead.find_group(self.body)[0]
 

@@ -6,6 +6,7 @@ from typing import cast
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.layout import BLOB_MESSAGE
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value, decode_map, encode_map
 from lockkeeper.message.reader import MessageReader
@@ -61,6 +62,16 @@ def copied(message: Message, destination: Destination, sequence: int) -> Message
     fields.original_destination = fields.destination
     fields.destination = destination
     return encoded(fields, sequence)
+
+
+def first_of_group(message: Message) -> Message:
+    """Return *message* marked as the first of its group for its consumer."""
+    if message.body[0] != BLOB_MESSAGE:
+        body = message.body[:-1] + b"\x01"
+        return Message(body, message.lead, message.sequence, message.flags_at, message.expiration)
+    fields = decoded(message)
+    fields.group_first_for_consumer = True
+    return encoded(fields, message.sequence)
 
 
 def producer_of(key: bytes) -> tuple[bytes, int] | None:

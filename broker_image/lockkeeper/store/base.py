@@ -43,6 +43,9 @@ class State(IntEnum):
 
 VOLATILE, WAITING, WRITTEN, SKIPPED, REMOVED = State
 
+UNORDERED = -1
+"""The priority of a message whose destination does not order by it."""
+
 
 class Reference:
     """One message of one destination, its body in memory or only on disk.
@@ -50,8 +53,9 @@ class Reference:
     `message` is None while the body is only on disk. `size` is in bytes: that of the journal
     record once written, else that of the body. `location` is the store's own, 0 when not
     written. `holders` counts what still needs the message: 1 for a queue, the number of
-    durable subscriptions for a topic. `held` is true while a consumer has it. `redeliveries`
-    counts failed deliveries.
+    durable subscriptions for a topic. `held` is since when a consumer has it (ms since the
+    epoch), 0 while none has. `priority` is 0 to 9 where messages are ordered by it, else
+    UNORDERED. `redeliveries` counts failed deliveries.
     """
 
     __slots__ = (
@@ -59,6 +63,7 @@ class Reference:
         "holders",
         "location",
         "message",
+        "priority",
         "receipt",
         "redeliveries",
         "size",
@@ -70,8 +75,9 @@ class Reference:
         self.size = size
         self.location = location
         self.state = VOLATILE
-        self.held = False
+        self.held = 0
         self.holders = 1
+        self.priority = UNORDERED
         self.redeliveries = 0
         self.receipt: Receipt | None = None
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
+from lockkeeper.broker.policies.dispatch import DispatchPolicy
+from lockkeeper.broker.policies.message_groups import MessageGroupPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, Destination, path_matches
 
@@ -19,6 +21,9 @@ class DestinationPolicy:
     memory_limit: int = 0
     dead_letters: DeadLetterPolicy = field(default_factory=DeadLetterPolicy)
     recorded: bool = False
+    dispatch: DispatchPolicy = field(default_factory=DispatchPolicy)
+    message_groups: MessageGroupPolicy = field(default_factory=MessageGroupPolicy)
+    prioritized_messages: bool = False
 
 
 @dataclass(frozen=True, slots=True)

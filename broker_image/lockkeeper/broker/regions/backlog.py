@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
+from lockkeeper.broker.regions.levels import Levels
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.message.destination import Destination
@@ -31,6 +32,7 @@ class Backlog:
         "context",
         "destination",
         "is_active",
+        "is_prioritized",
         "policy",
         "ready",
         "residency",
@@ -50,7 +52,8 @@ class Backlog:
         self.destination = destination
         self.subscription = subscription
         self.policy = context.policies.find(destination)
-        self.ready: deque[Reference] = deque()
+        self.is_prioritized = self.policy.prioritized_messages
+        self.ready: deque[Reference] | Levels = Levels() if self.is_prioritized else deque()
         self.is_active = False
         self.statistics = statistics
         self.residency = residency
@@ -94,7 +97,7 @@ class Backlog:
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back to the head, in their order, for another consumer."""
         for reference in references:
-            reference.held = False
+            reference.held = 0
         self.ready.extendleft(reversed(references))
         self.activate()
 

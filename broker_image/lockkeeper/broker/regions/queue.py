@@ -1,13 +1,18 @@
 """Queues: each message goes to one consumer, in turn."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.policies.message_groups import GroupOwners
 from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.gate import Gate
 from lockkeeper.broker.regions.lanes import Lanes
+from lockkeeper.broker.regions.levels import level_of, priority_of
 from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.round import Round
 from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.broker.regions.turns import Turns
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference
@@ -21,24 +26,31 @@ BURST = 8
 
 
 class Queue(Backlog):
-    """A queue and its consumers; `lanes` only while one of them is selective.
+    """A queue and its consumers.
 
-    A temporary queue stores nothing: it ends with its connection.
+    `lanes` are there only while a consumer is selective or messages have groups; `groups` from
+    the first message of a group on, until the last consumer leaves. A temporary queue stores
+    nothing: it ends with its connection.
     """
 
-    __slots__ = ("consumers", "is_stored", "lanes", "turn")
+    __slots__ = ("_is_scanning", "consumers", "gate", "groups", "is_stored", "lanes", "turns")
 
     def __init__(self, context: Context, destination: Destination) -> None:
         limit = context.policies.find(destination).memory_limit
         super().__init__(context, destination, Statistics(), Residency(context, limit))
-        self.consumers: list[Consumer] = []
+        self.turns = Turns(self.policy.dispatch)
+        self.consumers = self.turns.consumers
+        self.gate = Gate(self)
         self.is_stored = not destination.is_temporary
-        self.turn = 0
         self.lanes: Lanes | None = None
+        self.groups: GroupOwners | None = None
+        self._is_scanning = False
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; see `Route.accept`."""
         reference = Reference(message, len(message.body))
+        if self.is_prioritized:
+            reference.priority = priority_of(message)
         if message.persistent and self.is_stored:
             self.context.store.add(self.destination, reference, receipt)
         elif receipt is not None:
@@ -54,7 +66,9 @@ class Queue(Backlog):
             self.activate()
 
     def stores(self, reference: Reference) -> bool:
-        """Tell whether the message must go to the store."""
+        """Tell whether the message must go to the store, and note its priority if that counts."""
+        if self.is_prioritized:
+            reference.priority = priority_of(reference.loaded)
         return reference.loaded.persistent and self.is_stored
 
     def memory_full(self) -> bool:
@@ -65,44 +79,69 @@ class Queue(Backlog):
         """Return what waits, in order."""
         if self.lanes is None:
             return self.ready
-        return [*self.lanes.in_order(), *self.ready]
+        waiting = [*self.lanes.in_order(), *self.ready]
+        if self.is_prioritized:
+            waiting.sort(key=level_of, reverse=True)
+        return waiting
 
     def depth(self) -> int:
         """Return how many messages wait."""
-        return len(self.ready) + (self.lanes.depth() if self.lanes else 0)
+        return len(self.ready) + (self.lanes.size if self.lanes else 0)
 
     def in_flight(self) -> int:
         """Return how many messages consumers hold."""
         return sum(len(consumer.dispatched) for consumer in self.consumers)
 
-    def requeue(self, references: Iterable[Reference]) -> None:
+    def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back to the head, in their order."""
-        self._dissolve_lanes()
-        super().requeue(list(references))
-        self._form_lanes()
+        if self.lanes is None:
+            super().requeue(references)
+            return
+        for reference in references:
+            reference.held = 0
+        self.lanes.give_back(references)
+        self.activate()
+
+    # Consumers
 
     def attach(self, consumer: "Consumer") -> None:
         """Let a consumer take part."""
-        self.consumers.append(consumer)
+        self.turns.join(consumer)
         consumer.backlogs.append(self)
-        self._dissolve_lanes()
-        self._form_lanes()
+        if self.lanes is not None and not self.lanes.join(consumer):
+            self._dissolve_lanes()
+        if self.lanes is None and self._needs_lanes():
+            self.lanes = Lanes(self)
+        self.gate.joined()
         self.activate()
 
     def detach(self, consumer: "Consumer") -> None:
         """End a consumer's part; what it held is given back separately."""
-        self.consumers.remove(consumer)
-        self._dissolve_lanes()
-        self._form_lanes()
+        self.turns.leave(consumer)
+        if self.lanes is not None:
+            self.lanes.leave(consumer)
+        if not self.consumers:
+            self.groups = None
+        if self.lanes is not None and not self._needs_lanes():
+            self._dissolve_lanes()
+        self.gate.left()
+        self.activate()
 
-    def _form_lanes(self) -> None:
-        if any(consumer.is_selective() for consumer in self.consumers):
-            self.lanes = Lanes(self)
+    def _needs_lanes(self) -> bool:
+        if self.groups is not None:
+            return True
+        return any(consumer.is_selective() for consumer in self.consumers)
 
     def _dissolve_lanes(self) -> None:
         if self.lanes is not None:
             self.ready.extendleft(reversed(self.lanes.in_order()))
             self.lanes = None
+
+    def _meet_groups(self) -> None:
+        """Keep groups together from now on."""
+        self.groups = GroupOwners(self.policy.message_groups)
+        self._dissolve_lanes()
+        self.lanes = Lanes(self)
 
     def close(self) -> None:
         """Let go of everything that waits: the queue is gone."""
@@ -112,29 +151,33 @@ class Queue(Backlog):
             if reference.state:
                 self.context.store.release(reference)
 
+    # Dispatch
+
     def dispatch(self) -> None:
         """Send what consumers have room for."""
-        if self.lanes is not None:
-            self.lanes.dispatch()
+        if not self.gate.is_open:
             return
-        ready = self.ready
+        ready, turns = self.ready, self.turns
         burst = BURST if len(ready) >= BURST * len(self.consumers) else 1
-        while ready:
-            consumer = self._next_consumer()
+        while self.lanes is None and ready:
+            consumer = turns.next()
             if consumer is None:
                 return
             self._send(consumer, min(consumer.credit(), burst))
+        if self.lanes is not None and Round(self, self.lanes).run() and not self._is_scanning:
+            self._is_scanning = True
+            self.context.timers.call_at(self.context.now, self._scan_on)
 
-    def _next_consumer(self) -> "Consumer | None":
-        """Return the next consumer in turn that has room."""
-        consumers = self.consumers
-        count = len(consumers)
-        for step in range(count):
-            turn = (self.turn + step) % count
-            if consumers[turn].credit() > 0:
-                self.turn = turn + 1
-                return consumers[turn]
-        return None
+    def _scan_on(self) -> None:
+        """Look at more of a long backlog, after everybody else had a turn."""
+        self._is_scanning = False
+        self.activate()
+
+    def next_ready(self) -> Reference:
+        """Take the next message that no lane has, into memory if it is not there."""
+        if self.ready[0].message is None:
+            self.page_in()
+        return self.ready.popleft()
 
     def _send(self, consumer: "Consumer", count: int) -> None:
         """Send up to *count* messages to a consumer that has room for them."""
@@ -146,6 +189,10 @@ class Queue(Backlog):
             reference = ready.popleft()
             message = reference.message
             assert message is not None
+            if message.flags_at != message.lead.plain_flags_at and message.group is not None:
+                ready.appendleft(reference)
+                self._meet_groups()
+                break
             if 0 < message.expiration < now:
                 self.expire(reference)
             else:
@@ -153,7 +200,12 @@ class Queue(Backlog):
         if chosen:
             self.hand_over(consumer, chosen)
 
-    def hand_over(self, consumer: "Consumer", references: list[Reference]) -> None:
-        """Send messages that are in memory and not expired."""
+    def hand_over(
+        self,
+        consumer: "Consumer",
+        references: list[Reference],
+        shown: list[Reference] | None = None,
+    ) -> None:
+        """Send messages that are in memory and not expired; see `Consumer.deliver`."""
         self.statistics.dispatched += len(references)
-        consumer.deliver(references)
+        consumer.deliver(references, shown)

@@ -43,7 +43,7 @@ class Residency:
         """Count bodies that leave the memory, those of them that were there."""
         size = 0
         for reference in references:
-            reference.held = False
+            reference.held = 0
             message = reference.message
             if message is not None:
                 size += len(message.body)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.regions.levels import priority_of
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.subscriptions.topic import DurableSubscription, TopicSubscription
@@ -55,6 +56,8 @@ class Topic:
         if not self.durables or not reference.loaded.persistent:
             return False
         reference.holders = len(self.durables)
+        if self.policy.prioritized_messages:
+            reference.priority = priority_of(reference.loaded)
         return True
 
     def admit(self, reference: Reference) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.message_properties import property_lookup
 from lockkeeper.broker.outputs import EndOfMessages
-from lockkeeper.broker.selectors import Selector
+from lockkeeper.broker.selectors import Lookup, Selector
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
@@ -87,23 +87,30 @@ class Consumer:
         """Tell whether the consumer wants only some of the messages."""
         return self.selector is not None or self.no_local
 
-    def accepts(self, message: Message) -> bool:
-        """Tell whether the consumer wants *message*."""
+    def accepts(self, message: Message, lookup: Lookup | None = None) -> bool:
+        """Tell whether the consumer wants *message*; *lookup* is `property_lookup` of it."""
         if self.no_local and message.key.startswith(self._own_prefix()):
             return False
-        return self.selector is None or self.selector.matches(property_lookup(message))
+        if self.selector is None:
+            return True
+        return self.selector.matches(property_lookup(message) if lookup is None else lookup)
 
     def _own_prefix(self) -> bytes:
         return self.connection.identifier.encode() + b":"
 
-    def deliver(self, references: Sequence[Reference]) -> None:
-        """Send messages, which are in memory; the caller has checked the credit."""
-        dispatched = self.dispatched
+    def deliver(
+        self, references: Sequence[Reference], shown: Sequence[Reference] | None = None
+    ) -> None:
+        """Send messages, which are in memory; the caller has checked the credit.
+
+        *shown* are what the client gets to see where that differs from what the broker keeps.
+        """
+        dispatched, now = self.dispatched, self.backlogs[0].context.now
         for reference in references:
             message = reference.message
             assert message is not None
             dispatched[message.sequence] = reference
-            reference.held = True
+            reference.held = now
         count = len(references)
         self.delivered += count
         if self.pulls:
@@ -111,7 +118,7 @@ class Consumer:
         connection = self.connection
         if not connection.outbox:
             connection.dirty.append(connection)
-        connection.outbox.append((self, references))
+        connection.outbox.append((self, references if shown is None else shown))
 
     def end_pull(self) -> None:
         """Tell the consumer that its pull waited long enough, if it still waits."""

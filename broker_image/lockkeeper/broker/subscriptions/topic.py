@@ -97,7 +97,7 @@ class TopicSubscription(Backlog):
         """Let go of everything that waits: the subscription is gone."""
         for reference in self.ready:
             self._let_go(reference)
-        self._refund(self.ready)
+        self._refund([*self.ready])
         self.ready.clear()
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from lockkeeper.journal import records
 from lockkeeper.journal.decode import decode_destination, decode_record, decode_transaction
 from lockkeeper.journal.encode import encode_destination, encode_record
+from lockkeeper.journal.records import PRIORITY_DEFAULT
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
@@ -122,7 +123,7 @@ class Replay:
         index: Messages | None = None
         last: bytes | None = None
         for row in rows:
-            command, offset, size, destination, message_id, _, _, _, key, _ = row
+            command, offset, size, destination, message_id, _, _, _, key, priority = row
             if destination is not last:
                 index = self._enter(destination, file_id).index
                 last = destination
@@ -134,6 +135,8 @@ class Replay:
                     continue
                 index[message_id] = reference = Reference(None, size, base + offset)
                 reference.state = WRITTEN
+                if priority != PRIORITY_DEFAULT:
+                    reference.priority = priority
                 producer, _, sequence = message_id.rpartition(b":")
                 if sequence.isdigit():
                     number = int(sequence)
@@ -240,7 +243,7 @@ class Replay:
 
     def _operate(self, row: QuickRecord, file_id: int) -> None:
         """Apply an add or a remove, of a queue or a topic, whose record is in *file_id*."""
-        command, offset, size, destination, message_id, _, _, _, key, _ = row
+        command, offset, size, destination, message_id, _, _, _, key, priority = row
         replayed = self._enter(destination, file_id)
         if command == REMOVE:
             self._remove(replayed, message_id, key, file_id)
@@ -251,7 +254,7 @@ class Replay:
             location = present[0][message_id].location
             self.ledger.shadows.setdefault(location, set()).add(file_id)
             return
-        replayed.keep(message_id, _written(size, file_id << OFFSET_BITS | offset))
+        replayed.keep(message_id, _written(size, file_id << OFFSET_BITS | offset, priority))
 
     def _note_producer(self, message_id: bytes) -> None:
         """Remember the highest sequence number of the message's producer."""
@@ -278,7 +281,8 @@ class Replay:
         replayed = self._enter(encode_destination(add.destination), file_id)
         holders = replayed.holders_of(message_id)
         if not holders:
-            replayed.keep(message_id, _written(size, location))
+            priority = add.priority if add.priority_supported else PRIORITY_DEFAULT
+            replayed.keep(message_id, _written(size, location, priority))
             return
         reference = holders[0][message_id]
         self.ledger.files[file_id].refers.add(reference.location >> OFFSET_BITS)
@@ -320,10 +324,10 @@ class Replay:
         added: Messages = {}
         rows = ((row, file_id) for file_id, run in opened.runs for row in run)
         for row, file_id in rows:
-            command, offset, size, destination, message_id, _, _, _, key, _ = row
+            command, offset, size, destination, message_id, _, _, _, key, priority = row
             replayed = self._enter(destination, file_id)
             if command == ADD:
-                reference = _written(size, file_id << OFFSET_BITS | offset)
+                reference = _written(size, file_id << OFFSET_BITS | offset, priority)
                 added[message_id] = reference
                 operations.append(Add(replayed.destination, reference))
                 continue
@@ -346,9 +350,11 @@ def is_superseded(first: QuickRecord, data: bytes, present: set[int]) -> bool:
     return record.skip_if_source_exists and record.source_data_file_id in present
 
 
-def _written(size: int, location: int) -> Reference:
+def _written(size: int, location: int, priority: int) -> Reference:
     reference = Reference(None, size, location)
     reference.state = WRITTEN
+    if priority != PRIORITY_DEFAULT:
+        reference.priority = priority
     return reference
 
 

@@ -1,8 +1,8 @@
 """A transaction that waits to be written: records that must share one batch."""
 
 from lockkeeper.journal.splice import (
-    ADD_TAIL,
     ADD_TAIL_SIZE,
+    ADD_TAILS,
     add_frame,
     remove_lead,
     transaction_field,
@@ -63,7 +63,7 @@ class Unit:
         before, after = self._before, self._after
         size = len(before) + sizes[0] + len(after) + sizes[1] + ADD_TAIL_SIZE
         self.adds.append((reference, self.size, size, entry))
-        self.parts += (before, key, after, body, ADD_TAIL)
+        self.parts += (before, key, after, body, ADD_TAILS[reference.priority])
         self.size += size
 
     def remove(self, entry: DestinationLedger, key: bytes, rest: bytes) -> None:

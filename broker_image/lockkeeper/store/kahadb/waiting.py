@@ -6,7 +6,7 @@ Each item has a kind beside it. Plain typed code, so that mypyc can compile it.
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from lockkeeper.journal.splice import ADD_TAIL, ADD_TAIL_SIZE, add_frame
+from lockkeeper.journal.splice import ADD_TAIL_SIZE, ADD_TAILS, add_frame
 from lockkeeper.store.base import REMOVED, WAITING, WRITTEN, Receipt, Reference
 from lockkeeper.store.kahadb.frames import journal_key
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS, DestinationLedger
@@ -128,7 +128,7 @@ def gather(
                 kind.last_file = file_id
                 kind.files.add(file_id)
             references.append(reference)
-            parts += (before, key, after, body, ADD_TAIL)
+            parts += (before, key, after, body, ADD_TAILS[reference.priority])
             size += length
         elif kind is RECEIPT:
             receipts.append(item)

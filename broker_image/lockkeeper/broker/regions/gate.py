@@ -1,0 +1,62 @@
+"""The gate of a queue: shut while it is paused, and until enough consumers are there."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.queue import Queue
+    from lockkeeper.broker.timers import Timer
+
+
+class Gate:
+    """Whether a queue may dispatch: `is_open`; if not, one of the others says why.
+
+    `paused_since` and `starts_at` are in ms since the epoch, None when not paused, or when
+    dispatch does not wait to start.
+    """
+
+    __slots__ = ("_queue", "_timer", "is_open", "paused_since", "starts_at")
+
+    def __init__(self, queue: "Queue") -> None:
+        self._queue = queue
+        self._timer: Timer | None = None
+        self.is_open = True
+        self.paused_since: int | None = None
+        self.starts_at: int | None = None
+
+    def pause(self) -> None:
+        """Keep everything that waits, until `resume`; what consumers hold is theirs."""
+        if self.paused_since is None:
+            self.paused_since = self._queue.context.now
+        self.is_open = False
+
+    def resume(self) -> None:
+        """Dispatch again."""
+        self.paused_since = None
+        self._look()
+
+    def joined(self) -> None:
+        """Note that a consumer came: the first one may have to wait, the last one ends that."""
+        policy, context = self._queue.policy.dispatch, self._queue.context
+        count, wanted = len(self._queue.consumers), policy.consumers_before_dispatch_starts
+        delay = policy.start_delay()
+        if count == 1 and delay:
+            self.starts_at = context.now + delay
+            self._timer = context.timers.call_at(self.starts_at, self._start)
+            self.is_open = False
+        elif self.starts_at is not None and 0 < wanted <= count:
+            self._start()
+
+    def left(self) -> None:
+        """Note that a consumer went: when nobody is left, the next one is a first one again."""
+        if not self._queue.consumers:
+            self._start()
+
+    def _start(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.starts_at = None
+        self._look()
+
+    def _look(self) -> None:
+        self.is_open = self.paused_since is None and self.starts_at is None
+        self._queue.activate()

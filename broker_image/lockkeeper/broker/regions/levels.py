@@ -1,0 +1,83 @@
+"""What waits at a destination that orders by priority: ten levels, the highest first."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Reference
+
+LEVELS = 10
+LEVEL_DEFAULT = 4
+
+
+def priority_of(message: Message) -> int:
+    """Return the level that a message asks for, 0 to 9."""
+    return min(message.priority, LEVELS - 1)
+
+
+def level_of(reference: Reference) -> int:
+    """Return a message's level; one that was stored without priorities is in the middle."""
+    return reference.priority if reference.priority >= 0 else LEVEL_DEFAULT
+
+
+class Levels:
+    """Used as a deque is, by whoever need not know of priorities."""
+
+    __slots__ = ("_count", "_levels")
+
+    def __init__(self) -> None:
+        self._levels: list[deque[Reference]] = [deque() for _ in range(LEVELS)]
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many messages wait on all levels."""
+        return self._count
+
+    def __iter__(self) -> Iterator[Reference]:
+        """Iterate in the order of dispatch."""
+        return chain.from_iterable(reversed(self._levels))
+
+    def __getitem__(self, index: int) -> Reference:
+        """Return the next message: only index 0 is cheap, and only it is needed."""
+        if index:
+            raise IndexError("only the next message can be looked at")
+        return self._highest()[0]
+
+    def append(self, reference: Reference) -> None:
+        """Add a message behind those of its level."""
+        self._levels[level_of(reference)].append(reference)
+        self._count += 1
+
+    def extend(self, references: Iterable[Reference]) -> None:
+        """Add messages, each behind those of its level."""
+        for reference in references:
+            self.append(reference)
+
+    def appendleft(self, reference: Reference) -> None:
+        """Put a message before those of its level."""
+        self._levels[level_of(reference)].appendleft(reference)
+        self._count += 1
+
+    def extendleft(self, references: Iterable[Reference]) -> None:
+        """Put messages, one after the other, each before those of its level."""
+        for reference in references:
+            self.appendleft(reference)
+
+    def popleft(self) -> Reference:
+        """Take the next message."""
+        reference = self._highest().popleft()
+        self._count -= 1
+        return reference
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for level in self._levels:
+            level.clear()
+        self._count = 0
+
+    def _highest(self) -> deque[Reference]:
+        for level in reversed(self._levels):
+            if level:
+                return level
+        raise IndexError("nothing waits")

@@ -1,0 +1,141 @@
+"""One round of selective dispatch: everybody with room gets the first messages it may take."""
+
+from heapq import heappop, heappush, heapreplace
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.regions.levels import level_of
+from lockkeeper.message.rewrite import first_of_group
+from lockkeeper.store.base import Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.policies.message_groups import GroupKey
+    from lockkeeper.broker.regions.lanes import Lanes
+    from lockkeeper.broker.regions.pools import Lane, Pool
+    from lockkeeper.broker.regions.queue import Queue
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+# How many messages a round looks at that nobody with room wants: a long backlog takes several.
+PASSED_MAX = 2000
+
+
+class Round:
+    """The room that consumers have, and what each of them will be sent."""
+
+    __slots__ = ("_candidates", "_lanes", "_queue", "_room", "_runs")
+
+    def __init__(self, queue: "Queue", lanes: "Lanes") -> None:
+        self._queue = queue
+        self._lanes = lanes
+        self._room = {
+            consumer: room for consumer in queue.turns.active if (room := consumer.credit()) > 0
+        }
+        self._runs: dict[Consumer, tuple[list[Reference], list[Reference]]] = {}
+        self._candidates: list[tuple[int, int, int, Pool]] = []
+        lanes.touched.clear()
+        for pool in lanes.pools():
+            self._consider(pool)
+
+    def run(self) -> bool:
+        """Send what can be sent; returns whether there is more to look at in another round."""
+        queue, lanes = self._queue, self._lanes
+        passed_max = PASSED_MAX
+        if any(consumer.pulls for consumer in self._room):
+            # Who does not want to wait must not be told that there is nothing.
+            passed_max = queue.depth()
+        passed = 0
+        while self._room and passed <= passed_max:
+            lane = self._first()
+            if lane is not None and not self._is_outranked(lane):
+                self._send(lane)
+                passed -= 1
+            elif queue.ready:
+                lanes.sort(queue.next_ready())
+                passed += 1
+            else:
+                break
+            while lanes.touched:
+                self._consider(lanes.touched.pop())
+        for consumer, (references, shown) in self._runs.items():
+            queue.hand_over(consumer, references, shown)
+        return passed > passed_max
+
+    def _consider(self, pool: "Pool") -> None:
+        """Look at a pool's first message when its turn comes, if somebody has room for it."""
+        lane = pool.first()
+        if lane is not None and self._has_room(pool):
+            rank, number, _, _ = lane.entries[0]
+            heappush(self._candidates, (rank, number, pool.number, pool))
+
+    def _has_room(self, pool: "Pool") -> bool:
+        room = self._room
+        return any(consumer in room for consumer in self._lanes.takers(pool))
+
+    def _first(self) -> "Lane | None":
+        """Return the lane with the first of all messages that somebody with room may take."""
+        candidates = self._candidates
+        while candidates:
+            rank, number, _, pool = candidates[0]
+            lane = pool.first()
+            if lane is None or not self._has_room(pool):
+                heappop(candidates)
+            elif lane.entries[0][:2] != (rank, number):
+                heapreplace(candidates, (*lane.entries[0][:2], pool.number, pool))
+            else:
+                return lane
+        return None
+
+    def _is_outranked(self, lane: "Lane") -> bool:
+        """Tell whether a message that is not sorted yet comes first by its priority."""
+        queue = self._queue
+        if not queue.is_prioritized or not queue.ready:
+            return False
+        return -level_of(queue.ready[0]) < lane.entries[0][0]
+
+    def _send(self, lane: "Lane") -> None:
+        """Send the first message of a lane to whoever of those with room is next."""
+        queue, lanes, pool, begins = self._queue, self._lanes, lane.pool, lane.entries[0][3]
+        assert pool is not None
+        reference = lanes.take(lane)
+        if queue.is_expired(reference.loaded):
+            queue.expire(reference)
+            lanes.place(lane)
+            return
+        willing = [consumer for consumer in lanes.takers(pool) if consumer in self._room]
+        if lane.group is None:
+            self._give(queue.turns.choose(willing), reference, reference)
+            lanes.place(lane)
+        else:
+            self._send_of_group(lane.group, reference, begins, willing)
+
+    def _send_of_group(
+        self, key: "GroupKey", reference: Reference, begins: bool, willing: "list[Consumer]"
+    ) -> None:
+        """Send a message to its group's owner, which may be found, or be owner no more, by it."""
+        owners, lanes = self._queue.groups, self._lanes
+        assert owners is not None
+        message, shown = reference.loaded, reference
+        owner = None if begins else owners.owner(key)
+        if owner is not None:
+            consumer = owner
+        else:
+            consumer = self._queue.turns.choose(willing, owners)
+            shown = Reference(first_of_group(message), reference.size)
+            shown.redeliveries = reference.redeliveries
+        if message.group_sequence < 0:
+            owners.release(key)
+        elif owner is None:
+            forgotten = owners.assign(key, consumer)
+            if forgotten is not None:
+                lanes.place_group(forgotten)
+        else:
+            owners.touch(key)
+        self._give(consumer, reference, shown)
+        lanes.place_group(key)
+
+    def _give(self, consumer: "Consumer", reference: Reference, shown: Reference) -> None:
+        references, shown_ones = self._runs.setdefault(consumer, ([], []))
+        references.append(reference)
+        shown_ones.append(shown)
+        self._room[consumer] -= 1
+        if not self._room[consumer]:
+            del self._room[consumer]
