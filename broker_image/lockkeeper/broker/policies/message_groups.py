@@ -63,6 +63,10 @@ class GroupOwners:
         """Return how many groups a consumer owns."""
         return len(self._owned.get(consumer, ()))
 
+    def consumers(self) -> "list[Consumer]":
+        """Return everybody who owns a group, or did."""
+        return list(self._owned)
+
     def touch(self, key: GroupKey) -> None:
         """Note that an owned group was used: those not used for longest are forgotten first."""
         self._owners.move_to_end(key)

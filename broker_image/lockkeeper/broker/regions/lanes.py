@@ -84,10 +84,13 @@ class Lanes:
         """Find out anew who may take, now that others take part."""
         for pool in self._pools.values():
             pool.takers = None
-        active = set(self._queue.turns.active)
-        for owner in [owner for owner in self._owned if owner not in active]:
+        owners, exclusive = self._queue.groups, self._queue.turns.exclusive
+        if owners is None or exclusive is None:
+            return
+        for owner in owners.consumers():
             # Somebody has the queue for itself now, the groups of others too.
-            self._release_groups(owner)
+            if owner is not exclusive:
+                self._release_groups(owner)
 
     def _release_groups(self, owner: "Consumer") -> None:
         owners = self._queue.groups
@@ -138,9 +141,9 @@ class Lanes:
         self._queue.residency.load([each for each in page if each.message is None])
 
     def _insert(self, reference: Reference, number: int) -> None:
-        message, owners = reference.loaded, self._queue.groups
+        message = reference.loaded
         group = message.group
-        key = None if group is None or owners is None else owners.key(group)
+        key = None if group is None else self._queue.meet_groups().key(group)
         begins = key is not None and message.group_sequence == GROUP_BEGINS
         lane = self._lane(self._tastes.of(message), key)
         rank = -level_of(reference) if self._queue.is_prioritized else 0

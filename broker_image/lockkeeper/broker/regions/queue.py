@@ -137,11 +137,13 @@ class Queue(Backlog):
             self.ready.extendleft(reversed(self.lanes.in_order()))
             self.lanes = None
 
-    def _meet_groups(self) -> None:
-        """Keep groups together from now on."""
-        self.groups = GroupOwners(self.policy.message_groups)
-        self._dissolve_lanes()
-        self.lanes = Lanes(self)
+    def meet_groups(self) -> GroupOwners:
+        """Keep groups together from now on; returns who owns them."""
+        if self.groups is None:
+            self.groups = GroupOwners(self.policy.message_groups)
+        if self.lanes is None:
+            self.lanes = Lanes(self)
+        return self.groups
 
     def close(self) -> None:
         """Let go of everything that waits: the queue is gone."""
@@ -191,7 +193,7 @@ class Queue(Backlog):
             assert message is not None
             if message.flags_at != message.lead.plain_flags_at and message.group is not None:
                 ready.appendleft(reference)
-                self._meet_groups()
+                self.meet_groups()
                 break
             if 0 < message.expiration < now:
                 self.expire(reference)
