@@ -110,6 +110,7 @@ class Bench:
     ) -> None:
         self.store = store or MemoryStore()
         self.now = START
+        self._policies = policies
         entries = [
             PolicyEntry(pattern.replace("_", "."), None, policy)
             for pattern, policy in policies.items()
@@ -174,7 +175,7 @@ class Bench:
 
     def restart(self) -> "Bench":
         """Return a new broker over the same store, as after a crash."""
-        return Bench(self.store)
+        return Bench(self.store, **self._policies)
 
 
 def text_of(message: Message) -> str:

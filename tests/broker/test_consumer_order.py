@@ -218,6 +218,16 @@ def test_dispatch_does_not_wait_for_ever_for_others(
     assert client.texts() == ["m"]
 
 
+def test_one_consumer_that_is_enough_does_not_wait(make_bench: "type[Bench]") -> None:
+    bench = with_dispatch(
+        make_bench, consumers_before_dispatch_starts=1, time_before_dispatch_starts=500
+    )
+    client = bench.client()
+    client.consume("Q")
+    send(client, ["m"])
+    assert client.texts() == ["m"]
+
+
 def test_dispatch_may_wait_for_a_time_alone(make_bench: "type[Bench]") -> None:
     bench = with_dispatch(make_bench, time_before_dispatch_starts=500)
     client = bench.client()

@@ -7,6 +7,7 @@ from lockkeeper.message.ids import LocalTransactionId, ProducerId, XATransaction
 from lockkeeper.store.base import (
     REMOVED,
     SKIPPED,
+    UNORDERED,
     VOLATILE,
     WAITING,
     WRITTEN,
@@ -61,6 +62,19 @@ def reopen(make, kit):
         return again, again.open()
 
     return reopen
+
+
+def test_priorities_that_count_come_back(store, reopen, kit):
+    alone, prepared, plain = (kit.reference(number) for number in (1, 2, 3))
+    alone.priority, prepared.priority = 9, 0
+    store.add(A, alone, None)
+    store.prepare(GLOBAL, [Add(A, prepared)], None)
+    store.commit(LOCAL, [Add(A, plain)], None)
+    _, recovered = reopen(store)
+    first, last = recovered.queues[A]
+    assert (first.priority, last.priority) == (9, UNORDERED)
+    (operation,) = recovered.prepared[GLOBAL]
+    assert operation.reference.priority == 0
 
 
 def test_a_new_store_is_empty(make):

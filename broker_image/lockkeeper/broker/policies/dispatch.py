@@ -30,7 +30,7 @@ class DispatchPolicy:
         """Return how long dispatch waits after the first consumer at most, in ms."""
         if self.time_before_dispatch_starts:
             return self.time_before_dispatch_starts
-        return START_PATIENCE if self.consumers_before_dispatch_starts > 1 else 0
+        return START_PATIENCE if self.consumers_before_dispatch_starts else 0
 
     def wants_exclusivity(self, consumer: "Consumer") -> bool:
         """Tell whether a consumer would have the queue for itself."""

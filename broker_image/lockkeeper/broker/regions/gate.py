@@ -38,13 +38,13 @@ class Gate:
         """Note that a consumer came: the first one may have to wait, the last one ends that."""
         policy, context = self._queue.policy.dispatch, self._queue.context
         count, wanted = len(self._queue.consumers), policy.consumers_before_dispatch_starts
-        delay = policy.start_delay()
-        if count == 1 and delay:
-            self.starts_at = context.now + delay
+        if 0 < wanted <= count:
+            if self.starts_at is not None:
+                self._start()
+        elif count == 1 and policy.start_delay():
+            self.starts_at = context.now + policy.start_delay()
             self._timer = context.timers.call_at(self.starts_at, self._start)
             self.is_open = False
-        elif self.starts_at is not None and 0 < wanted <= count:
-            self._start()
 
     def left(self) -> None:
         """Note that a consumer went: when nobody is left, the next one is a first one again."""

@@ -18,7 +18,8 @@ def priority_of(message: Message) -> int:
 
 def level_of(reference: Reference) -> int:
     """Return a message's level; one that was stored without priorities is in the middle."""
-    return reference.priority if reference.priority >= 0 else LEVEL_DEFAULT
+    priority = reference.priority
+    return min(priority, LEVELS - 1) if priority >= 0 else LEVEL_DEFAULT
 
 
 class Levels:

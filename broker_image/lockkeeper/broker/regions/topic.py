@@ -52,12 +52,15 @@ class Topic:
         self.admit(reference)
 
     def stores(self, reference: Reference) -> bool:
-        """Tell whether a durable subscription exists that may need the message after a restart."""
+        """Tell whether a durable subscription may need the message after a restart.
+
+        Its priority is noted if that counts.
+        """
+        if self.policy.prioritized_messages:
+            reference.priority = priority_of(reference.loaded)
         if not self.durables or not reference.loaded.persistent:
             return False
         reference.holders = len(self.durables)
-        if self.policy.prioritized_messages:
-            reference.priority = priority_of(reference.loaded)
         return True
 
     def admit(self, reference: Reference) -> None:
