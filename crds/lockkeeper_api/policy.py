@@ -7,6 +7,7 @@ from lockkeeper_api.policies.dead_letters import DeadLetters
 from lockkeeper_api.policies.dispatch import Dispatch
 from lockkeeper_api.policies.message_groups import MessageGroups
 from lockkeeper_api.policies.prefetch import Prefetch
+from lockkeeper_api.policies.redelivery import Redelivery
 from lockkeeper_api.quantities import Size, sizes
 from lockkeeper_api.wildcards import Wildcard
 
@@ -20,6 +21,8 @@ class DestinationPolicy(ApiModel):
     """Message bodies of the destination in memory; absent: only the broker's limit counts."""
     dead_letters: DeadLetters = DeadLetters()
     """What becomes of messages that could not be delivered."""
+    redelivery: Redelivery | None = None
+    """Redelivery by the broker (ActiveMQ's redeliveryPlugin), queues only; absent: none."""
     recorded: bool = False
     """Write every persistent message to the journal, even one acknowledged before its turn."""
     dispatch: Dispatch = Dispatch()

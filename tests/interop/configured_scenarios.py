@@ -6,6 +6,10 @@ stock settings.
 """
 
 CONFIGURED: dict[str, tuple[str, ...]] = {
+    "redelivery": (
+        "broker-redelivery",
+        "broker-redelivery-order",
+    ),
     "time": (
         "scheduled-delay",
         "scheduled-order",

@@ -3,15 +3,18 @@
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from lockkeeper.broker.interceptors.timestamps import TimestampSettings
 from lockkeeper.broker.policies.dead_letters import DeadLetterStrategy
 from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.settings import policy_map
 from lockkeeper_api import DestinationPolicy as PolicyModel
 from lockkeeper_api import parse_resources
-from lockkeeper_api.broker import BrokerSpec
+from lockkeeper_api.broker import BrokerSpec, Timestamps
+from lockkeeper_api.policies.redelivery import Redelivery
 
 BROKER = """
 apiVersion: lockkeeper.dev/v1alpha1
@@ -51,3 +54,9 @@ def test_every_field_of_the_resource_has_its_field_in_the_core() -> None:
                 compare(getattr(model, field.name), getattr(policy, field.name))
 
     compare(PolicyModel(), DestinationPolicy())
+    compare(Redelivery(), RedeliveryPolicy())
+
+
+def test_a_feature_that_is_asked_for_without_more_has_its_defaults() -> None:
+    assert converted(Redelivery(), RedeliveryPolicy) == RedeliveryPolicy()
+    assert converted(Timestamps(), TimestampSettings) == TimestampSettings()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from lockkeeper.broker.regions.residency import Residency
     from lockkeeper.broker.regions.route import Route
+    from lockkeeper.message.message import Message
 
 # Beyond this share of the limit, bodies that are in the journal leave the memory
 # (ActiveMQ's cursorMemoryHighWaterMark).
@@ -54,6 +55,8 @@ class Context:
         self.memory = Memory(memory_limit)
         self.now = now
         self.find_route = find_route
+        # The scheduler's, there when a policy redelivers: a message and the ms until then.
+        self.deliver_later: Callable[[Message, int], None]
         self.timers = Timers()
         self.active: list[Active] = []
         self.relievable: list[Residency] = []

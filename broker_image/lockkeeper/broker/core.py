@@ -19,7 +19,7 @@ from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
-from lockkeeper.broker.scheduling.scheduler import Scheduler, SchedulerSettings
+from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
 from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
@@ -65,16 +65,19 @@ class Broker:
         self.subscribing = Subscribing(self.context, self.registry, self.advisor)
         self.audit = ProducerAudit()
         self.transactions = Transacting(self.context, self.audit, self._find_backlog)
-        scheduler = self._make_scheduler(settings.scheduler)
+        scheduler = None
+        if settings.scheduler.enabled or policies.any_redelivers():
+            scheduler = Scheduler(
+                self.context,
+                self.transactions,
+                self.registry,
+                settings.scheduler,
+                broker_id,
+                self._take,
+            )
+            self.context.deliver_later = scheduler.deliver_later
         self.interceptors = interceptors(self.context, settings, scheduler)
         self._stalled: list[tuple[Connection, Message, Receipt | None]] = []
-
-    def _make_scheduler(self, settings: SchedulerSettings) -> Scheduler | None:
-        if not settings.enabled:
-            return None
-        return Scheduler(
-            self.context, self.transactions, self.registry, settings, self.broker_id, self._take
-        )
 
     def recover(self) -> None:
         """Take back what the store holds; blocks while it is read."""

@@ -39,6 +39,6 @@ def interceptors(
         found.append(Timestamping(context, settings.timestamps))
     if settings.populate_jmsx_user_id:
         found.append(UserIdStamping(context))
-    if scheduler is not None:
+    if settings.scheduler.enabled and scheduler is not None:
         found.append(scheduler)
     return tuple(found)

@@ -7,6 +7,7 @@ from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.message_groups import MessageGroupPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
+from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, Destination, path_matches
 
 
@@ -20,6 +21,7 @@ class DestinationPolicy:
     prefetch: PrefetchPolicy = field(default_factory=PrefetchPolicy)
     memory_limit: int = 0
     dead_letters: DeadLetterPolicy = field(default_factory=DeadLetterPolicy)
+    redelivery: RedeliveryPolicy | None = None
     recorded: bool = False
     dispatch: DispatchPolicy = field(default_factory=DispatchPolicy)
     message_groups: MessageGroupPolicy = field(default_factory=MessageGroupPolicy)
@@ -41,6 +43,10 @@ class PolicyMap:
     def __init__(self, entries: Iterable[PolicyEntry] = ()) -> None:
         self._entries = [(tuple(entry.pattern.split(".")), entry) for entry in entries]
         self._default = DestinationPolicy()
+
+    def any_redelivers(self) -> bool:
+        """Tell whether a policy asks the broker to redeliver."""
+        return any(entry.policy.redelivery is not None for _, entry in self._entries)
 
     def find(self, destination: Destination) -> DestinationPolicy:
         """Return the policy of *destination*; of equally specific entries the last one."""

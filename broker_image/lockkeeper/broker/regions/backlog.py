@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
+from lockkeeper.broker.policies.redelivery import redelivery
 from lockkeeper.broker.regions.levels import Levels
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
@@ -160,31 +161,59 @@ class Backlog:
         self._bury(reference, "The message has expired", expired=True)
 
     def poison(self, reference: Reference, cause: str) -> None:
-        """End a message that its consumers could not process."""
-        self._bury(reference, cause, expired=False)
+        """End a message that its consumers could not process, unless it is to come again."""
+        policy = self.policy.redelivery
+        if policy is None or not self.destination.is_queue:
+            self._bury(reference, cause, expired=False)
+            return
+        message = self._loaded(reference)
+        sequence = self.context.next_sequence()
+        later = redelivery(policy, message, reference.redeliveries, sequence)
+        if later is not None:
+            self.statistics.redelivered += 1
+            self.context.deliver_later(later.message, later.delay)
+            self._remove_moved(reference)
+        elif policy.send_to_dlq_if_max_retries_exceeded:
+            self._bury(reference, cause, expired=False)
+        else:
+            self._discard(reference)
 
     def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
-        if reference.message is None:
-            self.residency.load([reference])
-        message = reference.loaded
+        message = self._loaded(reference)
         policy = self.policy.dead_letters
         target = dead_letter_destination(policy, self.destination, message, expired)
-        self.statistics.dequeued += 1
         if target is None:
-            freed = self._remove(reference)
-            self._refund((reference,))
-            if freed is not None:
-                freed.settle()
+            self._discard(reference)
             return
+        self.statistics.dequeued += 1
         self.statistics.dead_lettered += 1
         expiration = self.context.now + policy.expiration if policy.expiration else 0
         buried = dead_letter(message, target, cause, self.context.next_sequence(), expiration)
         self.context.find_route(target).accept(buried, None)
-        # The removal last: a crash between the two records leaves the message twice, never lost.
+        self._remove_moved(reference)
+
+    def _loaded(self, reference: Reference) -> Message:
+        if reference.message is None:
+            self.residency.load([reference])
+        return reference.loaded
+
+    def _discard(self, reference: Reference) -> None:
+        """End a message for good."""
+        self.statistics.dequeued += 1
         freed = self._remove(reference)
         self._refund((reference,))
         if freed is not None:
-            # Its producer still waits: now for the record of the dead letter.
+            freed.settle()
+
+    def _remove_moved(self, reference: Reference) -> None:
+        """End a message that another backlog has taken.
+
+        After that: a crash between the two records leaves the message twice, never lost.
+        """
+        freed = self._remove(reference)
+        self._refund((reference,))
+        if freed is not None:
+            # Its producer still waits: now for the record of the other one.
             self.context.store.remove(self.destination, Reference(None, 0), freed)
 
     def give_back(self, references: Sequence[Reference]) -> None:

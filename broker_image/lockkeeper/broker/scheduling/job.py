@@ -16,7 +16,7 @@ from lockkeeper.broker.scheduling.schedule import (
     Schedule,
     read_schedule,
 )
-from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.destination import Destination, parse_destination, queue
 from lockkeeper.message.ids import MessageId, TransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import Message as Fields
@@ -25,8 +25,9 @@ from lockkeeper.message.rewrite import decoded, encoded, properties_of
 
 JOBS = queue("ActiveMQ.Scheduler.Jobs")
 JOB_ID = "scheduledJobId"
-_DUE, _PERSISTENT, _TIME_TO_LIVE = "lockkeeperDue", "lockkeeperPersistent", "lockkeeperTimeToLive"
-_OURS = (_DUE, _PERSISTENT, _TIME_TO_LIVE)
+_DUE, _DESTINATION = "lockkeeperDue", "lockkeeperDestination"
+_PERSISTENT, _TIME_TO_LIVE = "lockkeeperPersistent", "lockkeeperTimeToLive"
+_OURS = (_DUE, _DESTINATION, _PERSISTENT, _TIME_TO_LIVE)
 
 
 class Job(NamedTuple):
@@ -48,15 +49,18 @@ def read_job(message: Message) -> Job:
     )
 
 
-def stored(message: Message, schedule: Schedule, due: int, sequence: int) -> Message:
-    """Return the job of a message that a client has just sent."""
+def stored(message: Message, schedule: Schedule, due: int, born: int, sequence: int) -> Message:
+    """Return the job of a message, whose time to live is what follows *born*, delivered at last.
+
+    Both times are in ms since the epoch.
+    """
     fields = decoded(message)
     properties = properties_of(fields)
     properties[JOB_ID] = str(fields.message_id)
+    properties[_DESTINATION] = str(fields.destination)
     properties[_PERSISTENT] = fields.persistent
     if fields.expiration:
-        properties[_TIME_TO_LIVE] = Long(fields.expiration - fields.timestamp)
-    fields.original_destination = fields.destination
+        properties[_TIME_TO_LIVE] = Long(fields.expiration - born)
     fields.destination = JOBS
     fields.persistent = True
     fields.expiration = 0
@@ -92,9 +96,9 @@ def delivered(
     fields = decoded(message)
     properties = properties_of(fields)
     time_to_live = properties.get(_TIME_TO_LIVE)
-    if fields.original_destination is None:
-        raise BrokerError("a scheduled message needs an original destination")
-    fields.destination, fields.original_destination = fields.original_destination, None
+    if _DESTINATION not in properties:
+        raise BrokerError(f"not a job: it was sent to {JOBS} itself")
+    fields.destination = parse_destination(str(properties[_DESTINATION]))
     fields.transaction_id = transaction_id
     fields.persistent = properties.get(_PERSISTENT) is not False
     fields.timestamp = now

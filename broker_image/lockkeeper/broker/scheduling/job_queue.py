@@ -51,6 +51,10 @@ class JobQueue(Queue):
         for reference in references:
             self._wait(reference)
 
+    def poison(self, reference: Reference, cause: str) -> None:
+        """End a job that cannot be carried out; it never comes again."""
+        self._bury(reference, cause, expired=False)
+
     def attach(self, consumer: "Consumer") -> None:
         """Refuse: jobs are browsed and removed through the management topic."""
         raise InvalidDestinationError(f"{JOBS} cannot be consumed")

@@ -85,13 +85,21 @@ class Scheduler:
         if _MARK not in message.body:
             return message
         try:
-            schedule = read_schedule(properties_of(decoded(message)))
+            fields = decoded(message)
+            schedule = read_schedule(properties_of(fields))
         except MalformedMessageError:
             return message
         if not schedule.is_wanted:
             return message
         due = schedule.first_due(self._context.now, self._zone)
-        return jobs.stored(message, schedule, due, message.sequence)
+        return jobs.stored(message, schedule, due, fields.timestamp, message.sequence)
+
+    def deliver_later(self, message: Message, delay: int) -> None:
+        """Let a message of a destination that failed come again after *delay* ms."""
+        schedule = Schedule(delay, 0, 0, "")
+        due = self._context.now + delay
+        sequence = self._context.next_sequence()
+        self._queue.accept(jobs.stored(message, schedule, due, due, sequence), None)
 
     def _fire(self, job: Job, reference: Reference) -> None:
         """Deliver a job that is due, and let it wait for its next time if it has one."""
@@ -104,6 +112,8 @@ class Scheduler:
                 sequence = self._context.next_sequence()
                 due = jobs.delivered(message, self._context.now, message_id, transaction, sequence)
                 self._send(due)
+                for _, sent in self._transactions.find(self._connection, transaction).sent:
+                    sent.redeliveries = decoded(due).redelivery_counter
             for each in following or ():
                 self._send(self._again(message, each, transaction))
         except BrokerError as error:

@@ -55,6 +55,7 @@ public final class Main {
         Connections.register(scenarios);
         Failover.register(scenarios);
         Persistence.register(scenarios);
+        Redelivering.register(scenarios);
         Scheduling.register(scenarios);
         return scenarios;
     }
