@@ -5,6 +5,7 @@ from typing import Annotated
 from lockkeeper_api.meta import ApiModel, DestinationKind
 from lockkeeper_api.policies.dead_letters import DeadLetters
 from lockkeeper_api.policies.dispatch import Dispatch
+from lockkeeper_api.policies.expiry import Expiry
 from lockkeeper_api.policies.message_groups import MessageGroups
 from lockkeeper_api.policies.prefetch import Prefetch
 from lockkeeper_api.policies.redelivery import Redelivery
@@ -21,6 +22,8 @@ class DestinationPolicy(ApiModel):
     """Message bodies of the destination in memory; absent: only the broker's limit counts."""
     dead_letters: DeadLetters = DeadLetters()
     """What becomes of messages that could not be delivered."""
+    expiry: Expiry = Expiry()
+    """How messages end whose time is over while they wait."""
     redelivery: Redelivery | None = None
     """Redelivery by the broker (ActiveMQ's redeliveryPlugin), queues only; absent: none."""
     recorded: bool = False

@@ -1,5 +1,6 @@
 """A broker core with a memory store, driven by hand: commands in, outputs out, time as we say."""
 
+import select
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -18,9 +19,12 @@ from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import AckType, ActiveMQTextMessage
 from lockkeeper.message.primitives import Value, encode_map
 from lockkeeper.message.rewrite import decoded, encoded
+from lockkeeper.store.base import Receipt, Reference, Store
 from lockkeeper.store.memory import MemoryStore
 
 START = 1_700_000_000_000
+NOWHERE = parse_destination("NOWHERE")
+WRITE_SECONDS_MAX = 20
 
 
 class Delivered(NamedTuple):
@@ -98,17 +102,24 @@ class Client:
         self.bench.tick()
 
 
+class Last:
+    """A receipt that comes after all others."""
+
+    def settle(self) -> None:
+        """Do nothing."""
+
+
 class Bench:
-    """A broker over a memory store."""
+    """A broker, over a memory store if no other is given."""
 
     def __init__(
         self,
-        store: MemoryStore | None = None,
+        store: Store | None = None,
         memory_limit: int = 1 << 26,
         settings: BrokerSettings | None = None,
         **policies: Any,
     ) -> None:
-        self.store = store or MemoryStore()
+        self.store: Store = store or MemoryStore()
         self.now = START
         self._policies = policies
         entries = [
@@ -161,9 +172,21 @@ class Bench:
         """Let *later* ms pass, dispatch, and make everything durable."""
         self.now += later
         self.broker.tick(self.now)
-        while receipts := self.store.flush():
+        while receipts := self._durable():
             self.broker.settle(receipts)
             self.broker.tick(self.now)
+
+    def _durable(self) -> list[Receipt]:
+        """Make everything durable; return what waited for that."""
+        last = Last()
+        self.store.remove(NOWHERE, Reference(None, 0), last)
+        receipts = [*self.store.flush()]
+        while last not in receipts:
+            readable, _, _ = select.select([self.store.fileno()], [], [], WRITE_SECONDS_MAX)
+            assert readable, "the store did not finish its write in time"
+            receipts += self.store.completed()
+        receipts.remove(last)
+        return receipts
 
     def depth(self, name: str) -> int:
         """Return how many messages wait or are held at a destination."""

@@ -44,6 +44,7 @@ class State(IntEnum):
 VOLATILE, WAITING, WRITTEN, SKIPPED, REMOVED = State
 
 UNORDERED = -1
+UNKNOWN = -1
 """The priority of a message whose destination does not order by it."""
 
 
@@ -54,11 +55,14 @@ class Reference:
     record once written, else that of the body. `location` is the store's own, 0 when not
     written. `holders` counts what still needs the message: 1 for a queue, the number of
     durable subscriptions for a topic. `held` is since when a consumer has it (ms since the
-    epoch), 0 while none has. `priority` is 0 to 9 where messages are ordered by it, else
-    UNORDERED. `redeliveries` counts failed deliveries.
+    epoch), 0 while none has. `expiration` is that of a body which is only on disk (ms since the
+    epoch, 0 for none), UNKNOWN when it has not been read since the broker started. `priority`
+    is 0 to 9 where messages are ordered by it, else UNORDERED. `redeliveries`
+    counts failed deliveries.
     """
 
     __slots__ = (
+        "expiration",
         "held",
         "holders",
         "location",
@@ -75,6 +79,7 @@ class Reference:
         self.size = size
         self.location = location
         self.state = VOLATILE
+        self.expiration = UNKNOWN
         self.held = 0
         self.holders = 1
         self.priority = UNORDERED

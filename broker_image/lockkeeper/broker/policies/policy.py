@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
+from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.message_groups import MessageGroupPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
@@ -21,6 +22,7 @@ class DestinationPolicy:
     prefetch: PrefetchPolicy = field(default_factory=PrefetchPolicy)
     memory_limit: int = 0
     dead_letters: DeadLetterPolicy = field(default_factory=DeadLetterPolicy)
+    expiry: ExpiryPolicy = field(default_factory=ExpiryPolicy)
     redelivery: RedeliveryPolicy | None = None
     recorded: bool = False
     dispatch: DispatchPolicy = field(default_factory=DispatchPolicy)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
 from lockkeeper.broker.policies.redelivery import redelivery
+from lockkeeper.broker.regions.expiry import Expiry
 from lockkeeper.broker.regions.levels import Levels
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
@@ -32,6 +33,7 @@ class Backlog:
     __slots__ = (
         "context",
         "destination",
+        "expiry",
         "is_active",
         "is_prioritized",
         "policy",
@@ -55,6 +57,7 @@ class Backlog:
         self.policy = context.policies.find(destination)
         self.is_prioritized = self.policy.prioritized_messages
         self.ready: deque[Reference] | Levels = Levels() if self.is_prioritized else deque()
+        self.expiry = Expiry(self)
         self.is_active = False
         self.statistics = statistics
         self.residency = residency
@@ -93,6 +96,8 @@ class Backlog:
         for reference in references:
             self.residency.charge(reference)
             self.ready.append(reference)
+        if self.ready:
+            self.expiry.watch_unknown()
         self.activate()
 
     def requeue(self, references: Sequence[Reference]) -> None:
@@ -101,6 +106,12 @@ class Backlog:
             reference.held = 0
         self.ready.extendleft(reversed(references))
         self.activate()
+
+    def withdraw(self, references: set[Reference]) -> None:
+        """Take messages out of what waits, wherever they are."""
+        kept = [reference for reference in self.ready if reference not in references]
+        self.ready.clear()
+        self.ready.extend(kept)
 
     def page_in(self) -> None:
         """Read the bodies of the next messages back, about a page of them."""

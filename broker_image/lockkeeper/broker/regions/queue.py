@@ -62,6 +62,9 @@ class Queue(Backlog):
         self.statistics.enqueued += 1
         self.residency.charge(reference)
         self.ready.append(reference)
+        message = reference.message
+        if message is not None and 0 < message.expiration < self.expiry.earliest:
+            self.expiry.watch(message.expiration)
         if not self.is_active:
             self.activate()
 
@@ -91,6 +94,14 @@ class Queue(Backlog):
     def in_flight(self) -> int:
         """Return how many messages consumers hold."""
         return sum(len(consumer.dispatched) for consumer in self.consumers)
+
+    def withdraw(self, references: set[Reference]) -> None:
+        """Take messages out of what waits, wherever they are."""
+        had_lanes = self.lanes is not None
+        self._dissolve_lanes()
+        super().withdraw(references)
+        if had_lanes:
+            self.lanes = Lanes(self)
 
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back to the head, in their order."""
@@ -147,6 +158,7 @@ class Queue(Backlog):
 
     def close(self) -> None:
         """Let go of everything that waits: the queue is gone."""
+        self.expiry.stop()
         waiting = list(self.waiting())
         self.residency.refund(waiting)
         for reference in waiting:

@@ -77,5 +77,6 @@ class Residency:
                 continue
             if reference.state == WRITTEN and reference.message is not None:
                 self.refund((reference,))
+                reference.expiration = reference.message.expiration
                 reference.message = None
         return bool(unloadable)

@@ -95,6 +95,7 @@ class TopicSubscription(Backlog):
 
     def close(self) -> None:
         """Let go of everything that waits: the subscription is gone."""
+        self.expiry.stop()
         for reference in self.ready:
             self._let_go(reference)
         self._refund([*self.ready])

@@ -1,0 +1,91 @@
+"""Ends what waits for consumers when its time is over, even if nobody comes to fetch it."""
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from lockkeeper.store.base import UNKNOWN, Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.backlog import Backlog
+    from lockkeeper.broker.timers import Timer
+
+NEVER = 1 << 63
+
+
+class Expiry:
+    """Looks through one backlog when the first of its messages has expired, once a period.
+
+    `earliest` is when (ms since the epoch), as far as is known; whoever admits a message that
+    expires before it has to call `watch`.
+    """
+
+    __slots__ = ("_backlog", "_timer", "earliest")
+
+    def __init__(self, backlog: "Backlog") -> None:
+        self._backlog = backlog
+        self._timer: Timer | None = None
+        self._forget()
+
+    def watch(self, expiration: int) -> None:
+        """Look as soon as a message with this expiration (ms since the epoch) is over."""
+        self.earliest = expiration
+        period = self._backlog.policy.expiry.expire_messages_period
+        # At whole periods: messages that expire one after the other are found together.
+        self._look_at((expiration // period + 1) * period)
+
+    def watch_unknown(self) -> None:
+        """Look soon: there are messages of which only the disk knows when they expire."""
+        if self._backlog.policy.expiry.expire_messages_period:
+            self.watch(self._backlog.context.now)
+
+    def stop(self) -> None:
+        """Never look again."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _forget(self) -> None:
+        self.earliest = NEVER if self._backlog.policy.expiry.expire_messages_period else 0
+
+    def _look_at(self, due: int) -> None:
+        self.stop()
+        self._timer = self._backlog.context.timers.call_at(due, self._look)
+
+    def _look(self) -> None:
+        """End one page of what has expired; the rest in the next tick."""
+        self._timer = None
+        backlog, now = self._backlog, self._backlog.context.now
+        page = backlog.policy.expiry.max_expire_page_size
+        self._learn(page)
+        earliest, expired = NEVER, []
+        for reference in backlog.waiting():
+            expiration = _expiration_of(reference)
+            if expiration == UNKNOWN:
+                earliest = min(earliest, now)
+                break
+            if 0 < expiration < now:
+                expired.append(reference)
+                if len(expired) > page:
+                    break
+            elif 0 < expiration < earliest:
+                earliest = expiration
+        over = expired[:page]
+        self._forget()
+        if len(expired) > page:
+            self._look_at(now)
+        elif earliest != NEVER:
+            self.watch(earliest)
+        if over:
+            backlog.withdraw(set(over))
+            for reference in over:
+                backlog.expire(reference)
+
+    def _learn(self, page: int) -> None:
+        """Read the next bodies of which it is not known when they expire."""
+        unknown = (each for each in self._backlog.waiting() if _expiration_of(each) == UNKNOWN)
+        self._backlog.residency.load(list(islice(unknown, page)))
+
+
+def _expiration_of(reference: Reference) -> int:
+    message = reference.message
+    return reference.expiration if message is None else message.expiration
