@@ -104,6 +104,18 @@ def test_a_message_that_comes_back_is_the_message_that_went(store, reopen, kit):
     assert (after.holders, after.redeliveries, after.held) == (1, 0, False)
 
 
+def test_copies_added_together_come_back_each_for_itself(store, reopen, kit):
+    receipt = kit.Receipt()
+    copies = [kit.reference(1), kit.reference(1, B)]
+    store.add_together([Add(A, copies[0]), Add(B, copies[1])], receipt)
+    assert [one.state for one in copies] == [WAITING, WAITING]
+    assert kit.until_durable(store) == [receipt]
+    store.remove(A, copies[0])
+    store, recovered = reopen(store)
+    assert kit.numbers(store, recovered.queues[B]) == [1]
+    assert not recovered.queues.get(A)
+
+
 def test_loading_counts_the_sequence_up_in_list_order(store, reopen, kit):
     for number in range(6):
         store.add(A, kit.reference(number), None)

@@ -176,6 +176,22 @@ def test_a_transaction_is_one_batch_even_when_it_is_larger_than_one(tmp_path, ki
     store.close()
 
 
+def test_copies_are_one_batch_even_when_they_are_larger_than_one(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=4096, batch_bytes_max=1000)
+    store.open()
+    store.add(A, kit.reference(1), None)
+    copies = [(A, kit.reference(2, size=600)), (B, kit.reference(2, B, 600))]
+    receipt = kit.Receipt()
+    store.add_together([Add(*copy) for copy in copies], receipt)
+    store.remove(B, copies[1][1])
+    assert receipt in kit.until_durable(store)
+    written = [[record for _, record in batch] for batch in batches(tmp_path)]
+    adds = [record for record in written[1] if isinstance(record, AddMessage)]
+    assert [(add.destination, add.transaction) for add in adds] == [(A, None), (B, None)]
+    assert RemoveMessage(B, adds[1].message_id) in [one for batch in written for one in batch]
+    store.close()
+
+
 def test_a_transaction_that_no_file_can_hold_is_refused_whole(store, tmp_path, kit, monkeypatch):
     monkeypatch.setattr("lockkeeper.store.kahadb.intake.UNIT_BYTES_MAX", 2000)
     sent = [Add(A, kit.reference(number, size=500)) for number in range(5)]

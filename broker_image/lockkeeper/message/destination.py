@@ -124,6 +124,17 @@ def path_matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return len(pattern) == len(path)
 
 
+def paths_overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Tell whether there is a name that both *one* and *other* stand for, wildcards or not."""
+    for mine, yours in zip(one, other, strict=False):
+        if ANY_DESCENDANT in (mine, yours):
+            return True
+        if mine != yours and ANY_CHILD not in (mine, yours):
+            return False
+    shorter = min(len(one), len(other))
+    return one[shorter:] in ((), (ANY_DESCENDANT,)) and other[shorter:] in ((), (ANY_DESCENDANT,))
+
+
 @lru_cache(maxsize=4096)
 def destination_wire(destination: Destination) -> bytes:
     """Return the loose bytes of *destination* as a nested object: flag, type byte, name."""

@@ -95,6 +95,14 @@ def read_lead(data: bytes, start: int, end: int) -> Lead:
     return Lead(destination, transaction_id, producer, text_view, sequence_at, plain_flags_at)
 
 
+def locate_destinations(body: bytes) -> tuple[slice, slice]:
+    """Return where destination and originalDestination lie in a message, their flags included."""
+    at = _skip_producer_id(body, PRODUCER_ID_AT)
+    end = skip_nested(body, at)
+    original_at = skip_nested(body, end)
+    return slice(at, end), slice(original_at, skip_nested(body, original_at))
+
+
 def skip_nested(data: bytes, position: int) -> int:
     """Return the position after the nested transaction id or destination at *position*."""
     if not data[position]:

@@ -174,6 +174,12 @@ class Store(Protocol):
         `location` and `size` set. The receipt is given back when it is durable, or by `remove`.
         """
 
+    def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
+        """Keep the copies of one message: after a crash all of them are there, or none.
+
+        Like those of a transaction they are written even when they are consumed before.
+        """
+
     def remove(
         self,
         destination: Destination,
@@ -187,7 +193,7 @@ class Store(Protocol):
         A queue message that is still WAITING is never written (ActiveMQ's concurrent store and
         dispatch): then the receipt of its `add` comes back, to be settled at once, and
         *receipt* is given back with the next batch all the same. With *skip_unwritten* false,
-        or for a message of a transaction, both records are written. A VOLATILE reference is
+        or for a message that was not added alone, both records are written. A VOLATILE reference is
         ignored but for its *receipt*. Without a receipt the removal rides with the next batch
         that has one, or leaves within a few ms.
         """

@@ -68,6 +68,13 @@ class MemoryStore:
         self._waiting.append(reference)
         self._keep(destination, reference)
 
+    def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
+        """See `Store.add_together`."""
+        for destination, reference in adds:
+            self.add(destination, reference, None)
+        if receipt is not None:
+            self._receipts.append(receipt)
+
     def _keep(self, destination: Destination, reference: Reference) -> None:
         message = reference.loaded
         producer, _, sequence = message.key.rpartition(b":")

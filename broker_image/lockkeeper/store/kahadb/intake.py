@@ -60,6 +60,14 @@ class Intake:
         else:
             self._commit.is_lazy = True
 
+    def add_together(self, adds: Sequence[Add]) -> None:
+        """Record messages that must share a batch. Raises StoreError when they are too much."""
+        unit = Unit(None)
+        for destination, reference in adds:
+            unit.add(self._ledger.destination(destination), reference)
+        self._put_unit(unit, "the copies of a message")
+        self._apply(adds)
+
     def remove(
         self, destination: Destination, reference: Reference, subscription: Subscription | None
     ) -> None:
@@ -161,8 +169,12 @@ class Intake:
                 unit.remove(entry, key, rest)
                 self._refer_to_add(reference, unit.late)
         unit.end(outcome)
+        self._put_unit(unit, str(transaction))
+
+    def _put_unit(self, unit: Unit, name: str) -> None:
+        """Let a unit wait. Raises StoreError, with its *name*, when it fits into no batch."""
         if unit.size > UNIT_BYTES_MAX:
-            raise StoreError(f"{transaction}: {unit.size} bytes do not fit into a data file")
+            raise StoreError(f"{name}: {unit.size} bytes do not fit into a data file")
         unit.wait()
         self.put(unit, UNIT)
 

@@ -14,6 +14,7 @@ from lockkeeper.store.base import (
     SKIPPED,
     WAITING,
     WRITTEN,
+    Add,
     Operation,
     Receipt,
     Recovered,
@@ -143,6 +144,12 @@ class KahaDBStore:
         commit.is_urgent = True
         for subscription in entry.subscriptions:
             subscription.pending += 1
+
+    def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
+        """See `Store.add_together`."""
+        self._intake.add_together(adds)
+        self._commit.is_urgent = True
+        self._intake.answer(receipt)
 
     def remove(
         self,

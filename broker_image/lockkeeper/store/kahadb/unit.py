@@ -1,4 +1,4 @@
-"""A transaction that waits to be written: records that must share one batch."""
+"""Records that wait to be written and must share one batch: a transaction, copies of a message."""
 
 from lockkeeper.journal.splice import (
     ADD_TAIL_SIZE,
@@ -17,7 +17,7 @@ IN_UNIT = -1
 
 
 class Unit:
-    """The records of one transaction: `parts` joined are `size` bytes.
+    """The records of one transaction, or none: `parts` joined are `size` bytes.
 
     `adds` tells where in the unit the record of each added message begins and how many bytes it
     has; `late` are messages it removes that have no location yet. Messages of one transaction
@@ -39,12 +39,12 @@ class Unit:
         "size",
     )
 
-    def __init__(self, transaction: TransactionId) -> None:
+    def __init__(self, transaction: TransactionId | None) -> None:
         self.parts: list[bytes] = []
         self.size = 0
         self.adds: list[tuple[Reference, int, int, DestinationLedger]] = []
         self.late: list[Reference] = []
-        self._field = transaction_field(transaction)
+        self._field = b"" if transaction is None else transaction_field(transaction)
         self._added_to: DestinationLedger | None = None
         self._add_sizes = (0, 0)
         self._before = self._after = b""
