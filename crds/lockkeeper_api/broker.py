@@ -7,9 +7,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field
 
+from lockkeeper_api.composites import CompositeDestination
+from lockkeeper_api.limits import Limits
 from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion, Metadata
+from lockkeeper_api.mirrors import MirroredQueues
 from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.quantities import MEBIBYTE, Duration, Size, durations, sizes
+from lockkeeper_api.virtual_topics import VirtualTopic
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 DEFAULT_NAME = "lockkeeper"
@@ -176,6 +180,22 @@ class BrokerSpec(ApiModel):
     """Write the user's name into every message as JMSXUserID (populateJMSXUserID)."""
     scheduler: Scheduler = Scheduler()
     """Delivery later, or again and again."""
+    limits: Limits = Limits()
+    """How many of a thing there may be."""
+    virtual_topics: list[VirtualTopic] = Field(
+        default=[VirtualTopic(name="VirtualTopic.>")], max_length=64
+    )
+    """Topics whose messages queues collect; a list of your own replaces ActiveMQ's default."""
+    composite_destinations: list[CompositeDestination] = Field(default=[], max_length=128)
+    """Queues and topics whose messages go to others."""
+    mirrored_queues: MirroredQueues | None = None
+    """Every queue has a mirror, a topic (ActiveMQ's useMirroredQueues); absent: none has."""
+    schedule_period_for_destination_purge: Annotated[Duration, durations("0s", "24h")] = timedelta(
+        0
+    )
+    """How often to look for destinations that nobody uses, to remove them; 0s never."""
+    max_purged_destinations_per_sweep: int = Field(default=0, ge=0, le=1_000_000)
+    """How many of them to remove at a time; 0 for all."""
     destination_policies: list[DestinationPolicyEntry] = Field(default=[], max_length=512)
     """How destinations behave; those that no entry matches get the defaults of one."""
 

@@ -6,6 +6,7 @@ from lockkeeper_api.meta import ApiModel, DestinationKind
 from lockkeeper_api.policies.dead_letters import DeadLetters
 from lockkeeper_api.policies.dispatch import Dispatch
 from lockkeeper_api.policies.expiry import Expiry
+from lockkeeper_api.policies.inactivity import Inactivity
 from lockkeeper_api.policies.message_groups import MessageGroups
 from lockkeeper_api.policies.prefetch import Prefetch
 from lockkeeper_api.policies.redelivery import Redelivery
@@ -34,6 +35,8 @@ class DestinationPolicy(ApiModel):
     """How the owners of message groups are remembered."""
     prioritized_messages: bool = False
     """Messages of a higher JMSPriority first, in ten levels: those sent while this is set."""
+    inactivity: Inactivity = Inactivity()
+    """Whether it is removed when nobody uses it."""
 
 
 class DestinationMatch(ApiModel):

@@ -50,6 +50,17 @@ def check_prefix(prefix: str) -> str:
     return prefix
 
 
+def check_part(part: str) -> str:
+    """Return *part* if it may stand before or behind the name of a topic in that of a queue."""
+    levels = part.split(".")
+    for level in levels:
+        if ("*" in level and level != "*") or not level.isprintable():
+            raise ValueError(f"level {level!r} of {part!r} is neither '*' nor a part of a name")
+    if any(forbidden in part for forbidden in (">", ",", "?", "://")) or part != part.strip():
+        raise ValueError(f"{part!r} cannot be part of a queue's name")
+    return part
+
+
 def _schema(pattern: str) -> WithJsonSchema:
     rule = {"rule": "!self.contains('://')", "message": "expected a name without a scheme"}
     return WithJsonSchema(
@@ -70,6 +81,13 @@ DestinationName = Annotated[str, _LENGTH, AfterValidator(check_name), _schema(NA
 
 Wildcard = Annotated[str, _LENGTH, AfterValidator(check_wildcard), _schema(WILDCARD_PATTERN)]
 """A name, or a pattern for many: `ORDERS.*`, `ORDERS.>`, `>`."""
+
+QueuePart = Annotated[
+    str,
+    Field(max_length=NAME_CHARACTERS_MAX),
+    AfterValidator(check_part),
+]
+"""What stands around a topic's name in that of a queue; a level `*` stands for any."""
 
 NamePrefix = Annotated[
     str,

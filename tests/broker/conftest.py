@@ -198,7 +198,7 @@ class Bench:
 
     def restart(self) -> "Bench":
         """Return a new broker over the same store, as after a crash."""
-        return Bench(self.store, **self._policies)
+        return Bench(self.store, settings=self.broker.settings, **self._policies)
 
 
 def text_of(message: Message) -> str:

@@ -29,6 +29,10 @@ def test_the_default_broker_is_activemqs_stock_configuration() -> None:
     assert spec.journal.file_bytes == 32 * 2**20
     assert spec.journal.recorder.clock_interval == timedelta(milliseconds=50)
     assert spec.storage.limit is None
+    (virtual,) = spec.virtual_topics
+    assert (virtual.name, virtual.prefix, virtual.postfix) == ("VirtualTopic.>", "Consumer.*.", "")
+    assert (spec.composite_destinations, spec.mirrored_queues) == ([], None)
+    assert spec.schedule_period_for_destination_purge == timedelta(0)
     assert broker() == broker(replicas=1, journal={"fileBytes": "32Mi"})
 
 
@@ -55,6 +59,10 @@ def test_a_resource_survives_being_written_and_read() -> None:
         listeners=[{"name": "a", "port": 0, "frameBytesMax": "1Mi"}, {"name": "b", "port": 0}],
         journal={"recorder": {"enabled": False, "clockInterval": "100ms"}},
         storage={"limit": "10Gi"},
+        virtualTopics=[{"name": "V.>", "prefix": "A.*.", "selectorAware": True}],
+        compositeDestinations=[{"name": "C.*", "forwardTo": [{"topic": "T", "selector": "n = 1"}]}],
+        mirroredQueues={"prefix": "Mirror."},
+        limits={"destinations": 7},
         destinationPolicies=[{"match": ">", "kind": "Topic", "memoryLimit": "64Mi"}],
     )
     assert Broker.model_validate_json(full.model_dump_json(by_alias=True)) == full
@@ -83,6 +91,18 @@ def test_a_resource_survives_being_written_and_read() -> None:
         {"destinationPolicies": [{"kind": "Queue"}]},
         {"destinationPolicies": [{"match": "A", "deadLetters": {"queue": "DLQ.*"}}]},
         {"destinationPolicies": [{"match": "A", "prefetch": {"queue": -1}}]},
+        {"destinationPolicies": [{"match": "A", "inactivity": {"inactiveTimeoutBeforeGc": "0s"}}]},
+        {"limits": {"consumers": 0}},
+        {"virtualTopics": [{"name": "A.>.B"}]},
+        {"virtualTopics": [{"prefix": ""}]},
+        {"virtualTopics": [{"prefix": "Consumer.x*."}]},
+        {"virtualTopics": [{"postfix": ".>"}]},
+        {"virtualTopics": [{"postfix": "?x"}]},
+        {"mirroredQueues": {"postfix": " x"}},
+        {"compositeDestinations": [{"name": "A", "forwardTo": []}]},
+        {"compositeDestinations": [{"name": "A", "forwardTo": [{"selector": "n = 1"}]}]},
+        {"compositeDestinations": [{"name": "A", "forwardTo": [{"queue": "B", "topic": "C"}]}]},
+        {"compositeDestinations": [{"name": "A", "forwardTo": [{"queue": "B.*"}]}]},
     ],
 )
 def test_values_out_of_range_or_of_another_type_are_refused(spec: dict[str, Any]) -> None:

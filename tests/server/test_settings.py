@@ -7,7 +7,10 @@ from lockkeeper.broker.interceptors.timestamps import TimestampSettings
 from lockkeeper.broker.policies.dead_letters import DeadLetterStrategy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
-from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
+from lockkeeper.broker.routing.mirrors import MirroredQueues
+from lockkeeper.broker.routing.virtual_topics import VirtualTopic
+from lockkeeper.broker.settings import BrokerSettings, LimitSettings
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.settings import policy_map
@@ -29,6 +32,33 @@ spec:
       deadLetters: {strategy: Individual, expiration: 90s}
 """
 
+ROUTING = """
+apiVersion: lockkeeper.dev/v1alpha1
+kind: Broker
+metadata: {name: routing}
+spec:
+  virtualTopics:
+    - name: V.>
+      prefix: A.*.
+      postfix: .x
+      selectorAware: true
+      local: true
+      dropOnResourceLimit: true
+      setOriginalDestination: false
+      concurrentSend: true
+      transactedSend: true
+  compositeDestinations:
+    - name: C
+      kind: Topic
+      forwardTo: [{queue: Q}, {topic: T, selector: n = 1}]
+      forwardOnly: false
+      concurrentSend: true
+  mirroredQueues: {prefix: Mirror., postfix: .x, copyMessage: false, useTempMirroredQueues: false}
+  limits: {destinations: 1, consumers: 2, producers: 3, temporaryDestinations: 4, transactions: 5}
+  schedulePeriodForDestinationPurge: 30s
+  maxPurgedDestinationsPerSweep: 9
+"""
+
 
 def test_a_policy_says_in_the_core_what_its_resource_says() -> None:
     (broker,) = parse_resources(BROKER, "broker.yaml").brokers
@@ -44,6 +74,23 @@ def test_a_policy_says_in_the_core_what_its_resource_says() -> None:
 def test_the_resource_and_the_core_have_the_same_defaults() -> None:
     assert converted(PolicyModel(), DestinationPolicy) == DestinationPolicy()
     assert converted(BrokerSpec(), BrokerSettings) == BrokerSettings()
+
+
+def test_a_broker_routes_as_its_resource_says() -> None:
+    (broker,) = parse_resources(ROUTING, "broker.yaml").brokers
+    settings = converted(broker.spec, BrokerSettings)
+    assert settings.virtual_topics == (
+        VirtualTopic("V.>", "A.*.", ".x", True, True, True, set_original_destination=False),
+    )
+    assert settings.composite_destinations == (
+        CompositeDestination(
+            "C", "Topic", (ForwardTo(queue="Q"), ForwardTo(topic="T", selector="n = 1")), False
+        ),
+    )
+    assert settings.mirrored_queues == MirroredQueues("Mirror.", ".x", False, False)
+    assert settings.limits == LimitSettings(1, 2, 3, 4, 5)
+    assert settings.schedule_period_for_destination_purge == 30_000
+    assert settings.max_purged_destinations_per_sweep == 9
 
 
 def test_every_field_of_the_resource_has_its_field_in_the_core() -> None:

@@ -23,7 +23,8 @@ class Connection:
     `stalled_bytes` counts messages held until there is memory for them. A `fault_tolerant`
     client sends again what was not answered once it is `reconnected`. `tag` belongs to the
     transport. The last destination and its route are kept, because the next message is for the
-    same as a rule; so is the last transaction.
+    same as a rule; so is the last transaction. `producers` have no destination when each of
+    their messages names its own.
     """
 
     __slots__ = (
@@ -39,6 +40,7 @@ class Connection:
         "last_transaction",
         "last_transaction_id",
         "outbox",
+        "producers",
         "reconnected",
         "stalled_bytes",
         "tag",
@@ -59,6 +61,7 @@ class Connection:
         self.congested = False
         self.stalled_bytes = 0
         self.consumers: dict[object, Consumer] = {}
+        self.producers: dict[object, Destination | None] = {}
         self.transactions: dict[TransactionId, Transaction] = {}
         self.tag: object = None
         self.last_destination: Destination | None = None

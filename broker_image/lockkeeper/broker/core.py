@@ -19,16 +19,18 @@ from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.routing.forwarding import Forwarding
+from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
 from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
+from lockkeeper.broker.sweeping import Sweeper, is_used
 from lockkeeper.broker.transacting import Transacting
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import AckType
-from lockkeeper.message.rewrite import copied
 from lockkeeper.store.base import (
     Receipt,
     Reference,
@@ -36,7 +38,6 @@ from lockkeeper.store.base import (
     Subscription,
 )
 
-TEMPORARY_MAX = 10_000
 _CONSUMING = (AckType.STANDARD, AckType.INDIVIDUAL, AckType.UNMATCHED)
 
 
@@ -59,31 +60,49 @@ class Broker:
         self.broker_id = broker_id
         self.dirty: list[Connection] = []
         self.connections: dict[str, Connection] = {}
-        self.registry = Registry()
-        self.context = Context(store, policies, settings.memory.limit, now, self.route)
+        self.settings = settings
+        self.router = Router(settings, self.route)
+        self.registry = Registry(self.router, settings.limits.destinations)
+        self.context = Context(store, policies, settings.memory.limit, now, self._find_route)
         self.advisor = Advisor(broker_id, name)
-        self.subscribing = Subscribing(self.context, self.registry, self.advisor)
+        self.subscribing = Subscribing(
+            self.context, self.registry, self.advisor, settings.limits.consumers
+        )
         self.audit = ProducerAudit()
-        self.transactions = Transacting(self.context, self.audit, self._find_backlog)
-        scheduler = None
-        if settings.scheduler.enabled or policies.any_redelivers():
-            scheduler = Scheduler(
-                self.context,
-                self.transactions,
-                self.registry,
-                settings.scheduler,
-                broker_id,
-                self._take,
-            )
-            self.context.deliver_later = scheduler.deliver_later
-        self.interceptors = interceptors(self.context, settings, scheduler)
+        self.transactions = Transacting(
+            self.context, self.audit, self._find_backlog, settings.limits.transactions
+        )
+        self.forwarding = Forwarding(self.context, self.router, self.audit, self.transactions)
+        self.sweeper = Sweeper(
+            self.context,
+            self.registry,
+            self.connections,
+            self.transactions.prepared.values,
+            self._remove_unused,
+            settings.schedule_period_for_destination_purge,
+            settings.max_purged_destinations_per_sweep,
+        )
+        self.interceptors = interceptors(self.context, settings, self._make_scheduler())
+        # What is there from the start is the broker's own.
+        self.sweeper.kept.update(region.destination for region in self.registry)
         self._stalled: list[tuple[Connection, Message, Receipt | None]] = []
+
+    def _make_scheduler(self) -> Scheduler | None:
+        """Return what delivers messages later, if anything may have to be."""
+        context, settings = self.context, self.settings.scheduler
+        if not settings.enabled and not context.policies.any_redelivers():
+            return None
+        scheduler = Scheduler(
+            context, self.transactions, self.registry, settings, self.broker_id, self._take
+        )
+        context.deliver_later = scheduler.deliver_later
+        return scheduler
 
     def recover(self) -> None:
         """Take back what the store holds; blocks while it is read."""
         recovered = self.context.store.open()
         for destination, references in recovered.queues.items():
-            region = self.registry.open(self.context, destination)
+            region = self.registry.ensure(self.context, destination)
             assert isinstance(region, Queue)
             region.restore(references)
         for subscription in recovered.subscriptions:
@@ -137,6 +156,29 @@ class Broker:
             raise InvalidDestinationError(f"Cannot publish to a deleted Destination: {destination}")
         return self.registry.open(self.context, destination)
 
+    def _find_route(self, destination: Destination) -> Queue | Topic:
+        """Return where the broker's own messages for *destination* go, whatever the limits."""
+        return self.registry.ensure(self.context, destination)
+
+    def declare(self, destination: Destination) -> None:
+        """Have a destination exist for good: it is never removed for want of use."""
+        self.registry.open(self.context, destination)
+        self.sweeper.kept.add(destination)
+
+    def add_producer(
+        self, connection: Connection, identifier: object, destination: Destination | None
+    ) -> None:
+        """Note a producer, and make its destination. Raises BrokerError, with nothing changed."""
+        limit = self.settings.limits.producers
+        if len(connection.producers) >= limit and identifier not in connection.producers:
+            raise ResourceAllocationError(
+                f"the connection has {limit} producers already (limits.producers)"
+            )
+        if destination is not None:
+            for part in destination.parts():
+                self.route(part)
+        connection.producers[identifier] = destination
+
     def send(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Take a message from a client. Raises BrokerError, with nothing changed.
 
@@ -160,10 +202,13 @@ class Broker:
         route = connection.last_route
         if route is None or destination is not connection.last_destination:
             found = self.registry.find(destination)
-            if found is None and destination.is_composite:
-                self._send_copies(connection, message, receipt)
+            if found is None and not destination.is_composite:
+                found = self.route(destination)
+            if found is None or found.rules:
+                if not self.forwarding.take(connection, message, receipt):
+                    self._stall(connection, message, receipt)
                 return
-            route = self.route(destination) if found is None else found
+            route = found
             connection.last_destination, connection.last_route = destination, route
         if route.policy.memory_limit and _may_wait(message) and route.memory_full():
             self._stall(connection, message, receipt)
@@ -182,16 +227,6 @@ class Broker:
         if connection.fault_tolerant and message.persistent:
             self.audit.record(message)
         route.accept(message, receipt)
-
-    def _send_copies(
-        self, connection: Connection, message: Message, receipt: Receipt | None
-    ) -> None:
-        """Send to every destination of a composite; the receipt waits for the last one."""
-        parts = message.destination.parts()
-        routes = [self.route(part) for part in parts]
-        for index, route in enumerate(routes):
-            copy = copied(message, route.destination, self.context.next_sequence())
-            self._take(connection, copy, receipt if index == len(routes) - 1 else None)
 
     def _stall(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         connection.stalled_bytes += len(message.body)
@@ -278,7 +313,7 @@ class Broker:
         """Return the backlog a recovered transaction consumed from."""
         if subscription is not None:
             return self.subscribing.durables[subscription.key]
-        region = self.registry.open(self.context, destination)
+        region = self.registry.ensure(self.context, destination)
         assert isinstance(region, Queue)
         return region
 
@@ -319,9 +354,11 @@ class Broker:
         """Make a temporary destination that lives as long as its connection."""
         if destination in self.subscribing.temporary:
             return
-        if len(connection.temporary) >= TEMPORARY_MAX:
+        limit = self.settings.limits.temporary_destinations
+        if len(connection.temporary) >= limit:
             raise ResourceAllocationError(
-                f"a connection may have {TEMPORARY_MAX} temporary destinations"
+                f"the connection has {limit} temporary destinations already "
+                "(limits.temporaryDestinations)"
             )
         self.subscribing.temporary[destination] = connection
         connection.temporary.add(destination)
@@ -352,13 +389,25 @@ class Broker:
         self._forget(destination)
         self.context.store.remove_destination(destination, receipt)
 
+    def _remove_unused(self, destination: Destination) -> None:
+        self._forget(destination)
+        self.context.store.remove_destination(destination, None)
+
     def _forget(self, destination: Destination) -> None:
         region = self.registry.find(destination)
         if isinstance(region, Queue):
             region.close()
+            self._forget_mirror(destination)
         self.registry.forget(destination)
         for connection in self.connections.values():
             connection.last_destination = None
+
+    def _forget_mirror(self, queue: Destination) -> None:
+        """Remove the mirror of a queue that is gone, unless somebody uses it."""
+        mirror = self.router.mirror_of(queue)
+        region = None if mirror is None else self.registry.find(mirror)
+        if region is not None and not is_used(region):
+            self.registry.forget(region.destination)
 
     def _close_consumers(self, destination: Destination) -> None:
         region = self.registry.find(destination)

@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 
 from lockkeeper.broker.interceptors.timestamps import TimestampSettings
+from lockkeeper.broker.routing.composites import CompositeDestination
+from lockkeeper.broker.routing.mirrors import MirroredQueues
+from lockkeeper.broker.routing.virtual_topics import VirtualTopic
 from lockkeeper.broker.scheduling.scheduler import SchedulerSettings
 
 
@@ -14,10 +17,30 @@ class MemorySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitSettings:
+    """How many of a thing there may be: `destinations` in the broker, the rest per connection."""
+
+    destinations: int = 100_000
+    consumers: int = 100_000
+    producers: int = 100_000
+    temporary_destinations: int = 10_000
+    transactions: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """The settings of a broker, named as in its resource; None where a feature is not used."""
+    """The settings of a broker, named as in its resource; None where a feature is not used.
+
+    The period is in ms, 0 for never; of destinations, 0 purges any number in a sweep.
+    """
 
     memory: MemorySettings = field(default_factory=MemorySettings)
     timestamps: TimestampSettings | None = None
     populate_jmsx_user_id: bool = False
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    virtual_topics: tuple[VirtualTopic, ...] = (VirtualTopic(name="VirtualTopic.>"),)
+    composite_destinations: tuple[CompositeDestination, ...] = ()
+    mirrored_queues: MirroredQueues | None = None
+    schedule_period_for_destination_purge: int = 0
+    max_purged_destinations_per_sweep: int = 0

@@ -8,6 +8,7 @@ from lockkeeper.broker.errors import (
     InvalidClientIdError,
     InvalidDestinationError,
     InvalidSelectorError,
+    ResourceAllocationError,
 )
 from lockkeeper.broker.outputs import WindowChanged
 from lockkeeper.broker.policies.policy import DestinationPolicy
@@ -16,7 +17,7 @@ from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.selectors import InvalidSelectorError as BadSelectorError
 from lockkeeper.broker.selectors import Selector, compile_selector
-from lockkeeper.broker.subscriptions.browser import Browse
+from lockkeeper.broker.subscriptions.browser import Browse, begin_browsing
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.broker.subscriptions.topic import DurableSubscription, TopicSubscription
@@ -29,10 +30,13 @@ DELIVERED_NOTHING, DELIVERED_UNKNOWN = -1, -2
 class Subscribing:
     """Everything about a consumer but its messages."""
 
-    def __init__(self, context: Context, registry: Registry, advisor: Advisor) -> None:
+    def __init__(
+        self, context: Context, registry: Registry, advisor: Advisor, consumers_max: int
+    ) -> None:
         self._context = context
         self._registry = registry
         self._advisor = advisor
+        self._consumers_max = consumers_max
         self.durables: dict[str, DurableSubscription] = {}
         self.temporary: dict[Destination, Connection] = {}
 
@@ -53,6 +57,8 @@ class Subscribing:
         else:
             for destination in request.destination.parts():
                 self._attach(consumer, destination)
+            if consumer.browser:
+                begin_browsing(consumer)
             if receipt is not None:
                 receipt.settle()
         connection.consumers[request.identifier] = consumer
@@ -63,6 +69,10 @@ class Subscribing:
             raise BrokerError("a consumer before its connection was announced")
         if request.identifier in connection.consumers:
             raise BrokerError(f"the consumer {request.identifier} exists already")
+        if len(connection.consumers) >= self._consumers_max:
+            raise ResourceAllocationError(
+                f"the connection has {self._consumers_max} consumers already (limits.consumers)"
+            )
         for destination in request.destination.parts():
             owner = self.temporary.get(destination)
             if destination.is_temporary and owner is not connection:
@@ -73,18 +83,18 @@ class Subscribing:
     def _attach(self, consumer: Consumer, destination: Destination) -> None:
         """Attach a consumer to one destination, or to all that its wildcard stands for."""
         if destination.is_pattern:
+            if not consumer.browser:
+                self._registry.open_claimed(self._context, destination)
             regions = self._registry.matching(destination)
             self._registry.watch(destination, consumer)
         else:
             regions = [self._registry.open(self._context, destination)]
+        self._apply_prefetch(consumer, self._context.policies.find(destination), destination)
         for region in regions:
-            self._apply_prefetch(consumer, region.policy, destination)
-            if consumer.browser and isinstance(region, Queue):
-                browse = Browse(region, consumer)
-                consumer.backlogs.append(browse)
-                browse.activate()
-            else:
+            if not consumer.browser:
                 region.attach(consumer)
+            elif isinstance(region, Queue):
+                consumer.backlogs.append(Browse(region, consumer))
         if is_advisory(destination):
             self._replay_advisories(consumer, destination)
 

@@ -16,7 +16,6 @@ from lockkeeper.message.message import Message
 from lockkeeper.store.base import Add, Operation, Receipt, Reference, Subscription
 
 NOT_FOUND, PROTOCOL_ERROR = -4, -6
-TRANSACTIONS_MAX = 10_000
 
 
 class Committed:
@@ -49,10 +48,12 @@ class Transacting:
         context: Context,
         audit: ProducerAudit,
         find_backlog: Callable[[Destination, Subscription | None], Backlog],
+        transactions_max: int,
     ) -> None:
         self._context = context
         self._audit = audit
         self._find_backlog = find_backlog
+        self._transactions_max = transactions_max
         self.prepared: dict[XATransactionId, Transaction] = {}
 
     def recover(self, identifier: XATransactionId, operations: list[Operation]) -> None:
@@ -63,6 +64,7 @@ class Transacting:
         context = self._context
         context.store.load(references, context.next_sequence(len(references)))
         for operation in operations:
+            operation.reference.loaded.destination = operation.destination
             if isinstance(operation, Add):
                 route = context.find_route(operation.destination)
                 context.memory.used += len(operation.reference.loaded.body)
@@ -76,8 +78,11 @@ class Transacting:
     def begin(self, connection: Connection, identifier: TransactionId) -> Transaction:
         """Open a transaction; one that is open already goes on (an XA join)."""
         transactions = connection.transactions
-        if identifier not in transactions and len(transactions) >= TRANSACTIONS_MAX:
-            raise TransactionError(f"the connection has {TRANSACTIONS_MAX} open transactions")
+        if identifier not in transactions and len(transactions) >= self._transactions_max:
+            raise TransactionError(
+                f"the connection has {self._transactions_max} open transactions already "
+                "(limits.transactions)"
+            )
         return transactions.setdefault(identifier, Transaction(identifier))
 
     def find(self, connection: Connection, identifier: TransactionId) -> Transaction:

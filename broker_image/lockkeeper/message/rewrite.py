@@ -42,25 +42,17 @@ def rewritten(
 ) -> Message:
     """Return *message* as it enters another destination, with *properties* added.
 
-    Its first destination and transaction are kept in originalDestination and
+    Where it was, and its transaction, are kept in originalDestination and
     originalTransactionId, as ActiveMQ does when it moves a message.
     """
     fields = decoded(message)
-    fields.original_destination = fields.original_destination or fields.destination
-    fields.original_transaction_id = fields.original_transaction_id or fields.transaction_id
+    fields.original_destination = message.destination
+    fields.original_transaction_id = fields.transaction_id
     fields.transaction_id = None
     fields.destination = destination
     fields.expiration = expiration
     if properties:
         fields.marshalled_properties = encode_map({**properties_of(fields), **properties})
-    return encoded(fields, sequence)
-
-
-def copied(message: Message, destination: Destination, sequence: int) -> Message:
-    """Return a copy of *message* for one destination of the composite it was sent to."""
-    fields = decoded(message)
-    fields.original_destination = fields.destination
-    fields.destination = destination
     return encoded(fields, sequence)
 
 

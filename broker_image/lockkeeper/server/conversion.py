@@ -20,7 +20,7 @@ def milliseconds(duration: timedelta) -> int:
 
 
 def converted(model: BaseModel, kind: type[Policy]) -> Policy:
-    """Return *model* as the dataclass *kind*: durations in ms, names as enumerations.
+    """Return *model* as the dataclass *kind*: durations in ms, lists as tuples, enumerations.
 
     What the model leaves absent gets the dataclass's default. Raises AttributeError for a field
     that the model does not have.
@@ -42,4 +42,6 @@ def _value(value: Any, hint: Any) -> Any:
     if isinstance(value, BaseModel):
         (kind,) = (each for each in (hint, *get_args(hint)) if is_dataclass(each))
         return converted(value, kind)  # type: ignore[arg-type]
+    if isinstance(value, list):
+        return tuple(_value(item, get_args(hint)[0]) for item in value)
     return value

@@ -147,7 +147,7 @@ class BrokerProcess:
         began = time.monotonic()
         broker.recover()
         for resource in self.options.destinations:
-            broker.route(destination_of(resource))
+            broker.declare(destination_of(resource))
         logger.info("read the journal in %.2f s", time.monotonic() - began)
         self._broker, self._store = broker, store
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)

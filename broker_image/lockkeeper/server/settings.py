@@ -1,6 +1,6 @@
 """A validated Broker resource as the settings of the core and its listeners."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.message.destination import Destination, Kind
@@ -45,8 +45,3 @@ def policy_map(broker: Broker, destinations: Iterable[DestinationResource]) -> P
 def _entry(entry: DestinationPolicyEntry) -> PolicyEntry:
     is_queue = None if entry.kind is None else entry.kind == "Queue"
     return PolicyEntry(entry.match, is_queue, converted(entry, DestinationPolicy))
-
-
-def initial_destinations(resources: Sequence[DestinationResource]) -> list[Destination]:
-    """Return the destinations that exist from the start."""
-    return [destination_of(resource) for resource in resources]

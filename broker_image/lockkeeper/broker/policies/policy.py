@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
+from lockkeeper.broker.policies.inactivity import InactivityPolicy
 from lockkeeper.broker.policies.message_groups import MessageGroupPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
@@ -28,6 +29,7 @@ class DestinationPolicy:
     dispatch: DispatchPolicy = field(default_factory=DispatchPolicy)
     message_groups: MessageGroupPolicy = field(default_factory=MessageGroupPolicy)
     prioritized_messages: bool = False
+    inactivity: InactivityPolicy = field(default_factory=InactivityPolicy)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference
 
 if TYPE_CHECKING:
+    from lockkeeper.broker.routing.rule import Rule
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 # How many messages in a row one consumer gets while a backlog waits: fewer wake-ups for the
@@ -30,20 +31,30 @@ class Queue(Backlog):
 
     `lanes` are there only while a consumer is selective or messages have groups; `groups` from
     the first message of a group on, until the last consumer leaves. A temporary queue stores
-    nothing: it ends with its connection.
+    nothing: it ends with its connection. `rules` forward what is sent to it.
     """
 
-    __slots__ = ("_is_scanning", "consumers", "gate", "groups", "is_stored", "lanes", "turns")
+    __slots__ = (
+        "_is_scanning",
+        "consumers",
+        "gate",
+        "groups",
+        "is_stored",
+        "lanes",
+        "rules",
+        "turns",
+    )
 
     def __init__(self, context: Context, destination: Destination) -> None:
         limit = context.policies.find(destination).memory_limit
-        super().__init__(context, destination, Statistics(), Residency(context, limit))
+        super().__init__(context, destination, Statistics(), Residency(context, destination, limit))
         self.turns = Turns(self.policy.dispatch)
         self.consumers = self.turns.consumers
         self.gate = Gate(self)
         self.is_stored = not destination.is_temporary
         self.lanes: Lanes | None = None
         self.groups: GroupOwners | None = None
+        self.rules: tuple[Rule, ...] = ()
         self._is_scanning = False
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:

@@ -4,22 +4,23 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
+from lockkeeper.broker.errors import ResourceAllocationError
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.routing.names import check_name
+from lockkeeper.broker.routing.router import Router
 from lockkeeper.message.destination import Destination, path_matches
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
-DESTINATIONS_MAX = 100_000
-NAME_CHARACTERS_MAX = 4096
-
 
 class Registry:
     """Queues and topics by destination, made when they are first used."""
 
-    def __init__(self) -> None:
+    def __init__(self, router: Router, destinations_max: int) -> None:
+        self._router = router
+        self._destinations_max = destinations_max
         self._regions: dict[Destination, Queue | Topic] = {}
         self._wildcards: list[tuple[Destination, Consumer]] = []
 
@@ -32,15 +33,36 @@ class Registry:
         return self._regions.get(destination)
 
     def open(self, context: Context, destination: Destination) -> Queue | Topic:
-        """Return the queue or topic, made now if need be. Raises BrokerError."""
+        """Return the queue or topic, made now if need be, for a client. Raises BrokerError."""
         region = self._regions.get(destination)
         if region is not None:
             return region
-        _check_name(destination)
-        if len(self._regions) >= DESTINATIONS_MAX:
-            raise ResourceAllocationError(f"the broker has {DESTINATIONS_MAX} destinations already")
+        return self._open_new(context, destination, may_be_wildcard=False)
+
+    def open_claimed(self, context: Context, pattern: Destination) -> None:
+        """Make the queue that consumers of *pattern* share, if one is to be. Raises BrokerError."""
+        if pattern not in self._regions and self._router.claims(pattern):
+            self._open_new(context, pattern, may_be_wildcard=True)
+
+    def _open_new(
+        self, context: Context, destination: Destination, may_be_wildcard: bool
+    ) -> Queue | Topic:
+        check_name(destination, may_be_wildcard)
+        if len(self._regions) >= self._destinations_max:
+            raise ResourceAllocationError(
+                f"the broker has {self._destinations_max} destinations already "
+                f"(limits.destinations), so there can be no {destination}"
+            )
+        return self.ensure(context, destination)
+
+    def ensure(self, context: Context, destination: Destination) -> Queue | Topic:
+        """Return the queue or topic, made now if need be, for the broker itself: unchecked."""
+        region = self._regions.get(destination)
+        if region is not None:
+            return region
         make = Queue if destination.is_queue else Topic
         region = self._regions[destination] = make(context, destination)
+        self._router.opened(region)
         for pattern, consumer in self._wildcards:
             if _stands_for(pattern, destination) and not consumer.browser:
                 region.attach(consumer)
@@ -52,7 +74,9 @@ class Registry:
 
     def forget(self, destination: Destination) -> None:
         """Remove a destination that nobody uses any more."""
-        self._regions.pop(destination, None)
+        region = self._regions.pop(destination, None)
+        if region is not None:
+            self._router.closed(region)
 
     def matching(self, pattern: Destination) -> list[Queue | Topic]:
         """Return the destinations that a wildcard stands for now."""
@@ -68,14 +92,7 @@ class Registry:
 
 
 def _stands_for(pattern: Destination, destination: Destination) -> bool:
-    return pattern.kind is destination.kind and path_matches(pattern.path, destination.path)
-
-
-def _check_name(destination: Destination) -> None:
-    name = destination.name
-    if not name or len(name) > NAME_CHARACTERS_MAX:
-        raise InvalidDestinationError(
-            f"a destination's name has 1 to {NAME_CHARACTERS_MAX} characters, not {len(name)}"
-        )
+    """Tell whether *pattern* is for *destination*; one that is called like a wildcard is not."""
     if destination.is_pattern:
-        raise InvalidDestinationError(f"a wildcard names no single destination: {destination}")
+        return pattern == destination
+    return pattern.kind is destination.kind and path_matches(pattern.path, destination.path)

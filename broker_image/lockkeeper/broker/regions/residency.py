@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from lockkeeper.broker.context import Context
+from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import WAITING, WRITTEN, Reference
 
 
@@ -17,10 +18,11 @@ class Residency:
     *limit* is the destination's own, in bytes; 0 for none.
     """
 
-    __slots__ = ("_limit", "context", "unloadable", "used")
+    __slots__ = ("_destination", "_limit", "context", "unloadable", "used")
 
-    def __init__(self, context: Context, limit: int = 0) -> None:
+    def __init__(self, context: Context, destination: Destination, limit: int = 0) -> None:
         self.context = context
+        self._destination = destination
         self._limit = limit
         self.used = 0
         self.unloadable: deque[Reference] = deque()
@@ -54,7 +56,11 @@ class Residency:
         """Read the bodies of *page* back from the store; none of them is in memory."""
         self.context.store.load(page, self.context.next_sequence(len(page)))
         for reference in page:
-            self.charge(reference)
+            message = reference.message
+            if message is not None:
+                # What it says of itself may be another destination (see MessageCopier).
+                message.destination = self._destination
+                self.charge(reference)
 
     def is_tight(self) -> bool:
         """Tell whether bodies should leave the memory."""

@@ -13,11 +13,15 @@ from lockkeeper.message.message import Message
 from lockkeeper.store.base import VOLATILE, Receipt, Reference, Subscription
 
 if TYPE_CHECKING:
+    from lockkeeper.broker.routing.rule import Rule
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
 class Topic:
-    """A topic, its consumers' subscriptions and its durable ones."""
+    """A topic, its consumers' subscriptions and its durable ones.
+
+    `rules` forward what is sent to it.
+    """
 
     __slots__ = (
         "context",
@@ -27,6 +31,7 @@ class Topic:
         "is_active",
         "policy",
         "residency",
+        "rules",
         "statistics",
         "volatiles",
     )
@@ -36,11 +41,12 @@ class Topic:
         self.destination = destination
         self.policy = context.policies.find(destination)
         self.statistics = Statistics()
-        self.residency = Residency(context, self.policy.memory_limit)
+        self.residency = Residency(context, destination, self.policy.memory_limit)
         self.is_active = False
         self.fresh: list[Reference] = []
         self.volatiles: list[TopicSubscription] = []
         self.durables: list[DurableSubscription] = []
+        self.rules: tuple[Rule, ...] = ()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; see `Route.accept`."""

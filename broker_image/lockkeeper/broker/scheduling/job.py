@@ -57,7 +57,7 @@ def stored(message: Message, schedule: Schedule, due: int, born: int, sequence: 
     fields = decoded(message)
     properties = properties_of(fields)
     properties[JOB_ID] = str(fields.message_id)
-    properties[_DESTINATION] = str(fields.destination)
+    properties[_DESTINATION] = str(message.destination)
     properties[_PERSISTENT] = fields.persistent
     if fields.expiration:
         properties[_TIME_TO_LIVE] = Long(fields.expiration - born)

@@ -23,7 +23,8 @@ class Browse(Backlog):
     __slots__ = ("consumer", "ended", "origin")
 
     def __init__(self, queue: "Queue", consumer: "Consumer") -> None:
-        super().__init__(queue.context, queue.destination, Statistics(), Residency(queue.context))
+        residency = Residency(queue.context, queue.destination)
+        super().__init__(queue.context, queue.destination, Statistics(), residency)
         self.consumer = consumer
         self.ended = False
         held = [ref for other in queue.consumers for ref in other.dispatched.values()]
@@ -43,7 +44,7 @@ class Browse(Backlog):
             self.consumer.deliver((copy,))
         if not self.ready and not self.ended:
             self.ended = True
-            self.consumer.end()
+            _end_when_all_is_shown(self.consumer)
 
     def _body_of(self, reference: Reference) -> Message | None:
         """Return a message's body, read for this browser alone when it is only on disk."""
@@ -54,6 +55,8 @@ class Browse(Backlog):
         copy = Reference(None, reference.size, reference.location)
         copy.state = reference.state
         self.context.store.load([copy], self.context.next_sequence())
+        if copy.message is not None:
+            copy.message.destination = self.destination
         return copy.message
 
     def consumed(
@@ -73,3 +76,17 @@ class Browse(Backlog):
 
     def expire(self, reference: Reference) -> None:
         """Do nothing: the queue expires its own messages."""
+
+
+def begin_browsing(browser: "Consumer") -> None:
+    """Show a browser what its queues hold, all of those that its wildcard or list names."""
+    for backlog in browser.backlogs:
+        backlog.activate()
+    _end_when_all_is_shown(browser)
+
+
+def _end_when_all_is_shown(browser: "Consumer") -> None:
+    """Tell a browser of the end once, when nothing is left of any of its queues."""
+    browses = [backlog for backlog in browser.backlogs if isinstance(backlog, Browse)]
+    if all(browse.ended for browse in browses):
+        browser.end()

@@ -16,7 +16,6 @@ from lockkeeper.message.openwire import DestinationOperation, TransactionOperati
 from lockkeeper.protocols.openwire.convert import DispatchHeader
 from lockkeeper.store.base import Receipt
 
-PRODUCERS_MAX = 100_000
 _Handler = Callable[["Commands", Any, Receipt | None], None]
 
 
@@ -58,12 +57,10 @@ class Commands:
             self._broker.introduce(connection)
 
     def _add_producer(self, info: openwire.ProducerInfo, receipt: Receipt | None) -> None:
-        if info.destination is not None:
-            for destination in info.destination.parts():
-                self._broker.route(destination)
-        if info.producer_id is not None and info.window_size > 0:
-            if len(self.windows) >= PRODUCERS_MAX:
-                raise BrokerError(f"a connection may have {PRODUCERS_MAX} producers with a window")
+        if info.producer_id is None:
+            raise BrokerError("a ProducerInfo without its producerId")
+        self._broker.add_producer(self._connection, info.producer_id, info.destination)
+        if info.window_size > 0:
             self.windows[info.producer_id] = info.window_size
         self._answer(info, receipt)
 
@@ -101,14 +98,22 @@ class Commands:
         elif isinstance(subject, openwire.SessionId):
             for consumer in self._consumers_of(subject):
                 self._broker.subscribing.unsubscribe(consumer, info.last_delivered_sequence)
-            self.windows = {
-                producer: size
-                for producer, size in self.windows.items()
-                if producer.session_id != subject.value
-            }
+            for producer in self._producers_of(subject):
+                self._forget_producer(producer)
         elif isinstance(subject, ProducerId):
-            self.windows.pop(subject, None)
+            self._forget_producer(subject)
         self._answer(info, receipt)
+
+    def _forget_producer(self, producer: ProducerId) -> None:
+        self._connection.producers.pop(producer, None)
+        self.windows.pop(producer, None)
+
+    def _producers_of(self, session: openwire.SessionId) -> list[ProducerId]:
+        return [
+            producer
+            for producer in self._connection.producers
+            if isinstance(producer, ProducerId) and producer.session_id == session.value
+        ]
 
     def _consumers_of(self, session: openwire.SessionId) -> list[Consumer]:
         return [

@@ -1,0 +1,122 @@
+"""Which queues and topics get a message, where that is not just the one it was sent to."""
+
+from typing import NamedTuple
+
+from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.routing.composites import CompositeRule
+from lockkeeper.broker.routing.mirrors import MirrorRule
+from lockkeeper.broker.routing.rule import Hop, Label, OpenRoute, Region, Rule
+from lockkeeper.broker.routing.virtual_topics import VirtualTopicRule
+from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.message.copying import MessageCopier
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+
+AS_SENT = Label()
+COPIERS_MAX = 10_000
+
+
+class Target(NamedTuple):
+    """A queue or topic that gets a message; without a *copier* the message as it was sent."""
+
+    region: Region
+    copier: MessageCopier | None
+    may_be_dropped: bool
+
+
+class Router:
+    """The rules of a broker.
+
+    They are asked for each destination as it is made; those that apply are kept with it in
+    `rules`. Mirrors come first, as in ActiveMQ: they show also what a composite only forwards.
+    """
+
+    def __init__(self, settings: BrokerSettings, open_route: OpenRoute) -> None:
+        self._open_route = open_route
+        mirrored = settings.mirrored_queues
+        self._mirror = None if mirrored is None else MirrorRule(mirrored, open_route)
+        self._virtual_topics = [VirtualTopicRule(each) for each in settings.virtual_topics]
+        self._rules: tuple[Rule, ...] = (
+            *([] if self._mirror is None else [self._mirror]),
+            *self._virtual_topics,
+            *(CompositeRule(each, open_route) for each in settings.composite_destinations),
+        )
+        self._copiers: dict[tuple[Destination, Label], MessageCopier] = {}
+
+    def opened(self, region: Region) -> None:
+        """Settle which rules apply to a new queue or topic."""
+        destination = region.destination
+        region.rules = tuple(rule for rule in self._rules if rule.applies_to(destination))
+        if isinstance(region, Queue):
+            for rule in self._virtual_topics:
+                rule.opened(region)
+
+    def closed(self, region: Region) -> None:
+        """Forget a queue or topic that is no more."""
+        if isinstance(region, Queue):
+            for rule in self._virtual_topics:
+                rule.closed(region)
+
+    def claims(self, wildcard: Destination) -> bool:
+        """Tell whether consumers of *wildcard* share a queue of that name, which collects."""
+        return wildcard.is_queue and any(rule.claims(wildcard) for rule in self._virtual_topics)
+
+    def mirror_of(self, destination: Destination) -> Destination | None:
+        """Return the topic that mirrors *destination*, if there is one."""
+        if self._mirror is None or not self._mirror.applies_to(destination):
+            return None
+        return self._mirror.mirror_of(destination)
+
+    def targets(self, message: Message) -> list[Target]:
+        """Return who gets *message*, each once, in order. Raises BrokerError.
+
+        Whatever of its list a client's composite names, and whatever rules make of it.
+        """
+        destination = message.destination
+        found: dict[Destination, Target | None] = {}
+        if not destination.is_composite:
+            self._follow(Hop(self._open_route(destination), AS_SENT), message, (), found)
+        else:
+            for part in destination.parts():
+                label = Label(part, destination)
+                self._follow(Hop(self._open_route(part), label), message, (), found)
+        return [target for target in found.values() if target is not None]
+
+    def _follow(
+        self,
+        hop: Hop,
+        message: Message,
+        path: tuple[Destination, ...],
+        found: dict[Destination, Target | None],
+    ) -> None:
+        """Add who gets *message* when it takes *hop*, having come by *path*.
+
+        Every stop is in *found* afterwards, with None for one that only forwards.
+        """
+        region, label, may_be_dropped = hop
+        here = region.destination
+        if here in path:
+            stops = " to ".join(map(str, (*path[path.index(here) :], here)))
+            raise InvalidDestinationError(f"forwarding goes round in a circle: {stops}")
+        if here in found:
+            return
+        stays = True
+        for rule in region.rules:
+            forward = rule.forward(region, message, label)
+            stays = stays and forward.stays
+            for following in forward.hops:
+                if may_be_dropped:
+                    following = following._replace(may_be_dropped=True)
+                self._follow(following, message, (*path, here), found)
+        is_first = not path and label is AS_SENT
+        copier = None if is_first else self._copier(here, label)
+        found[here] = Target(region, copier, may_be_dropped) if stays else None
+
+    def _copier(self, place: Destination, label: Label) -> MessageCopier:
+        copier = self._copiers.get((place, label))
+        if copier is None:
+            if len(self._copiers) >= COPIERS_MAX:
+                self._copiers.clear()
+            copier = self._copiers[place, label] = MessageCopier(place, *label)
+        return copier

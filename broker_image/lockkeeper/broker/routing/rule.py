@@ -1,0 +1,51 @@
+"""The interface of rules: each forwards what is sent to certain destinations to others."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.queue import Queue
+    from lockkeeper.broker.regions.topic import Topic
+
+Region: TypeAlias = "Queue | Topic"
+OpenRoute: TypeAlias = Callable[[Destination], Region]
+"""Returns the queue or topic, made now if need be. Raises BrokerError."""
+
+
+class Label(NamedTuple):
+    """The JMSDestination and originalDestination of a message on its way; None: as it was sent."""
+
+    destination: Destination | None = None
+    original: Destination | None = None
+
+
+class Hop(NamedTuple):
+    """One step of a message: to where, and what it says of itself there.
+
+    A copy that `may_be_dropped` is left out when its place has no room for it; any other makes
+    the producer wait.
+    """
+
+    region: Region
+    label: Label
+    may_be_dropped: bool = False
+
+
+class Forward(NamedTuple):
+    """What a rule does with a message: where it goes, and whether it stays where it is, too."""
+
+    hops: Sequence[Hop]
+    stays: bool
+
+
+class Rule(Protocol):
+    """Forwards messages. A rule is asked once for each destination whether it applies there."""
+
+    def applies_to(self, destination: Destination) -> bool:
+        """Tell whether messages for *destination* are to be forwarded."""
+
+    def forward(self, region: Region, message: Message, label: Label) -> Forward:
+        """Return what to do with *message*, which is at *region* and labelled so."""

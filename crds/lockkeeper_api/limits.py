@@ -1,0 +1,22 @@
+"""How many of a thing a broker allows."""
+
+from pydantic import Field
+
+from lockkeeper_api.meta import ApiModel
+
+LIMIT_MAX = 1_000_000
+
+
+class Limits(ApiModel):
+    """How many of a thing there may be; what goes beyond is refused with the limit's name."""
+
+    destinations: int = Field(default=100_000, ge=1, le=LIMIT_MAX)
+    """Queues and topics of the broker, temporary ones included."""
+    consumers: int = Field(default=100_000, ge=1, le=LIMIT_MAX)
+    """Consumers of a connection (ActiveMQ's maximumConsumersAllowedPerConnection)."""
+    producers: int = Field(default=100_000, ge=1, le=LIMIT_MAX)
+    """Producers of a connection (ActiveMQ's maximumProducersAllowedPerConnection)."""
+    temporary_destinations: int = Field(default=10_000, ge=1, le=LIMIT_MAX)
+    """Temporary queues and topics of a connection."""
+    transactions: int = Field(default=10_000, ge=1, le=LIMIT_MAX)
+    """Open transactions of a connection."""
