@@ -51,6 +51,8 @@ public final class Main {
         Transactions.register(scenarios);
         Durables.register(scenarios);
         Destinations.register(scenarios);
+        Names.register(scenarios);
+        VirtualDestinations.register(scenarios);
         Consumers.register(scenarios);
         Connections.register(scenarios);
         Failover.register(scenarios);
