@@ -45,9 +45,9 @@ def message_object(message: ReceivedMessage) -> dict[str, Any]:
     return found | {"body": body}
 
 
-def message_json(message: ReceivedMessage) -> str:
-    """Return a message as one line of JSON."""
-    return json.dumps(message_object(message), default=_plain, ensure_ascii=False)
+def message_json(message: ReceivedMessage, indent: int | None = None) -> str:
+    """Return a message as JSON, in one line unless it is to be indented."""
+    return json.dumps(message_object(message), default=_plain, ensure_ascii=False, indent=indent)
 
 
 def header_line(message: ReceivedMessage) -> str:

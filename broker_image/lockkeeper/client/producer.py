@@ -2,7 +2,8 @@
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from typing import TYPE_CHECKING
 
 from lockkeeper.client.errors import IllegalStateError
@@ -15,6 +16,7 @@ from lockkeeper.message.openwire import Message, RemoveInfo
 from lockkeeper.message.primitives import Value, encode_map
 
 if TYPE_CHECKING:
+    from lockkeeper.client.messages import ReceivedMessage
     from lockkeeper.client.session import Session
 
 PRIORITY_DEFAULT = 4
@@ -79,6 +81,28 @@ class Producer:
         message.type = type
         message.group_id = group_id
         message.group_sequence = group_sequence
+        self._transmit(message)
+        return str(message.message_id)
+
+    def forward(
+        self,
+        received: "ReceivedMessage",
+        *,
+        destination: DestinationName | None = None,
+        without: Collection[str] = (),
+    ) -> str:
+        """Send a received message on, under a new id and without an expiry; return the id.
+
+        Its body, headers and properties stay, except for those properties named in *without*.
+        Raises like `send`.
+        """
+        message = self._address(copy(received.fields), destination, received.persistent)
+        kept = {name: each for name, each in received.properties.items() if name not in without}
+        message.marshalled_properties = encode_map(kept) if kept else None
+        message.original_destination = message.original_transaction_id = None
+        message.transaction_id = message.broker_path = message.target_consumer_id = None
+        message.redelivery_counter = message.expiration = 0
+        self._set_delivery(message, received.priority, 0)
         self._transmit(message)
         return str(message.message_id)
 
