@@ -8,8 +8,11 @@ from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.message.destination import queue
+from lockkeeper.store.kahadb import KahaDBStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Bench, Client
 
 
@@ -262,3 +265,20 @@ def test_a_paused_queue_takes_messages_and_keeps_them(bench: "Bench") -> None:
     region_of(bench).gate.resume()
     bench.tick()
     assert client.texts() == numbered(2)
+
+
+@pytest.mark.parametrize(("lazy", "ahead"), [(True, 0), (False, 47)])
+@pytest.mark.parametrize("selector", [None, "JMSPriority = 4"])
+def test_lazy_dispatch_reads_back_what_there_is_room_for(
+    make_bench: "type[Bench]", tmp_path: "Path", lazy: bool, ahead: int, selector: str | None
+) -> None:
+    before = make_bench(KahaDBStore(tmp_path))
+    send(before.client(), numbered(50))
+    before.store.close()
+    policy = DestinationPolicy(dispatch=DispatchPolicy(lazy_dispatch=lazy))
+    bench = make_bench(KahaDBStore(tmp_path), Q=policy)
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=3, selector=selector)
+    assert client.texts(consumer) == numbered(3)
+    assert sum(each.message is not None for each in region_of(bench).waiting()) == ahead
+    bench.store.close()

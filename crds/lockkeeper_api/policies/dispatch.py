@@ -22,3 +22,5 @@ class Dispatch(ApiModel):
     """After the first consumer, wait for so many in all; 0 waits for none."""
     time_before_dispatch_starts: Annotated[Duration, durations("0s", "24h")] = timedelta(0)
     """After the first consumer, wait so long at most; 0s is 1s if others are waited for."""
+    lazy_dispatch: bool = False
+    """Read back from disk only what consumers have room for, not a page ahead."""

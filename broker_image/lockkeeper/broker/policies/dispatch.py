@@ -21,6 +21,7 @@ class DispatchPolicy:
     all_consumers_exclusive_by_default: bool = False
     consumers_before_dispatch_starts: int = 0
     time_before_dispatch_starts: int = 0
+    lazy_dispatch: bool = False
 
     def rank(self, consumer: "Consumer") -> int:
         """Return a consumer's priority as far as it counts here; the highest comes first."""

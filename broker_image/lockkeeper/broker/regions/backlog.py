@@ -113,11 +113,11 @@ class Backlog:
         self.ready.clear()
         self.ready.extend(kept)
 
-    def page_in(self) -> None:
-        """Read the bodies of the next messages back, about a page of them."""
+    def page_in(self, count: int = PAGE_MESSAGES_MAX) -> None:
+        """Read the bodies of the next *count* messages back, about a page of them at most."""
         page: list[Reference] = []
         size = 0
-        for reference in islice(self.ready, PAGE_MESSAGES_MAX):
+        for reference in islice(self.ready, count):
             if reference.message is None:
                 page.append(reference)
                 size += reference.size

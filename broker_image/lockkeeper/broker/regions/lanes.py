@@ -137,7 +137,8 @@ class Lanes:
 
     def _load_page(self, lane: Lane) -> None:
         # A heap that was filled in order is in order; it need not be exact for reading ahead.
-        page = [entry[2] for entry in lane.entries[:PAGE_MESSAGES_MAX]]
+        count = min(PAGE_MESSAGES_MAX, self._queue.page_messages())
+        page = [entry[2] for entry in lane.entries[:count]]
         self._queue.residency.load([each for each in page if each.message is None])
 
     def _insert(self, reference: Reference, number: int) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
-from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
 from lockkeeper.broker.regions.gate import Gate
 from lockkeeper.broker.regions.lanes import Lanes
 from lockkeeper.broker.regions.levels import level_of, priority_of
@@ -201,8 +201,15 @@ class Queue(Backlog):
     def next_ready(self) -> Reference:
         """Take the next message that no lane has, into memory if it is not there."""
         if self.ready[0].message is None:
-            self.page_in()
+            self.page_in(self.page_messages())
         return self.ready.popleft()
+
+    def page_messages(self) -> int:
+        """Return how many bodies may be read back at once: lazily, what consumers have room for."""
+        if not self.policy.dispatch.lazy_dispatch:
+            return PAGE_MESSAGES_MAX
+        room = sum(max(0, consumer.credit()) for consumer in self.turns.active)
+        return min(max(1, room), PAGE_MESSAGES_MAX)
 
     def _send(self, consumer: "Consumer", count: int) -> None:
         """Send up to *count* messages to a consumer that has room for them."""
@@ -210,7 +217,7 @@ class Queue(Backlog):
         chosen: list[Reference] = []
         while ready and len(chosen) < count:
             if ready[0].message is None:
-                self.page_in()
+                self.page_in(self.page_messages())
             reference = ready.popleft()
             message = reference.message
             assert message is not None
