@@ -9,6 +9,19 @@ CONFIGURED: dict[str, tuple[str, ...]] = {
     "redelivery": (
         "broker-redelivery",
         "broker-redelivery-order",
+    "dispatching": (
+        "exclusive-for-all",
+        "groups-cached",
+        "groups-in-buckets",
+        "groups-simple",
+        "lazy-dispatch",
+        "prioritized",
+        "prioritized-redelivered",
+        "prioritized-transacted",
+        "priority-ignored",
+        "start-after-consumers",
+        "start-after-time",
+        "strict-order",
     ),
     "time": (
         "scheduled-delay",
