@@ -9,6 +9,7 @@ CONFIGURED: dict[str, tuple[str, ...]] = {
     "redelivery": (
         "broker-redelivery",
         "broker-redelivery-order",
+    ),
     "dispatching": (
         "exclusive-for-all",
         "groups-cached",
