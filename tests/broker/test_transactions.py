@@ -10,7 +10,7 @@ from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.openwire import AckType
 
 if TYPE_CHECKING:
-    from conftest import Bench
+    from conftest import Bench, Client
 
 XID = XATransactionId(1, b"global", b"branch")
 
@@ -104,7 +104,7 @@ def test_an_unknown_transaction_is_an_error(bench: "Bench") -> None:
     with pytest.raises(TransactionError):
         bench.broker.transactions.commit(client.connection, XID, None)
     with pytest.raises(TransactionError):
-        bench.broker.transactions.forget(XID)
+        bench.broker.transactions.heuristics.forget(XID)
 
 
 def test_a_prepared_transaction_waits_for_its_outcome_across_restarts(bench: "Bench") -> None:
@@ -153,3 +153,55 @@ def test_an_empty_transaction_is_read_only(bench: "Bench") -> None:
     receipt = Reply(client.connection, 1)
     assert not bench.broker.transactions.prepare(client.connection, XID, receipt)
     assert bench.broker.transactions.in_doubt() == ()
+
+
+def prepared(bench: "Bench") -> "Client":
+    """Return a client with a prepared transaction: one message sent, one consumed."""
+    client = bench.client()
+    client.send("IN", "in")
+    consumer = client.consume("IN")
+    (delivery,) = client.deliveries()
+    transactions = bench.broker.transactions
+    transactions.begin(client.connection, XID)
+    client.send("OUT", "out", transaction_id=XID)
+    bench.broker.acknowledge_in_transaction(
+        consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
+    )
+    transactions.prepare(client.connection, XID, Reply(client.connection, 0))
+    client.leave()
+    return bench.client()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(("commit", "depths", "code"), [(True, (0, 1), 7), (False, (1, 0), 6)])
+def test_a_person_may_decide_a_prepared_transaction(
+    bench: "Bench", restarts: bool, commit: bool, depths: tuple[int, int], code: int
+) -> None:
+    client = prepared(bench)
+    if restarts:
+        bench = bench.restart()
+        client = bench.client()
+    transactions = bench.broker.transactions
+    transactions.force(XID, commit, Reply(client.connection, 0))
+    bench.tick()
+    assert (bench.depth("IN"), bench.depth("OUT")) == depths
+    # The manager learns of it, and says so when it has.
+    assert transactions.in_doubt() == (XID,)
+    for decide in (transactions.commit, transactions.rollback):
+        with pytest.raises(TransactionError, match="by hand") as raised:
+            decide(client.connection, XID, None)
+        assert raised.value.xa_code == code
+    transactions.heuristics.forget(XID)
+    assert transactions.in_doubt() == ()
+    with pytest.raises(TransactionError):
+        transactions.heuristics.forget(XID)
+    after = bench.restart()
+    assert (after.depth("IN"), after.depth("OUT")) == depths
+    assert after.broker.transactions.in_doubt() == ()
+
+
+def test_only_prepared_transactions_are_decided_by_hand(bench: "Bench") -> None:
+    client = bench.client()
+    bench.broker.transactions.begin(client.connection, XID)
+    with pytest.raises(TransactionError, match="is not prepared"):
+        bench.broker.transactions.force(XID, True, Reply(client.connection, 0))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, TransactionError, TransactionRolledBackError
+from lockkeeper.broker.heuristics import NOT_FOUND, Heuristics
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
@@ -15,7 +16,7 @@ from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Add, Operation, Receipt, Reference, Subscription
 
-NOT_FOUND, PROTOCOL_ERROR = -4, -6
+PROTOCOL_ERROR = -6
 
 
 class Committed:
@@ -55,6 +56,7 @@ class Transacting:
         self._find_backlog = find_backlog
         self._transactions_max = transactions_max
         self.prepared: dict[XATransactionId, Transaction] = {}
+        self.heuristics = Heuristics()
 
     def recover(self, identifier: XATransactionId, operations: list[Operation]) -> None:
         """Take back a prepared transaction of the store."""
@@ -117,11 +119,9 @@ class Transacting:
         self, connection: Connection, identifier: TransactionId, receipt: Receipt | None
     ) -> None:
         """Commit in one phase, or the second one of a prepared transaction."""
-        store = self._context.store
         prepared = self._take_prepared(connection, identifier)
         if prepared is not None and isinstance(identifier, XATransactionId):
-            done = Committed(self._apply, prepared, receipt)
-            store.commit_prepared(identifier, prepared.operations(), done)
+            self._commit_prepared(identifier, prepared, receipt)
             return
         transaction = self._take_whole(connection, identifier)
         operations = transaction.operations()
@@ -129,9 +129,33 @@ class Transacting:
             self._record(transaction)
         done = Committed(self._apply, transaction, receipt)
         if operations:
-            store.commit(identifier, operations, done)
+            self._context.store.commit(identifier, operations, done)
         else:
             done.settle()
+
+    def _commit_prepared(
+        self, identifier: XATransactionId, prepared: Transaction, receipt: Receipt | None
+    ) -> None:
+        done = Committed(self._apply, prepared, receipt)
+        self._context.store.commit_prepared(identifier, prepared.operations(), done)
+
+    def _roll_back_prepared(
+        self, identifier: XATransactionId, prepared: Transaction, receipt: Receipt | None
+    ) -> None:
+        self._context.store.rollback_prepared(identifier, prepared.operations(), receipt)
+        self._undo(prepared)
+
+    def force(self, identifier: XATransactionId, commit: bool, receipt: Receipt) -> None:
+        """Decide a prepared transaction by hand. Raises TransactionError if it is none.
+
+        Its manager will be told of the heuristic outcome when it asks for another or the same.
+        """
+        prepared = self.prepared.pop(identifier, None)
+        if prepared is None:
+            raise TransactionError(f"Transaction {identifier} is not prepared.", NOT_FOUND)
+        end = self._commit_prepared if commit else self._roll_back_prepared
+        end(identifier, prepared, receipt)
+        self.heuristics.note(identifier, commit)
 
     def fail(self, connection: Connection, identifier: TransactionId, error: BrokerError) -> None:
         """Note that a part of an open transaction was refused: it can only be rolled back."""
@@ -176,18 +200,13 @@ class Transacting:
         """Roll an open or prepared transaction back."""
         prepared = self._take_prepared(connection, identifier)
         if prepared is not None and isinstance(identifier, XATransactionId):
-            self._context.store.rollback_prepared(identifier, prepared.operations(), receipt)
-            self._undo(prepared)
+            self._roll_back_prepared(identifier, prepared, receipt)
             return
         transaction = self.find(connection, identifier)
         connection.end_transaction(identifier)
         self._undo(transaction)
         if receipt is not None:
             receipt.settle()
-
-    def forget(self, identifier: TransactionId) -> None:
-        """Forget a transaction with a heuristic outcome; there is none, so it is unknown."""
-        raise TransactionError(f"Transaction {identifier} has no heuristic outcome.", NOT_FOUND)
 
     def abandon(self, connection: Connection) -> None:
         """Roll back everything a connection left open when it ended."""
@@ -197,14 +216,15 @@ class Transacting:
         connection.last_transaction_id = connection.last_transaction = None
 
     def in_doubt(self) -> tuple[XATransactionId, ...]:
-        """Return the prepared transactions."""
-        return tuple(self.prepared)
+        """Return the transactions that `recover` tells: prepared, or decided by hand."""
+        return (*self.prepared, *self.heuristics.committed)
 
     def _take_prepared(
         self, connection: Connection, identifier: TransactionId
     ) -> Transaction | None:
         if identifier in connection.transactions or not isinstance(identifier, XATransactionId):
             return None
+        self.heuristics.check(identifier)
         return self.prepared.pop(identifier, None)
 
     def _apply(self, transaction: Transaction) -> None:

@@ -41,14 +41,19 @@ class AdminError(CommandError):
     """An admin endpoint does not answer, or not as it should; the text names its address."""
 
 
-def ask(address: str, path: str) -> Any:
-    """Return what the admin endpoint at *address* says. Raises AdminError."""
+def ask(address: str, path: str, order: dict[str, str] | None = None) -> Any:
+    """Return what the admin endpoint at *address* says, to an *order* if one is given.
+
+    Raises AdminError.
+    """
     url = f"{address}/api/v1/{path}"
+    body = None if order is None else json.dumps(order).encode()
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
     try:
-        with _opener.open(url, timeout=ANSWER_SECONDS_MAX) as answer:
+        with _opener.open(request, timeout=ANSWER_SECONDS_MAX) as answer:
             return json.loads(answer.read(ANSWER_BYTES_MAX))
     except urllib.error.HTTPError as error:
-        raise AdminError(f"{url}: {error.code} {error.reason}") from error
+        raise AdminError(_refusal(error) or f"{url}: {error.code} {error.reason}") from error
     except urllib.error.URLError as error:
         raise AdminError(f"{address}: {_words(error.reason)}") from error
     except (OSError, HTTPException, ValueError) as error:
@@ -130,6 +135,14 @@ def _answered(status: Status) -> bool:
 def _place(status: Status) -> tuple[bool, str, str]:
     """Return what replicas are sorted by: name, those that do not answer at the end."""
     return (not _answered(status), str(status.get("replica", "")), status["admin"])
+
+
+def _refusal(error: urllib.error.HTTPError) -> str | None:
+    """Return why the endpoint refused, in its own words if it had any."""
+    try:
+        return str(json.loads(error.read(ANSWER_BYTES_MAX))["error"])
+    except (OSError, HTTPException, ValueError, LookupError, TypeError):
+        return None
 
 
 def _words(reason: object) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lockkeeper.cli import dead_letters, journal, running
+from lockkeeper.cli import dead_letters, journal, running, transactions
 from lockkeeper.cli.browse import browse
 from lockkeeper.cli.destinations import destinations
 from lockkeeper.cli.errors import explain, wants_traceback
@@ -25,6 +25,7 @@ app = typer.Typer(
 for _command in (running.up, running.broker, status, destinations, send, receive, browse):
     app.command()(_command)
 app.add_typer(dead_letters.app, name="dlq")
+app.add_typer(transactions.app, name="transactions")
 app.add_typer(journal.app, name="journal")
 add_plugins(app)
 

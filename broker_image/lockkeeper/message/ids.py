@@ -1,6 +1,9 @@
 """Ids of producers, messages and transactions, as OpenWire and KahaDB name them."""
 
+import re
 from dataclasses import dataclass
+
+_XID = re.compile(r"XID:\[(-?\d+),globalId=((?:[0-9a-f]{2})*),branchId=((?:[0-9a-f]{2})*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,14 @@ class XATransactionId:
         """Return ActiveMQ's text form `XID:[formatId,globalId=hex,branchId=hex]`."""
         global_id, branch = self.global_transaction_id.hex(), self.branch_qualifier.hex()
         return f"XID:[{self.format_id},globalId={global_id},branchId={branch}]"
+
+
+def parse_xid(text: str) -> XATransactionId:
+    """Return the XA transaction of a text that `str` made of one. Raises ValueError."""
+    match = _XID.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no XID:[formatId,globalId=hex,branchId=hex]")
+    return XATransactionId(int(match[1]), bytes.fromhex(match[2]), bytes.fromhex(match[3]))
 
 
 TransactionId = LocalTransactionId | XATransactionId

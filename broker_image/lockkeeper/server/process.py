@@ -27,7 +27,7 @@ from lockkeeper.server.settings import (
     policy_map,
 )
 from lockkeeper.server.storage import Storage
-from lockkeeper.server.views import destinations_view, master_view
+from lockkeeper.server.views import master_view
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper_api import Broker as BrokerResource
 from lockkeeper_api import Destination as DestinationResource
@@ -63,8 +63,6 @@ class BrokerProcess:
     options: ProcessOptions
     role: str = STARTING
     since: float = field(default_factory=time.time)
-    _broker: Broker | None = None
-    _store: Store | None = None
     _engine: Engine | None = None
     _failure: StoreError | None = None
     _doors: Doors | None = None
@@ -100,7 +98,7 @@ class BrokerProcess:
     async def _start_admin(self) -> Admin:
         """Listen for questions about this process, whatever its role will be."""
         settings = self.options.resource.spec.admin
-        admin = Admin(self.status, self.destinations)
+        admin = Admin(self.status, lambda: self._engine)
         host = settings.host or LOOPBACK
         port = settings.port + self.options.replica if settings.port else 0
         try:
@@ -149,7 +147,6 @@ class BrokerProcess:
         for resource in self.options.destinations:
             broker.declare(destination_of(resource))
         logger.info("read the journal in %.2f s", time.monotonic() - began)
-        self._broker, self._store = broker, store
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
         _spare_the_collector()
         engine = self._engine = Engine(broker, store, recorder, self._fail)
@@ -187,7 +184,7 @@ class BrokerProcess:
             recorder.write_statistics(now)
             recorder.event("stop", now, replica=self.name)
             store.close()
-        self._broker = self._store = None
+        self._engine = None
 
     # What the admin endpoint tells
 
@@ -205,8 +202,8 @@ class BrokerProcess:
             "admin": f"http://{resource.spec.admin.host or LOOPBACK}:{self._admin.port}",
             "peers": list(self.options.peers),
         }
-        if self._broker is not None and self._store is not None:
-            view |= master_view(self._broker, self._store)
+        if self._engine is not None:
+            view |= master_view(self._engine.broker, self._engine.store)
         return view
 
     def _address_of(self, listener: Listener) -> str:
@@ -214,10 +211,6 @@ class BrokerProcess:
         ports = self._doors.ports if self._doors is not None else {}
         port = ports.get(listener.name, listener.port)
         return f"{listener.protocol}://{listener.host or LOOPBACK}:{port}"
-
-    def destinations(self) -> list[dict[str, Any]] | None:
-        """Return the figures of all destinations; None when this process is not the master."""
-        return None if self._broker is None else destinations_view(self._broker)
 
 
 def _spare_the_collector() -> None:

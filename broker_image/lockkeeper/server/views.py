@@ -1,11 +1,14 @@
 """What a broker tells of itself: plain values for the admin endpoint, one JSON form for all."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from lockkeeper.broker.advisories import is_advisory
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Store
 
 
@@ -34,6 +37,29 @@ def destinations_view(broker: Broker) -> list[dict[str, Any]]:
     """Return the figures of every destination but the advisory topics, by name."""
     regions = (region for region in broker.registry if not is_advisory(region.destination))
     return sorted(map(destination_view, regions), key=lambda view: (view["kind"], view["name"]))
+
+
+def transactions_view(broker: Broker) -> list[dict[str, Any]]:
+    """Return the transactions that wait for their outcome, and those decided by hand."""
+    transactions = broker.transactions
+    prepared = [
+        {
+            "transaction": str(identifier),
+            "state": "prepared",
+            "sent": _counted(route.destination for route, _ in transaction.sent),
+            "consumed": _counted(backlog.destination for backlog, _, _ in transaction.consumed),
+        }
+        for identifier, transaction in transactions.prepared.items()
+    ]
+    decided = [
+        {"transaction": str(identifier), "state": "committed" if committed else "rolled back"}
+        for identifier, committed in transactions.heuristics.committed.items()
+    ]
+    return prepared + decided
+
+
+def _counted(destinations: Iterable[Destination]) -> dict[str, int]:
+    return {str(destination): count for destination, count in Counter(destinations).items()}
 
 
 def master_view(broker: Broker, store: Store) -> dict[str, Any]:

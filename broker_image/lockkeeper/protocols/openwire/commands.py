@@ -170,7 +170,7 @@ class Commands:
             transactions.rollback(connection, identifier, receipt)
             return
         elif operation == TransactionOperation.FORGET:
-            transactions.forget(identifier)
+            transactions.heuristics.forget(identifier)
         # An END only parts the branch from its session; what follows names the branch again.
         self._answer(info, receipt)
 

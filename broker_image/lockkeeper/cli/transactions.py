@@ -1,0 +1,69 @@
+"""`lockkeeper transactions`: distributed transactions in doubt, and deciding them by hand."""
+
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from lockkeeper.cli.admin import AdminAddresses, ask, find_master
+from lockkeeper.cli.output import Column, Listing, counted, show
+
+app = typer.Typer(
+    help="List XA transactions in doubt, and decide those that their manager never will."
+)
+
+COLUMNS = (Column("Transaction"), Column("State"), Column("Sent"), Column("Consumed"))
+
+Identifier: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="XID", help="The transaction, as `lockkeeper transactions list` has it."
+    ),
+]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+
+@app.command("list")
+def list_transactions(admin: AdminAddresses = None, as_json: Json = False) -> None:
+    """List prepared transactions, which wait for their manager, and those decided by hand.
+
+    A prepared one keeps what it consumed from everybody else, and its journal files from being
+    deleted, until it is committed or rolled back.
+    """
+    found = ask(find_master(admin)["admin"], "transactions")["transactions"]
+    below = () if found else ("no transaction is in doubt",)
+    show(Listing(COLUMNS, [_row(each) for each in found], found, below=below), as_json)
+
+
+@app.command()
+def commit(identifier: Identifier, admin: AdminAddresses = None) -> None:
+    """Commit a prepared transaction for good, whatever its manager will say.
+
+    The manager is told of the heuristic commit when it asks (XA_HEURCOM), until the broker ends.
+    """
+    _decide(identifier, "commit", admin)
+    print(f"committed {identifier}")
+
+
+@app.command()
+def rollback(identifier: Identifier, admin: AdminAddresses = None) -> None:
+    """Roll a prepared transaction back for good, whatever its manager will say.
+
+    The manager is told of the heuristic rollback when it asks (XA_HEURRB), until the broker ends.
+    """
+    _decide(identifier, "rollback", admin)
+    print(f"rolled back {identifier}")
+
+
+def _decide(identifier: str, outcome: str, admin: list[str] | None) -> None:
+    request = {"transaction": identifier, "outcome": outcome}
+    ask(find_master(admin)["admin"], "transactions", request)
+
+
+def _row(transaction: dict[str, Any]) -> tuple[str, ...]:
+    parts = (_messages(transaction.get(part, {})) for part in ("sent", "consumed"))
+    return (transaction["transaction"], transaction["state"], *parts)
+
+
+def _messages(counts: dict[str, int]) -> str:
+    """Return how many messages of which destinations, `-` for none."""
+    return ", ".join(f"{counted(count, 'message')} {name}" for name, count in counts.items()) or "-"
