@@ -196,6 +196,14 @@ class BrokerSpec(ApiModel):
     """How often to look for destinations that nobody uses, to remove them; 0s never."""
     max_purged_destinations_per_sweep: int = Field(default=0, ge=0, le=1_000_000)
     """How many of them to remove at a time; 0 for all."""
+    keep_durable_subs_active: bool = True
+    """Durable subscriptions without a consumer collect non-persistent messages, too."""
+    offline_durable_subscriber_timeout: Annotated[Duration, durations("0s", "87600h")] | None = None
+    """Delete durable subscriptions that had no consumer for so long; absent: never."""
+    offline_durable_subscriber_task_schedule: Annotated[Duration, durations("10ms", "24h")] = (
+        timedelta(minutes=5)
+    )
+    """How often such subscriptions are looked for."""
     destination_policies: list[DestinationPolicyEntry] = Field(default=[], max_length=512)
     """How destinations behave; those that no entry matches get the defaults of one."""
 

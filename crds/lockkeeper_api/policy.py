@@ -7,9 +7,13 @@ from lockkeeper_api.policies.dead_letters import DeadLetters
 from lockkeeper_api.policies.dispatch import Dispatch
 from lockkeeper_api.policies.expiry import Expiry
 from lockkeeper_api.policies.inactivity import Inactivity
+from lockkeeper_api.policies.message_eviction import MessageEviction
 from lockkeeper_api.policies.message_groups import MessageGroups
+from lockkeeper_api.policies.pending_message_limit import PendingMessageLimit
 from lockkeeper_api.policies.prefetch import Prefetch
 from lockkeeper_api.policies.redelivery import Redelivery
+from lockkeeper_api.policies.slow_consumers import SlowConsumers
+from lockkeeper_api.policies.subscription_recovery import SubscriptionRecovery
 from lockkeeper_api.quantities import Size, sizes
 from lockkeeper_api.wildcards import Wildcard
 
@@ -27,6 +31,16 @@ class DestinationPolicy(ApiModel):
     """How messages end whose time is over while they wait."""
     redelivery: Redelivery | None = None
     """Redelivery by the broker (ActiveMQ's redeliveryPlugin), queues only; absent: none."""
+    subscription_recovery: SubscriptionRecovery = SubscriptionRecovery()
+    """Topics: what is kept for retroactive consumers (ActiveMQ's subscriptionRecoveryPolicy)."""
+    always_retroactive: bool = False
+    """Topics: every consumer that is not durable counts as retroactive."""
+    pending_message_limit: PendingMessageLimit = PendingMessageLimit()
+    """Topics: how many messages wait for a consumer (ActiveMQ's pendingMessageLimitStrategy)."""
+    message_eviction: MessageEviction = MessageEviction()
+    """Topics: which message goes when too many wait (ActiveMQ's messageEvictionStrategy)."""
+    slow_consumers: SlowConsumers = SlowConsumers()
+    """What becomes of consumers that do not keep up (ActiveMQ's slowConsumerStrategy)."""
     recorded: bool = False
     """Write every persistent message to the journal, even one acknowledged before its turn."""
     dispatch: Dispatch = Dispatch()

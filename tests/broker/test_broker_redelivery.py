@@ -172,8 +172,8 @@ def test_messages_that_the_broker_itself_gives_up_on_come_again_too(
 
 def test_subscriptions_of_topics_are_left_alone(make_bench: "type[Bench]") -> None:
     bench = make_bench(T=with_policy(RedeliveryPolicy()))
-    client = bench.client()
-    consumer = client.consume("topic://T")
+    client = bench.client("app")
+    consumer = client.consume("topic://T", subscription_name="sub")
     client.send("topic://T", "bad")
     refuse(bench, client, consumer)
     assert (bench.depth(JOBS), bench.depth(DEAD)) == (0, 1)

@@ -21,10 +21,11 @@ class Connection:
 
     `congested` is set by the transport while the peer does not take what it was sent;
     `stalled_bytes` counts messages held until there is memory for them. A `fault_tolerant`
-    client sends again what was not answered once it is `reconnected`. `tag` belongs to the
-    transport. The last destination and its route are kept, because the next message is for the
-    same as a rule; so is the last transaction. `producers` have no destination when each of
-    their messages names its own.
+    client sends again what was not answered once it is `reconnected`. `is_ended` asks the
+    protocol to part with the peer after what the outbox holds. `tag` belongs to the transport.
+    The last destination and its route are kept, because the next message is for the same as a
+    rule; so is the last transaction. `producers` have no destination when each of their messages
+    names its own.
     """
 
     __slots__ = (
@@ -35,6 +36,7 @@ class Connection:
         "dirty",
         "fault_tolerant",
         "identifier",
+        "is_ended",
         "last_destination",
         "last_route",
         "last_transaction",
@@ -59,6 +61,7 @@ class Connection:
         self.reconnected = False
         self.outbox: list[Output] = []
         self.congested = False
+        self.is_ended = False
         self.stalled_bytes = 0
         self.consumers: dict[object, Consumer] = {}
         self.producers: dict[object, Destination | None] = {}

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.subscriptions.slow import SlowConsumers
 from lockkeeper.broker.timers import Timers
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Store
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
     from lockkeeper.broker.regions.residency import Residency
     from lockkeeper.broker.regions.route import Route
+    from lockkeeper.broker.subscriptions.consumer import Consumer
     from lockkeeper.message.message import Message
 
 # Beyond this share of the limit, bodies that are in the journal leave the memory
@@ -40,7 +42,10 @@ class Active(Protocol):
 
 
 class Context:
-    """The services of the core. `now` is in ms since the epoch, set once a tick."""
+    """The services of the core. `now` is in ms since the epoch, set once a tick.
+
+    `abort` ends a consumer against its will; True as its second argument ends the connection.
+    """
 
     def __init__(
         self,
@@ -49,15 +54,18 @@ class Context:
         memory_limit: int,
         now: int,
         find_route: "Callable[[Destination], Route]",
+        abort: "Callable[[Consumer, bool], None]",
     ) -> None:
         self.store = store
         self.policies = policies
         self.memory = Memory(memory_limit)
         self.now = now
         self.find_route = find_route
+        self.abort = abort
         # The scheduler's, there when a policy redelivers: a message and the ms until then.
         self.deliver_later: Callable[[Message, int], None]
         self.timers = Timers()
+        self.slow_consumers = SlowConsumers(self)
         self.active: list[Active] = []
         self.relievable: list[Residency] = []
         # Ids must not repeat those of an earlier broker whose messages clients still hold.

@@ -63,11 +63,11 @@ class Broker:
         self.settings = settings
         self.router = Router(settings, self.route)
         self.registry = Registry(self.router, settings.limits.destinations)
-        self.context = Context(store, policies, settings.memory.limit, now, self._find_route)
-        self.advisor = Advisor(broker_id, name)
-        self.subscribing = Subscribing(
-            self.context, self.registry, self.advisor, settings.limits.consumers
+        self.context = Context(
+            store, policies, settings.memory.limit, now, self._find_route, self.abort
         )
+        self.advisor = Advisor(broker_id, name)
+        self.subscribing = Subscribing(self.context, self.registry, self.advisor, settings)
         self.audit = ProducerAudit()
         self.transactions = Transacting(
             self.context, self.audit, self._find_backlog, settings.limits.transactions
@@ -107,6 +107,7 @@ class Broker:
             region.restore(references)
         for subscription in recovered.subscriptions:
             self.subscribing.recover(subscription)
+        self.subscribing.start()
         for identifier, operations in recovered.prepared.items():
             self.transactions.recover(identifier, operations)
         self.audit.restore(recovered.producers)
@@ -264,7 +265,9 @@ class Broker:
             return
         elif kind == AckType.EXPIRED:
             for reference in consumer.take(last, count):
-                self.backlog_of(consumer, reference).expire(reference)
+                backlog = self.backlog_of(consumer, reference)
+                backlog.expire(reference)
+                backlog.residency.let_go((reference,))
             self._reactivate(consumer)
         elif kind != AckType.REDELIVERED:
             raise AcknowledgeError(f"an acknowledgement of unknown type {kind}")
@@ -300,6 +303,17 @@ class Broker:
                 self.transactions.consume(transaction, backlog, consumer, [reference])
         elif kind == AckType.POISON:
             raise AcknowledgeError("a poison acknowledgement cannot be part of a transaction")
+
+    def abort(self, consumer: Consumer, with_connection: bool) -> None:
+        """End a consumer that does not keep up, or its whole connection."""
+        if not with_connection:
+            self.subscribing.close(consumer)
+            return
+        connection = consumer.connection
+        reason = f"the consumer {consumer.identifier} of {consumer.destination} was too slow"
+        connection.put(Disconnect(ResourceAllocationError(reason)))
+        connection.is_ended = True
+        self.disconnect(connection)
 
     def backlog_of(self, consumer: Consumer, reference: Reference) -> Backlog:
         """Return what a dispatched message came from."""
@@ -395,7 +409,7 @@ class Broker:
 
     def _forget(self, destination: Destination) -> None:
         region = self.registry.find(destination)
-        if isinstance(region, Queue):
+        if region is not None:
             region.close()
             self._forget_mirror(destination)
         self.registry.forget(destination)

@@ -8,6 +8,8 @@ from lockkeeper.broker.routing.mirrors import MirroredQueues
 from lockkeeper.broker.routing.virtual_topics import VirtualTopic
 from lockkeeper.broker.scheduling.scheduler import SchedulerSettings
 
+NEVER = -1
+
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
@@ -31,7 +33,9 @@ class LimitSettings:
 class BrokerSettings:
     """The settings of a broker, named as in its resource; None where a feature is not used.
 
-    The period is in ms, 0 for never; of destinations, 0 purges any number in a sweep.
+    A durable subscription without a consumer for `offline_durable_subscriber_timeout` ms is
+    deleted; one looks for such every `offline_durable_subscriber_task_schedule` ms. The period
+    is in ms, 0 for never; of destinations, 0 purges any number in a sweep.
     """
 
     memory: MemorySettings = field(default_factory=MemorySettings)
@@ -44,3 +48,6 @@ class BrokerSettings:
     mirrored_queues: MirroredQueues | None = None
     schedule_period_for_destination_purge: int = 0
     max_purged_destinations_per_sweep: int = 0
+    keep_durable_subs_active: bool = True
+    offline_durable_subscriber_timeout: int = NEVER
+    offline_durable_subscriber_task_schedule: int = 300_000

@@ -10,33 +10,38 @@ from lockkeeper.broker.errors import (
     InvalidSelectorError,
     ResourceAllocationError,
 )
-from lockkeeper.broker.outputs import WindowChanged
+from lockkeeper.broker.outputs import ConsumerClosed, WindowChanged
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.selectors import InvalidSelectorError as BadSelectorError
 from lockkeeper.broker.selectors import Selector, compile_selector
+from lockkeeper.broker.settings import NEVER, BrokerSettings
 from lockkeeper.broker.subscriptions.browser import Browse, begin_browsing
 from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.durable import DurableSubscription
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
-from lockkeeper.broker.subscriptions.topic import DurableSubscription, TopicSubscription
+from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.broker.subscriptions.volatile import VolatileSubscription
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt, RecoveredSubscription, Reference, Subscription
 
 DELIVERED_NOTHING, DELIVERED_UNKNOWN = -1, -2
+# How long a client may take to close a consumer that it was told to close (ActiveMQ's).
+CLOSE_MS_MAX = 1000
 
 
 class Subscribing:
     """Everything about a consumer but its messages."""
 
     def __init__(
-        self, context: Context, registry: Registry, advisor: Advisor, consumers_max: int
+        self, context: Context, registry: Registry, advisor: Advisor, settings: BrokerSettings
     ) -> None:
         self._context = context
         self._registry = registry
         self._advisor = advisor
-        self._consumers_max = consumers_max
+        self._settings = settings
         self.durables: dict[str, DurableSubscription] = {}
         self.temporary: dict[Destination, Connection] = {}
 
@@ -44,6 +49,20 @@ class Subscribing:
         """Take back a durable subscription of the store."""
         durable = self._add_durable(recovered.subscription)
         durable.restore(recovered.pending)
+
+    def start(self) -> None:
+        """Begin to look for durable subscriptions that were offline for too long, if asked to."""
+        settings = self._settings
+        period = settings.offline_durable_subscriber_task_schedule
+        if NEVER not in (settings.offline_durable_subscriber_timeout, period):
+            self._context.timers.call_at(self._context.now + period, self._drop_abandoned)
+
+    def _drop_abandoned(self) -> None:
+        oldest = self._context.now - self._settings.offline_durable_subscriber_timeout
+        for durable in list(self.durables.values()):
+            if durable.offline_since is not None and durable.offline_since <= oldest:
+                self._drop(durable, None)
+        self.start()
 
     def subscribe(
         self, connection: Connection, request: ConsumeRequest, receipt: Receipt | None
@@ -69,9 +88,10 @@ class Subscribing:
             raise BrokerError("a consumer before its connection was announced")
         if request.identifier in connection.consumers:
             raise BrokerError(f"the consumer {request.identifier} exists already")
-        if len(connection.consumers) >= self._consumers_max:
+        most = self._settings.limits.consumers
+        if len(connection.consumers) >= most:
             raise ResourceAllocationError(
-                f"the connection has {self._consumers_max} consumers already (limits.consumers)"
+                f"the connection has {most} consumers already (limits.consumers)"
             )
         for destination in request.destination.parts():
             owner = self.temporary.get(destination)
@@ -120,8 +140,8 @@ class Subscribing:
                     self._context.next_sequence(),
                     self._context.now,
                 )
-                if message.destination == destination and consumer.accepts(message):
-                    backlog.offer([Reference(message, len(message.body))])
+                if message.destination == destination:
+                    backlog.topic.replay(backlog, [message])
 
     def _attach_durable(self, consumer: Consumer, receipt: Receipt | None) -> None:
         """Resume a durable subscription or begin it (openwire.md section 7.4)."""
@@ -141,8 +161,7 @@ class Subscribing:
             receipt.settle()
         self._apply_prefetch(consumer, durable.policy, durable.destination)
         consumer.backlogs.append(durable)
-        durable.consumer = durable.selective = consumer
-        durable.activate()
+        durable.topic.resume_durable(durable, consumer)
 
     def _wanted(self, consumer: Consumer) -> Subscription:
         client_id, name = consumer.connection.client_id, consumer.subscription_name
@@ -152,16 +171,19 @@ class Subscribing:
             raise InvalidDestinationError(
                 f"a durable subscription is for one topic, not {consumer.destination}"
             )
-        selector, no_local = consumer.request.selector, consumer.no_local
-        return Subscription(client_id, name or "", consumer.destination, selector, no_local)
+        if is_advisory(consumer.destination):
+            raise BrokerError("Cannot create a durable subscription for an advisory Topic")
+        text = consumer.request.selector
+        selector = text if text and text.strip() else None
+        destination, no_local = consumer.destination, consumer.no_local
+        return Subscription(client_id, name or "", destination, selector, no_local)
 
     def _add_durable(self, subscription: Subscription) -> DurableSubscription:
         region = self._registry.open(self._context, subscription.destination)
         assert isinstance(region, Topic)
-        durable = region.add_durable(subscription)
-        if subscription.selector:
-            request = ConsumeRequest(subscription.key, subscription.destination, 0)
-            durable.selective = Consumer(Connection([]), request, _compiled(subscription.selector))
+        keeps_active = self._settings.keep_durable_subs_active
+        selector = _compiled(subscription.selector)
+        durable = region.add_durable(subscription, selector, keeps_active)
         self.durables[subscription.key] = durable
         return durable
 
@@ -185,17 +207,24 @@ class Subscribing:
         if isinstance(backlog, Queue):
             backlog.detach(consumer)
         elif isinstance(backlog, DurableSubscription):
-            backlog.consumer = None
-        elif isinstance(backlog, TopicSubscription):
-            region = self._registry.find(backlog.destination)
-            if isinstance(region, Topic):
-                region.detach(backlog)
+            backlog.pause()
+        elif isinstance(backlog, VolatileSubscription):
+            backlog.topic.detach(backlog)
+
+    def close(self, consumer: Consumer) -> None:
+        """Have a client close its consumer; it goes anyway if that takes the client too long."""
+        consumer.connection.put(ConsumerClosed(consumer))
+        due = self._context.now + CLOSE_MS_MAX
+        self._context.timers.call_at(due, lambda: self.unsubscribe(consumer, DELIVERED_UNKNOWN))
 
     def forget_subscription(self, client_id: str, name: str, receipt: Receipt | None) -> None:
         """Delete a durable subscription. Raises BrokerError when unknown or in use."""
         durable = self.durables.get(f"{client_id}:{name}")
         if durable is None:
-            raise InvalidDestinationError(f"No durable subscription exists for: {name}")
+            raise InvalidDestinationError(
+                f"No durable subscription exists for clientID: {client_id} and "
+                f"subscriptionName: {name}"
+            )
         if durable.consumer is not None:
             raise BrokerError("Durable consumer is in use")
         self._drop(durable, receipt)
@@ -204,9 +233,7 @@ class Subscribing:
         subscription = durable.subscription
         assert subscription is not None
         del self.durables[subscription.key]
-        region = self._registry.find(subscription.destination)
-        if isinstance(region, Topic):
-            region.remove_durable(durable)
+        durable.topic.remove_durable(durable)
         self._context.store.unsubscribe(subscription, receipt)
 
 

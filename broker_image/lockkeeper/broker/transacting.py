@@ -73,7 +73,10 @@ class Transacting:
                 transaction.sent.append((route, operation.reference))
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
-                backlog.residency.charge(operation.reference)
+                if not operation.reference.held:
+                    backlog.residency.charge(operation.reference)
+                # Its body is needed for the outcome.
+                operation.reference.held += 1
                 transaction.consumed.append((backlog, operation.reference, None))
         self.prepared[identifier] = transaction
 

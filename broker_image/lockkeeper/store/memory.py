@@ -37,13 +37,18 @@ class MemoryStore:
 
     def open(self) -> Recovered:
         """Return what the store held when it was closed."""
-        consumed = {
-            id(operation.reference)
+        held_back = [
+            operation.reference
             for operations in self._prepared.values()
             for operation in operations
-        }
+        ]
+        consumed = {id(reference) for reference in held_back}
+        for reference in held_back:
+            reference.held = 0
 
         def visible(references: dict[int, Reference]) -> list[Reference]:
+            for reference in references.values():
+                reference.held = 0
             return [kept for kept in references.values() if id(kept) not in consumed]
 
         return Recovered(

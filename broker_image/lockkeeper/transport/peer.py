@@ -52,7 +52,10 @@ class Peer(asyncio.Protocol):
         if pieces:
             self.sent_at = self._driver.now
             transport.write(b"".join(pieces))
-        if self.session.closing:
+        if self.session.closing and self.session.connection.congested:
+            # A peer that takes nothing would never let a proper end through.
+            transport.abort()
+        elif self.session.closing:
             transport.close()
 
     def throttle(self) -> None:

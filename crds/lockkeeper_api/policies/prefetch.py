@@ -23,3 +23,5 @@ class Prefetch(ApiModel):
     """Subscribers that are not durable."""
     durable_topic: int = Field(default=100, ge=0, le=PREFETCH_MAX)
     """Durable subscribers."""
+    optimized_durable_topic: int = Field(default=1000, ge=0, le=PREFETCH_MAX)
+    """Durable subscribers of clients with optimizeAcknowledge."""

@@ -7,9 +7,13 @@ from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.inactivity import InactivityPolicy
+from lockkeeper.broker.policies.message_eviction import MessageEvictionPolicy
 from lockkeeper.broker.policies.message_groups import MessageGroupPolicy
+from lockkeeper.broker.policies.pending_message_limit import PendingMessageLimitPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
+from lockkeeper.broker.policies.slow_consumers import SlowConsumerPolicy
+from lockkeeper.broker.policies.subscription_recovery import SubscriptionRecoveryPolicy
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, Destination, path_matches
 
 
@@ -25,6 +29,15 @@ class DestinationPolicy:
     dead_letters: DeadLetterPolicy = field(default_factory=DeadLetterPolicy)
     expiry: ExpiryPolicy = field(default_factory=ExpiryPolicy)
     redelivery: RedeliveryPolicy | None = None
+    subscription_recovery: SubscriptionRecoveryPolicy = field(
+        default_factory=SubscriptionRecoveryPolicy
+    )
+    always_retroactive: bool = False
+    pending_message_limit: PendingMessageLimitPolicy = field(
+        default_factory=PendingMessageLimitPolicy
+    )
+    message_eviction: MessageEvictionPolicy = field(default_factory=MessageEvictionPolicy)
+    slow_consumers: SlowConsumerPolicy = field(default_factory=SlowConsumerPolicy)
     recorded: bool = False
     dispatch: DispatchPolicy = field(default_factory=DispatchPolicy)
     message_groups: MessageGroupPolicy = field(default_factory=MessageGroupPolicy)

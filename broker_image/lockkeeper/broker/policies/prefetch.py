@@ -11,6 +11,7 @@ CLIENT_QUEUE_PREFETCH = 1000
 CLIENT_BROWSER_PREFETCH = 500
 CLIENT_TOPIC_PREFETCH = 32767
 CLIENT_DURABLE_PREFETCH = 100
+CLIENT_OPTIMIZED_DURABLE_PREFETCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class PrefetchPolicy:
     queue_browser: int = CLIENT_BROWSER_PREFETCH
     topic: int = CLIENT_TOPIC_PREFETCH
     durable_topic: int = CLIENT_DURABLE_PREFETCH
+    optimized_durable_topic: int = CLIENT_OPTIMIZED_DURABLE_PREFETCH
 
     def window(self, consumer: "Consumer", is_queue: bool) -> int:
         """Return the window of *consumer*: its own choice, or else the policy's."""
@@ -28,6 +30,8 @@ class PrefetchPolicy:
             default, chosen = CLIENT_BROWSER_PREFETCH, self.queue_browser
         elif is_queue:
             default, chosen = CLIENT_QUEUE_PREFETCH, self.queue
+        elif consumer.subscription_name is not None and consumer.request.optimized:
+            default, chosen = CLIENT_OPTIMIZED_DURABLE_PREFETCH, self.optimized_durable_topic
         elif consumer.subscription_name is not None:
             default, chosen = CLIENT_DURABLE_PREFETCH, self.durable_topic
         else:

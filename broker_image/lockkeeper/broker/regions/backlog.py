@@ -102,8 +102,7 @@ class Backlog:
 
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back to the head, in their order, for another consumer."""
-        for reference in references:
-            reference.held = 0
+        self.residency.let_go(references)
         self.ready.extendleft(reversed(references))
         self.activate()
 

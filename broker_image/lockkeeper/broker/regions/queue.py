@@ -119,8 +119,7 @@ class Queue(Backlog):
         if self.lanes is None:
             super().requeue(references)
             return
-        for reference in references:
-            reference.held = 0
+        self.residency.let_go(references)
         self.lanes.give_back(references)
         self.activate()
 
@@ -130,6 +129,7 @@ class Queue(Backlog):
         """Let a consumer take part."""
         self.turns.join(consumer)
         consumer.backlogs.append(self)
+        self.context.slow_consumers.watch(consumer, self.policy.slow_consumers)
         if self.lanes is not None and not self.lanes.join(consumer):
             self._dissolve_lanes()
         if self.lanes is None and self._needs_lanes():

@@ -37,9 +37,21 @@ class Residency:
         memory = self.context.memory
         memory.used += size
         if reference.state and (memory.used > memory.high_water or 0 < self._limit < self.used):
-            if not self.unloadable:
-                self.context.relievable.append(self)
-            self.unloadable.append(reference)
+            self._make_unloadable(reference)
+
+    def _make_unloadable(self, reference: Reference) -> None:
+        if not self.unloadable:
+            self.context.relievable.append(self)
+        self.unloadable.append(reference)
+
+    def let_go(self, references: Sequence[Reference]) -> None:
+        """Count a consumer less for each of these; without any, its body may leave the memory."""
+        is_tight = self.is_tight()
+        for reference in references:
+            if reference.held and reference.state:
+                reference.held -= 1
+                if is_tight and not reference.held and reference.message is not None:
+                    self._make_unloadable(reference)
 
     def refund(self, references: Sequence[Reference]) -> None:
         """Count bodies that leave the memory, those of them that were there."""

@@ -20,6 +20,7 @@ class Statistics:
     __slots__ = (
         "dead_lettered",
         "dequeued",
+        "discarded",
         "dispatched",
         "enqueued",
         "expired",
@@ -33,6 +34,7 @@ class Statistics:
         self.dequeued = 0
         self.dispatched = 0
         self.expired = 0
+        self.discarded = 0
         self.dead_lettered = 0
         self.redelivered = 0
         self.never_written = 0

@@ -1,13 +1,17 @@
 """Topics: each message goes to every subscription that wants it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.policies.subscription_recovery import kept_messages
 from lockkeeper.broker.regions.levels import priority_of
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
-from lockkeeper.broker.subscriptions.topic import DurableSubscription, TopicSubscription
+from lockkeeper.broker.selectors import Selector
+from lockkeeper.broker.subscriptions.durable import DurableSubscription
+from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.broker.subscriptions.volatile import VolatileSubscription
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import VOLATILE, Receipt, Reference, Subscription
@@ -15,11 +19,13 @@ from lockkeeper.store.base import VOLATILE, Receipt, Reference, Subscription
 if TYPE_CHECKING:
     from lockkeeper.broker.routing.rule import Rule
     from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.broker.timers import Timer
 
 
 class Topic:
     """A topic, its consumers' subscriptions and its durable ones.
 
+    `kept` is what the recovery policy keeps for consumers to come; None if it keeps nothing.
     `rules` forward what is sent to it.
     """
 
@@ -29,10 +35,12 @@ class Topic:
         "durables",
         "fresh",
         "is_active",
+        "kept",
         "policy",
         "residency",
         "rules",
         "statistics",
+        "sweep_timer",
         "volatiles",
     )
 
@@ -42,9 +50,11 @@ class Topic:
         self.policy = context.policies.find(destination)
         self.statistics = Statistics()
         self.residency = Residency(context, destination, self.policy.memory_limit)
+        self.kept = kept_messages(self.policy.subscription_recovery)
+        self.sweep_timer: Timer | None = None
         self.is_active = False
         self.fresh: list[Reference] = []
-        self.volatiles: list[TopicSubscription] = []
+        self.volatiles: list[VolatileSubscription] = []
         self.durables: list[DurableSubscription] = []
         self.rules: tuple[Rule, ...] = ()
 
@@ -72,7 +82,7 @@ class Topic:
     def admit(self, reference: Reference) -> None:
         """Make a message visible; subscriptions are offered it at the end of this tick."""
         self.statistics.enqueued += 1
-        if not self.volatiles and not self.durables:
+        if not self.volatiles and not self.durables and self.kept is None:
             return
         self.residency.charge(reference)
         self.fresh.append(reference)
@@ -85,12 +95,17 @@ class Topic:
         fresh, self.fresh = self.fresh, []
         if not fresh:
             return
+        if self.kept is not None:
+            self._keep(fresh)
         everybody = [taker for taker in self.volatiles if not taker.is_selective]
+        lasting = [taker for taker in self.durables if not taker.is_selective]
+        takers, collectors = len(everybody), len(lasting)
         for reference in fresh:
-            stored_for = 0 if reference.state == VOLATILE else reference.holders
-            reference.holders = stored_for + len(everybody)
+            # The store has counted every durable subscription already.
+            stored_for = collectors if reference.state == VOLATILE else reference.holders
+            reference.holders = stored_for + takers
         selected = [*self._select(fresh), *self._collect(fresh)]
-        for taker in everybody:
+        for taker in (*everybody, *lasting):
             taker.offer(fresh)
         for taker, chosen in selected:
             taker.offer(chosen)
@@ -110,8 +125,13 @@ class Topic:
     def _collect(
         self, fresh: list[Reference]
     ) -> Iterator[tuple[TopicSubscription, list[Reference]]]:
-        """Yield what each durable subscription wants; the store learns what it does not."""
+        """Yield what durable subscriptions want that do not want everything.
+
+        The store learns of each what it does not want.
+        """
         for durable in self.durables:
+            if not durable.is_selective:
+                continue
             chosen = []
             for reference in fresh:
                 if durable.accepts(reference.loaded):
@@ -128,25 +148,46 @@ class Topic:
         """Tell whether the topic's own memory limit is reached."""
         return self.residency.is_full()
 
+    # Consumers
+
     def attach(self, consumer: "Consumer") -> TopicSubscription:
-        """Let a consumer take part that is not durable, from the next message on."""
+        """Let a consumer take part that is not durable, from the next message on.
+
+        A retroactive one gets what is kept, too.
+        """
         self.dispatch()
-        subscription = TopicSubscription(self.context, self, consumer)
+        subscription = VolatileSubscription(self.context, self, consumer)
         self.volatiles.append(subscription)
         consumer.backlogs.append(subscription)
+        self.context.slow_consumers.watch(consumer, self.policy.slow_consumers)
+        if consumer.request.retroactive or self.policy.always_retroactive:
+            self.replay_kept(subscription)
         return subscription
 
-    def detach(self, subscription: TopicSubscription) -> None:
+    def detach(self, subscription: VolatileSubscription) -> None:
         """End a consumer's part, and forget what it was not sent."""
         self.volatiles.remove(subscription)
         subscription.close()
 
-    def add_durable(self, subscription: Subscription) -> DurableSubscription:
+    def add_durable(
+        self, subscription: Subscription, selector: Selector | None, keeps_active: bool
+    ) -> DurableSubscription:
         """Begin to collect for a durable subscription, from the next message on."""
         self.dispatch()
-        durable = DurableSubscription(self.context, self, subscription)
+        durable = DurableSubscription(self.context, self, subscription, selector, keeps_active)
         self.durables.append(durable)
         return durable
+
+    def resume_durable(self, durable: DurableSubscription, consumer: "Consumer") -> None:
+        """Let a consumer have what a durable subscription collects.
+
+        A retroactive one gets what is kept if nothing was collected for it (ActiveMQ's rule).
+        """
+        self.dispatch()
+        durable.resume(consumer)
+        self.context.slow_consumers.watch(consumer, self.policy.slow_consumers)
+        if consumer.request.retroactive and not durable.ready:
+            self.replay_kept(durable)
 
     def remove_durable(self, durable: DurableSubscription) -> None:
         """Stop collecting for a durable subscription, and forget what it collected."""
@@ -156,3 +197,52 @@ class Topic:
     def depth(self) -> int:
         """Return how many messages wait for durable subscriptions, each counted for each."""
         return sum(durable.depth() for durable in self.durables)
+
+    # What is kept for consumers to come
+
+    def _keep(self, fresh: list[Reference]) -> None:
+        """Keep messages as the policy says; in need of memory, only the last one."""
+        kept, residency = self.kept, self.residency
+        assert kept is not None
+        for reference in kept.add(fresh, self.context.now):
+            residency.charge(reference)
+        residency.refund(kept.trim(self.context.now))
+        while residency.is_tight() and len(kept.entries) > 1:
+            residency.refund((kept.forget_oldest(),))
+        self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        due = self.kept.next_sweep(self.context.now) if self.kept is not None else None
+        if due is not None and self.sweep_timer is None:
+            self.sweep_timer = self.context.timers.call_at(due, self._sweep)
+
+    def _sweep(self) -> None:
+        """Forget what has been kept long enough although nothing new comes."""
+        self.sweep_timer = None
+        if self.kept is not None:
+            self.residency.refund(self.kept.trim(self.context.now))
+            self._sweep_later()
+
+    def replay_kept(self, subscription: TopicSubscription) -> None:
+        """Offer what is kept to a subscription that begins."""
+        if self.kept is not None:
+            self.residency.refund(self.kept.trim(self.context.now))
+            self.replay(subscription, self.kept.messages(self.context.now))
+
+    def replay(self, subscription: TopicSubscription, messages: Iterable[Message]) -> None:
+        """Offer one subscription messages that the others have had, or never get."""
+        wanted = [message for message in messages if subscription.accepts(message)]
+        references = [Reference(message, len(message.body)) for message in wanted]
+        for reference in references:
+            if self.policy.prioritized_messages:
+                reference.priority = priority_of(reference.loaded)
+            self.residency.charge(reference)
+        subscription.offer(references)
+
+    def close(self) -> None:
+        """Let go of everything that is kept: the topic is gone."""
+        if self.sweep_timer is not None:
+            self.sweep_timer.cancel()
+        if self.kept is not None:
+            self.residency.refund([entry.reference for entry in self.kept.entries])
+            self.kept = None

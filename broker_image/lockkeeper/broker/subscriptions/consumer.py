@@ -32,6 +32,7 @@ class Consumer:
     """
 
     __slots__ = (
+        "_own",
         "backlogs",
         "browser",
         "closed",
@@ -64,6 +65,7 @@ class Consumer:
         self.prefetch = min(max(request.prefetch, 0), PREFETCH_MAX)
         self.selector = selector
         self.no_local = request.no_local
+        self._own = own_prefix(connection) if request.no_local else None
         self.browser = request.browser
         self.subscription_name = request.subscription_name
         self.tag = request.tag
@@ -87,16 +89,15 @@ class Consumer:
         """Tell whether the consumer wants only some of the messages."""
         return self.selector is not None or self.no_local
 
+    def is_slow(self) -> bool:
+        """Tell whether messages wait for the consumer, and its window is full."""
+        if not self.prefetch or self.credit() > 0:
+            return False
+        return any(backlog.depth() for backlog in self.backlogs)
+
     def accepts(self, message: Message, lookup: Lookup | None = None) -> bool:
         """Tell whether the consumer wants *message*; *lookup* is `property_lookup` of it."""
-        if self.no_local and message.key.startswith(self._own_prefix()):
-            return False
-        if self.selector is None:
-            return True
-        return self.selector.matches(property_lookup(message) if lookup is None else lookup)
-
-    def _own_prefix(self) -> bytes:
-        return self.connection.identifier.encode() + b":"
+        return wants(message, self.selector, self._own, lookup)
 
     def deliver(
         self, references: Sequence[Reference], shown: Sequence[Reference] | None = None
@@ -105,12 +106,12 @@ class Consumer:
 
         *shown* are what the client gets to see where that differs from what the broker keeps.
         """
-        dispatched, now = self.dispatched, self.backlogs[0].context.now
+        dispatched = self.dispatched
         for reference in references:
             message = reference.message
             assert message is not None
             dispatched[message.sequence] = reference
-            reference.held = now
+            reference.held += 1
         count = len(references)
         self.delivered += count
         if self.pulls:
@@ -173,3 +174,22 @@ class Consumer:
         """Take back what `extend` gave for *count* messages now acknowledged."""
         if self.extension:
             self.extension = max(0, self.extension - count)
+
+
+def own_prefix(connection: "Connection") -> bytes:
+    """Return what the key of every message begins with that *connection* sends."""
+    return connection.identifier.encode() + b":"
+
+
+def wants(
+    message: Message, selector: Selector | None, own: bytes | None, lookup: Lookup | None = None
+) -> bool:
+    """Tell whether *message* fits *selector*, and its key does not begin with *own*.
+
+    *lookup* is `property_lookup` of the message, if the caller has it already.
+    """
+    if own is not None and message.key.startswith(own):
+        return False
+    if selector is None:
+        return True
+    return selector.matches(property_lookup(message) if lookup is None else lookup)

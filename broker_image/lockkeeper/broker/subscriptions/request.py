@@ -10,8 +10,9 @@ class ConsumeRequest(NamedTuple):
 
     `tag` is what the protocol keeps with the consumer. The rest is what ActiveMQ's ConsumerInfo
     says: `exclusive` wants a queue for itself, those of higher `priority` (-128 to 127) come
-    first, a `retroactive` one wants what a topic's recovery policy has kept, and `pending_limit`
-    is how many messages a topic may keep for it (0 leaves that to the policy).
+    first, a `retroactive` one wants what a topic's recovery policy has kept, `pending_limit` is
+    how many messages a topic may keep for it (0 leaves that to the policy), and an `optimized`
+    one acknowledges many messages at a time.
     """
 
     identifier: object
@@ -26,3 +27,4 @@ class ConsumeRequest(NamedTuple):
     priority: int = 0
     retroactive: bool = False
     pending_limit: int = 0
+    optimized: bool = False

@@ -14,9 +14,13 @@ if TYPE_CHECKING:
 
 
 class TopicSubscription(Backlog):
-    """What one consumer of a topic has not been sent yet."""
+    """What one consumer of a topic has not been sent yet.
 
-    __slots__ = ("consumer", "is_selective")
+    With `is_selective` it must be asked for each message whether it wants it. The next
+    `unexamined` messages, after those given back, were collected without asking.
+    """
+
+    __slots__ = ("consumer", "is_selective", "topic", "unexamined")
 
     def __init__(
         self,
@@ -28,8 +32,10 @@ class TopicSubscription(Backlog):
         super().__init__(
             context, topic.destination, topic.statistics, topic.residency, subscription
         )
+        self.topic = topic
         self.consumer = consumer
         self.is_selective = consumer is not None and consumer.is_selective()
+        self.unexamined = 0
 
     def accepts(self, message: Message) -> bool:
         """Tell whether the subscription wants *message*."""
@@ -41,23 +47,53 @@ class TopicSubscription(Backlog):
         room = 0 if consumer is None or self.ready else consumer.credit()
         if consumer is None or room < len(references):
             self.ready.extend(references)
-            self.activate()
+            self.hold_back(references)
         else:
             self.statistics.dispatched += len(references)
             consumer.deliver(references)
 
+    def hold_back(self, references: Sequence[Reference]) -> None:
+        """Let messages wait that were just added to `ready`."""
+        self.activate()
+
+    def _drop(self, references: Sequence[Reference]) -> None:
+        """End this subscription's part in messages that it was not sent."""
+        for reference in references:
+            self._let_go(reference)
+        self._refund(references)
+
     def dispatch(self) -> None:
         """Send what the consumer has room for."""
         consumer, ready = self.consumer, self.ready
-        while consumer is not None and ready and consumer.credit() > 0:
+        if consumer is None or not ready:
+            return
+        room = consumer.credit()
+        chosen: list[Reference] = []
+        while ready and len(chosen) < room:
             if ready[0].message is None:
                 self.page_in()
             reference = ready.popleft()
+            if self.unexamined and not self.examine(reference):
+                continue
             if self.is_expired(reference.loaded):
                 self.expire(reference)
-                continue
-            self.statistics.dispatched += 1
-            consumer.deliver((reference,))
+            else:
+                chosen.append(reference)
+        if chosen:
+            self.statistics.dispatched += len(chosen)
+            consumer.deliver(chosen)
+
+    def examine(self, reference: Reference) -> bool:
+        """Tell whether the subscription wants an unexamined message it took; end it if not."""
+        return True
+
+    def consumed(
+        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+    ) -> None:
+        """Forget acknowledged messages; the receipt is for when that is durable."""
+        super().consumed(consumer, references, receipt)
+        if self.topic.durables:
+            self.residency.let_go(references)
 
     def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:
         """End this subscription's part in a message."""
@@ -76,6 +112,12 @@ class TopicSubscription(Backlog):
             if self.subscription is None or not reference.state:
                 self._let_go(reference)
         super().forget_applied(references)
+        self.residency.let_go(references)
+
+    def poison(self, reference: Reference, cause: str) -> None:
+        """End a message that a consumer holds and could not process."""
+        super().poison(reference, cause)
+        self.residency.let_go((reference,))
 
     def _refund(self, references: Sequence[Reference]) -> None:
         """Give the memory back of messages that no other subscription waits for."""
@@ -96,22 +138,5 @@ class TopicSubscription(Backlog):
     def close(self) -> None:
         """Let go of everything that waits: the subscription is gone."""
         self.expiry.stop()
-        for reference in self.ready:
-            self._let_go(reference)
-        self._refund([*self.ready])
+        self._drop([*self.ready])
         self.ready.clear()
-
-
-class DurableSubscription(TopicSubscription):
-    """A subscription that goes on collecting while its consumer is away."""
-
-    __slots__ = ("selective",)
-
-    def __init__(self, context: Context, topic: "Topic", subscription: Subscription) -> None:
-        super().__init__(context, topic, None, subscription)
-        # Decides what to collect while no consumer is there to do it.
-        self.selective: Consumer | None = None
-
-    def accepts(self, message: Message) -> bool:
-        """Tell whether the subscription wants *message*, its consumer there or not."""
-        return self.selective is None or self.selective.accepts(message)

@@ -84,6 +84,7 @@ class Commands:
             info.priority,
             info.retroactive,
             info.maximum_pending_message_limit,
+            info.optimized_acknowledge,
         )
         self._broker.subscribing.subscribe(self._connection, request, receipt)
 

@@ -231,6 +231,8 @@ class OpenWireSession:
             codec = agreement.codec if agreement else openwire.codec_for(1, False)
             spliced = agreement is not None and agreement.spliced
             append_outputs(out, outputs, codec, spliced)
+            if connection.is_ended:
+                self.closing = True
         return out
 
     def connection_lost(self) -> None:

@@ -1,0 +1,97 @@
+"""Durable subscriptions: they go on collecting while their consumer is away."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.selectors import Selector
+from lockkeeper.broker.subscriptions.consumer import own_prefix, wants
+from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Reference, Subscription
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.topic import Topic
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class DurableSubscription(TopicSubscription):
+    """A subscription that outlives its consumers, and the broker.
+
+    `offline_since` is when the last consumer left (ms since the epoch), or when the broker read
+    the subscription; None while there is a consumer. Until its next consumer comes, what the
+    connection of the last one sends is still local to it.
+    """
+
+    __slots__ = ("_examined", "_keeps_active", "_own", "offline_since", "selector")
+
+    def __init__(
+        self,
+        context: Context,
+        topic: "Topic",
+        subscription: Subscription,
+        selector: Selector | None,
+        keeps_active: bool,
+    ) -> None:
+        """*keeps_active* says whether messages that are not persistent are collected offline."""
+        super().__init__(context, topic, None, subscription)
+        self.selector = selector
+        self.offline_since: int | None = context.now
+        self._keeps_active = keeps_active
+        self._own: bytes | None = None
+        self._examined = 0
+        self.is_selective = self._is_selective()
+
+    def _is_selective(self) -> bool:
+        is_choosy = self.selector is not None or self._own is not None
+        return is_choosy or (self.consumer is None and not self._keeps_active)
+
+    def resume(self, consumer: "Consumer") -> None:
+        """Go on with a consumer."""
+        self.consumer = consumer
+        self.offline_since = None
+        self._own = own_prefix(consumer.connection) if consumer.no_local else None
+        self.is_selective = self._is_selective()
+        self.activate()
+
+    def pause(self) -> None:
+        """Go on without a consumer."""
+        self.consumer = None
+        self.offline_since = self.context.now
+        self.is_selective = self._is_selective()
+
+    def accepts(self, message: Message) -> bool:
+        """Tell whether the subscription wants *message*, its consumer there or not."""
+        if self.consumer is None and not self._keeps_active and not message.persistent:
+            return False
+        return wants(message, self.selector, self._own)
+
+    def restore(self, references: Iterable[Reference]) -> None:
+        """Add what the store held when the broker started.
+
+        An ActiveMQ, or a broker that crashed, may have left messages that the selector refuses:
+        each is looked at when its turn comes. Where messages are ordered by priority, nobody
+        knows which they are, and all are looked at.
+        """
+        super().restore(references)
+        if self.selector is not None:
+            self.unexamined = len(self.ready)
+
+    def examine(self, reference: Reference) -> bool:
+        """Tell whether the subscription wants an unexamined message it took; end it if not."""
+        if self._examined:
+            self._examined -= 1
+            return True
+        if not self.is_prioritized:
+            self.unexamined -= 1
+        if self.accepts(reference.loaded):
+            return True
+        self._remove(reference)
+        self._refund((reference,))
+        return False
+
+    def requeue(self, references: Sequence[Reference]) -> None:
+        """Give messages back to the head, in their order, for the next consumer."""
+        if self.unexamined and not self.is_prioritized:
+            self._examined += len(references)
+        super().requeue(references)

@@ -1,0 +1,89 @@
+"""Subscriptions that end with their consumer, and lose messages when policy says so."""
+
+from collections.abc import Iterable, Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.policies.message_eviction import evict
+from lockkeeper.broker.policies.pending_message_limit import UNLIMITED, pending_message_limit
+from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.topic import Topic
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class VolatileSubscription(TopicSubscription):
+    """A consumer's own subscription.
+
+    No more than `pending_limit` messages wait, unless it is UNLIMITED; `discarded` counts those
+    that had to go for it. None of what waits expires before `_next_expiry`, so that one need not
+    look for expired messages before.
+    """
+
+    __slots__ = ("_next_expiry", "discarded", "pending_limit")
+
+    def __init__(self, context: Context, topic: "Topic", consumer: "Consumer") -> None:
+        super().__init__(context, topic, consumer)
+        self.discarded = 0
+        self._next_expiry: float = inf
+        self.pending_limit = pending_message_limit(
+            self.policy.pending_message_limit, consumer.prefetch, consumer.request.pending_limit
+        )
+
+    def hold_back(self, references: Sequence[Reference]) -> None:
+        """Let messages wait, or discard what is too much once the consumer's window is full."""
+        if self.pending_limit == UNLIMITED:
+            self.activate()
+            return
+        self._expect_expiry(references)
+        self.dispatch()
+        if len(self.ready) > self.pending_limit:
+            if self._next_expiry < self.context.now:
+                self._end_expired()
+            self._discard_all(
+                evict(self.policy.message_eviction, self.ready, self.pending_limit, self._body_of)
+            )
+
+    def _expect_expiry(self, references: Iterable[Reference]) -> None:
+        for reference in references:
+            expiration = self._body_of(reference).expiration
+            if 0 < expiration < self._next_expiry:
+                self._next_expiry = expiration
+
+    def _end_expired(self) -> None:
+        """End what has expired: that goes first."""
+        waiting = list(self.ready)
+        self.ready.clear()
+        for reference in waiting:
+            if self.is_expired(self._body_of(reference)):
+                self.expire(reference)
+            else:
+                self.ready.append(reference)
+        self._next_expiry = inf
+        self._expect_expiry(self.ready)
+
+    def _body_of(self, reference: Reference) -> Message:
+        if reference.message is None:
+            self.residency.load([reference])
+        return reference.loaded
+
+    def _discard_all(self, references: Sequence[Reference]) -> None:
+        """Drop messages that the consumer was too slow for."""
+        self.discarded += len(references)
+        self.statistics.discarded += len(references)
+        self.statistics.dequeued += len(references)
+        self._drop(references)
+
+    def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
+        """End a message, and leave no dead letter: ActiveMQ keeps only those of the durable."""
+        self.statistics.dequeued += 1
+        self._drop((reference,))
+
+    def give_back(self, references: Sequence[Reference]) -> None:
+        """Forget what the consumer held: it is gone, and the subscription with it."""
+        self.residency.let_go(references)
+        self._drop(references)
