@@ -58,6 +58,7 @@ public final class Main {
         Failover.register(scenarios);
         Persistence.register(scenarios);
         Redelivering.register(scenarios);
+        Subscriptions.register(scenarios);
         Scheduling.register(scenarios);
         Dispatching.register(scenarios);
         return scenarios;
