@@ -15,6 +15,9 @@ from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.quantities import MEBIBYTE, Duration, Size, durations, sizes
 from lockkeeper_api.virtual_topics import VirtualTopic
 
+AdvertisedUrl = Annotated[
+    str, Field(max_length=300, pattern=r"^[a-z]+://[A-Za-z0-9.\-\[\]:]+:[0-9]{1,5}$")
+]
 Port = Annotated[int, Field(ge=0, le=65535)]
 DEFAULT_NAME = "lockkeeper"
 SECOND = timedelta(seconds=1)
@@ -37,6 +40,11 @@ class Listener(ApiModel):
     """Connections open at a time (ActiveMQ's maximumConnections)."""
     max_inactivity_duration: Annotated[Duration, durations("0s", "24h")] = 30 * SECOND
     """Silence after which a connection counts as dead; 0s never."""
+    allow_link_stealing: bool = False
+    """A client id in use goes to whoever connects with it last (ActiveMQ's allowLinkStealing)."""
+    advertised_urls: list[AdvertisedUrl] = Field(default=[], max_length=9)
+    """Where the broker's replicas are, for clients, which look there when they fail over (what
+    ActiveMQ tells with updateClusterClients); empty: nothing is told."""
 
 
 class Admin(ApiModel):

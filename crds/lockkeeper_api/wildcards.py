@@ -50,6 +50,12 @@ def check_prefix(prefix: str) -> str:
     return prefix
 
 
+def check_suffix(suffix: str) -> str:
+    """Return *suffix* if names can end with it, such as `.DLQ`."""
+    check_name(f"x{suffix}")
+    return suffix
+
+
 def check_part(part: str) -> str:
     """Return *part* if it may stand before or behind the name of a topic in that of a queue."""
     levels = part.split(".")
@@ -95,3 +101,10 @@ NamePrefix = Annotated[
     AfterValidator(check_prefix),
 ]
 """What the name of a destination begins with."""
+
+NameSuffix = Annotated[
+    str,
+    Field(max_length=NAME_CHARACTERS_MAX),
+    AfterValidator(check_suffix),
+]
+"""What the name of a destination ends with."""

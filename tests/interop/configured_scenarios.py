@@ -6,6 +6,7 @@ stock settings.
 """
 
 CONFIGURED: dict[str, tuple[str, ...]] = {
+    "connections": ("connection-stolen-client-id",),
     "redelivery": (
         "broker-redelivery",
         "broker-redelivery-order",

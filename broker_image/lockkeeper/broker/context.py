@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
+from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.subscriptions.slow import SlowConsumers
 from lockkeeper.broker.timers import Timers
@@ -64,6 +65,7 @@ class Context:
         self.abort = abort
         # The scheduler's, there when a policy redelivers: a message and the ms until then.
         self.deliver_later: Callable[[Message, int], None]
+        self.dead_letter_audit = DeadLetterAudit()
         self.timers = Timers()
         self.slow_consumers = SlowConsumers(self)
         self.active: list[Active] = []

@@ -12,7 +12,7 @@ from lockkeeper.broker.errors import (
     ResourceAllocationError,
 )
 from lockkeeper.broker.interceptors.interceptor import interceptors
-from lockkeeper.broker.outputs import ConsumerClosed, Disconnect, Introduction
+from lockkeeper.broker.outputs import ConsumerClosed, Disconnect
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
@@ -114,28 +114,33 @@ class Broker:
 
     # Connections
 
-    def connect(self, connection: Connection, identifier: str, client_id: str) -> None:
+    def connect(
+        self, connection: Connection, identifier: str, client_id: str, steals: bool = False
+    ) -> None:
         """Announce a connection. Raises InvalidClientIdError when the client id is taken.
 
-        A connection that comes back after a failover replaces its half-dead predecessor.
+        One that *steals* ends the other one instead (ActiveMQ's allowLinkStealing). A connection
+        that comes back after a failover replaces its half-dead predecessor.
         """
         predecessor = self.connections.get(identifier)
         if predecessor is not None:
-            predecessor.put(Disconnect(InvalidClientIdError("the client connected again")))
-            self.disconnect(predecessor)
-        for other in self.connections.values():
-            if client_id and other.client_id == client_id:
+            self._replace(predecessor, "the client connected again")
+        for other in [*self.connections.values()] if client_id else ():
+            if other.client_id != client_id:
+                continue
+            if not steals:
                 raise InvalidClientIdError(
                     f"Broker: {self.name} - Client: {client_id} already connected from "
                     f"{other.address}"
                 )
+            self._replace(other, f"{client_id} connected from {connection.address}")
         connection.identifier = identifier
         connection.client_id = client_id
         self.connections[identifier] = connection
 
-    def introduce(self, connection: Connection) -> None:
-        """Tell a connection which brokers it may use."""
-        connection.put(Introduction("", ""))
+    def _replace(self, connection: Connection, reason: str) -> None:
+        connection.put(Disconnect(InvalidClientIdError(reason)))
+        self.disconnect(connection)
 
     def disconnect(self, connection: Connection, last_delivered: int = DELIVERED_UNKNOWN) -> None:
         """End a connection, cleanly or not: everything it held goes back."""

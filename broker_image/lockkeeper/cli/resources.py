@@ -1,5 +1,6 @@
 """Which Broker a command is about: resources from files, one of them chosen, options applied."""
 
+from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -35,22 +36,27 @@ def data_directory(broker: Broker, chosen: Path | None) -> Path:
 
 
 def with_addresses(broker: Broker, listen: list[str], admin: str | None) -> Broker:
-    """Return *broker* with the addresses of the command line instead of its own."""
+    """Return *broker* with the addresses of the command line instead of its own.
+
+    Each listener keeps its other settings; more addresses than it has get the defaults.
+    """
     changes: dict[str, object] = {}
     if listen:
-        changes["listeners"] = [_listener(address) for address in listen]
+        own = zip_longest(listen, broker.spec.listeners[: len(listen)])
+        changes["listeners"] = [_listener(address, listener) for address, listener in own]
     if admin is not None:
         host, port = _host_and_port(admin, f"http://{admin}")
         changes["admin"] = Admin(host=host, port=port)
     return broker.model_copy(update={"spec": broker.spec.model_copy(update=changes)})
 
 
-def _listener(address: str) -> Listener:
+def _listener(address: str, like: Listener | None) -> Listener:
     scheme = urlsplit(address).scheme
     if scheme != "openwire":
         raise CommandError(f"--listen {address}: write openwire://HOST:PORT", MISUSED)
     host, port = _host_and_port(address, address)
-    return Listener(name=f"{scheme}-{port}", protocol="openwire", host=host, port=port)
+    place = {"name": f"{scheme}-{port}", "protocol": scheme, "host": host, "port": port}
+    return Listener.model_validate({**(like.model_dump() if like else {}), **place})
 
 
 def _host_and_port(shown: str, url: str) -> tuple[str, int]:

@@ -19,6 +19,8 @@ def listener_settings(listener: Listener) -> Settings:
     return Settings(
         frame_bytes_max=listener.frame_bytes_max,
         inactivity_duration=milliseconds(listener.max_inactivity_duration),
+        allow_link_stealing=listener.allow_link_stealing,
+        advertised_urls=tuple(listener.advertised_urls),
     )
 
 

@@ -26,25 +26,39 @@ class DeadLetterPolicy:
     """ActiveMQ's dead letter strategies, with its names and defaults.
 
     `maximum_redeliveries` is the broker's own limit for messages given back undelivered; -1
-    leaves it to the client's redelivery policy. `expiration` is in ms, 0 for never.
+    leaves it to the client's redelivery policy. `expiration` is in ms, 0 for never. The audit is
+    what `DeadLetterAudit` does.
     """
 
     strategy: DeadLetterStrategy = DeadLetterStrategy.SHARED
     queue: str = "ActiveMQ.DLQ"
     queue_prefix: str = "ActiveMQ.DLQ.Queue."
+    queue_suffix: str = ""
     topic_prefix: str = "ActiveMQ.DLQ.Topic."
+    topic_suffix: str = ""
     use_queue_for_queue_messages: bool = True
     use_queue_for_topic_messages: bool = True
+    destination_per_durable_subscriber: bool = False
     process_expired: bool = True
     process_non_persistent: bool = False
     expiration: int = 0
+    enable_audit: bool = True
+    max_producers_to_audit: int = 64
+    max_audit_depth: int = 2_048
     maximum_redeliveries: int = UNLIMITED
 
 
 def dead_letter_destination(
-    policy: DeadLetterPolicy, origin: Destination, message: Message, expired: bool
+    policy: DeadLetterPolicy,
+    origin: Destination,
+    message: Message,
+    expired: bool,
+    subscription_key: str | None = None,
 ) -> Destination | None:
-    """Return where a message of *origin* goes that could not be delivered; None: nowhere."""
+    """Return where a message of *origin* goes that could not be delivered; None: nowhere.
+
+    *subscription_key* is that of the durable subscription, if it is one that failed.
+    """
     if policy.strategy is DeadLetterStrategy.DISCARD:
         return None
     if expired and not policy.process_expired:
@@ -54,17 +68,22 @@ def dead_letter_destination(
     if policy.strategy is DeadLetterStrategy.SHARED:
         target = queue(policy.queue)
     else:
-        target = _individual(policy, origin)
+        target = _individual(policy, origin, subscription_key)
     # A dead letter that dies again would otherwise follow itself for ever.
     return None if target == origin else target
 
 
-def _individual(policy: DeadLetterPolicy, origin: Destination) -> Destination:
+def _individual(
+    policy: DeadLetterPolicy, origin: Destination, subscription_key: str | None
+) -> Destination:
     if origin.is_queue:
         make = queue if policy.use_queue_for_queue_messages else topic
-        return make(policy.queue_prefix + origin.name)
+        return make(policy.queue_prefix + origin.name + policy.queue_suffix)
     make = queue if policy.use_queue_for_topic_messages else topic
-    return make(policy.topic_prefix + origin.name)
+    name = policy.topic_prefix + origin.name
+    if policy.destination_per_durable_subscriber and subscription_key is not None:
+        name += f".{subscription_key}"
+    return make(name + policy.topic_suffix)
 
 
 def dead_letter(

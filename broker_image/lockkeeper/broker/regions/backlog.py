@@ -191,8 +191,10 @@ class Backlog:
     def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
         message = self._loaded(reference)
         policy = self.policy.dead_letters
-        target = dead_letter_destination(policy, self.destination, message, expired)
-        if target is None:
+        key = None if self.subscription is None else self.subscription.key
+        target = dead_letter_destination(policy, self.destination, message, expired, key)
+        audit = self.context.dead_letter_audit
+        if target is None or not audit.is_new(policy, self.destination, message.key):
             self._discard(reference)
             return
         self.statistics.dequeued += 1

@@ -6,13 +6,14 @@ from typing import Any
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, TransactionError
-from lockkeeper.broker.outputs import InDoubt, Prepared, Reply
+from lockkeeper.broker.outputs import InDoubt, Introduction, Prepared, Reply
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message import openwire
 from lockkeeper.message.ids import ProducerId, XATransactionId
 from lockkeeper.message.openwire import DestinationOperation, TransactionOperation
+from lockkeeper.protocols.openwire.codec import Settings
 from lockkeeper.protocols.openwire.convert import DispatchHeader
 from lockkeeper.store.base import Receipt
 
@@ -25,10 +26,11 @@ class Commands:
     `windows` holds the producers that asked for a window, by their id, in bytes.
     """
 
-    __slots__ = ("_broker", "_connection", "ended", "windows")
+    __slots__ = ("_broker", "_connection", "_settings", "ended", "windows")
 
-    def __init__(self, broker: Broker, connection: Connection) -> None:
+    def __init__(self, broker: Broker, settings: Settings, connection: Connection) -> None:
         self._broker = broker
+        self._settings = settings
         self._connection = connection
         self.windows: dict[ProducerId, int] = {}
         self.ended = False
@@ -51,10 +53,11 @@ class Commands:
         connection.user_name = info.user_name or ""
         connection.fault_tolerant = info.fault_tolerant or info.failover_reconnect
         connection.reconnected = info.failover_reconnect
-        self._broker.connect(connection, info.connection_id.value, info.client_id or "")
+        identifier, client_id = info.connection_id.value, info.client_id or ""
+        self._broker.connect(connection, identifier, client_id, self._settings.allow_link_stealing)
         self._answer(info, receipt)
         if info.manageable:
-            self._broker.introduce(connection)
+            connection.put(Introduction(",".join(self._settings.advertised_urls), ""))
 
     def _add_producer(self, info: openwire.ProducerInfo, receipt: Receipt | None) -> None:
         if info.producer_id is None:

@@ -56,7 +56,7 @@ class OpenWireSession:
         self._buffer = FrameBuffer(settings.frame_bytes_max)
         self._reader = MessageReader()
         self._acks = AckReader(broker, self.connection)
-        self._commands = Commands(broker, self.connection)
+        self._commands = Commands(broker, settings, self.connection)
         self._agreement: Agreement | None = None
         self._out: list[bytes] = []
         self.closing = False

@@ -8,6 +8,7 @@ import java.util.Map;
 import java.util.Set;
 import javax.jms.Destination;
 import javax.jms.InvalidClientIDException;
+import javax.jms.JMSException;
 import javax.jms.Session;
 import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.advisory.DestinationSource;
@@ -19,6 +20,7 @@ final class Connections {
 
     static void register(Map<String, Scenario> scenarios) {
         scenarios.put("connection-duplicate-client-id", Connections::duplicateClientId);
+        scenarios.put("connection-stolen-client-id", Connections::stolenClientId);
         scenarios.put("connection-idle", Connections::idle);
         scenarios.put("connection-many", Connections::many);
         scenarios.put("connection-wire-options", Connections::wireOptions);
@@ -34,6 +36,29 @@ final class Connections {
         check(refused.getMessage().contains(scene.name), refused.getMessage());
         first.close();
         scene.connectAs(scene.name);
+    }
+
+    private static void stolenClientId(Scene scene) throws Exception {
+        ActiveMQConnection first = scene.connectAs(scene.name);
+        Session abandoned = first.createSession(false, Session.AUTO_ACKNOWLEDGE);
+        abandoned.createDurableSubscriber(scene.topic("all"), "sub");
+        Session session =
+                scene.connectAs(scene.name).createSession(false, Session.AUTO_ACKNOWLEDGE);
+        var subscriber = session.createDurableSubscriber(scene.topic("all"), "sub");
+        Scene.send(scene.session(), scene.topic("all"), "for the newcomer");
+        only(subscriber, "for the newcomer");
+        Scene.until("the first one is cut off", () -> isCutOff(first));
+        subscriber.close();
+        session.unsubscribe("sub");
+    }
+
+    private static boolean isCutOff(ActiveMQConnection connection) {
+        try {
+            connection.createSession(false, Session.AUTO_ACKNOWLEDGE).close();
+            return false;
+        } catch (JMSException expected) {
+            return true;
+        }
     }
 
     private static void idle(Scene scene) throws Exception {
