@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy, DeadLetterStrategy
 from lockkeeper.broker.policies.policy import DestinationPolicy
@@ -47,6 +48,58 @@ def test_individual_queues_are_named_after_the_origin(make_bench: "type[Bench]")
     bench = make_bench(Q=policy(strategy=DeadLetterStrategy.INDIVIDUAL, queue_prefix="DLQ."))
     poisoned(bench)
     assert bench.depth("DLQ.Q") == 1
+
+
+def test_their_names_may_have_a_suffix(make_bench: "type[Bench]") -> None:
+    own = {"queue_prefix": "", "queue_suffix": ".DLQ"}
+    bench = make_bench(Q=policy(strategy=DeadLetterStrategy.INDIVIDUAL, **own))
+    poisoned(bench)
+    assert bench.depth("Q.DLQ") == 1
+
+
+def fail_for_two_subscribers(bench: "Bench") -> None:
+    """Have two durable subscribers of a topic give up on the same message."""
+    clients = [bench.client(name) for name in ("one", "two")]
+    consumers = [client.consume("topic://T", subscription_name="sub") for client in clients]
+    bench.client().send("topic://T", "bad")
+    for client, consumer in zip(clients, consumers, strict=True):
+        (held,) = client.deliveries(consumer)
+        bench.broker.poison(consumer, held.message.sequence, 1, "no", None)
+        bench.tick()
+
+
+def test_each_durable_subscriber_may_have_its_own(make_bench: "type[Bench]") -> None:
+    individual = policy(
+        strategy=DeadLetterStrategy.INDIVIDUAL,
+        destination_per_durable_subscriber=True,
+        enable_audit=False,
+    )
+    bench = make_bench(T=individual)
+    fail_for_two_subscribers(bench)
+    assert bench.depth("ActiveMQ.DLQ.Topic.T.one:sub") == 1
+    assert bench.depth("ActiveMQ.DLQ.Topic.T.two:sub") == 1
+
+
+def test_a_message_is_a_dead_letter_once_however_many_subscribers_fail(
+    make_bench: "type[Bench]",
+) -> None:
+    audited, doubled = make_bench(), make_bench(T=policy(enable_audit=False))
+    for bench in (audited, doubled):
+        fail_for_two_subscribers(bench)
+        assert bench.depth("topic://T") == 0
+    assert audited.depth("ActiveMQ.DLQ") == 1
+    assert doubled.depth("ActiveMQ.DLQ") == 2
+
+
+def test_the_audit_remembers_so_many_producers_and_messages() -> None:
+    audit, rules = DeadLetterAudit(), DeadLetterPolicy(max_producers_to_audit=2, max_audit_depth=2)
+    for key in (b"a:1", b"a:2", b"b:1", b"foreign"):
+        assert audit.is_new(rules, queue("Q"), key)
+    # Of the producers a was the one that was quiet for longest.
+    assert not audit.is_new(rules, queue("Q"), b"b:1")
+    assert not audit.is_new(rules, queue("Q"), b"foreign")
+    assert audit.is_new(rules, queue("Q"), b"a:2")
+    assert audit.is_new(rules, queue("R"), b"a:2")
 
 
 def test_discarded_letters_are_gone(make_bench: "type[Bench]") -> None:

@@ -7,6 +7,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import (
     AcknowledgeError,
+    BrokerError,
     InvalidClientIdError,
     InvalidDestinationError,
     ResourceAllocationError,
@@ -124,7 +125,7 @@ class Broker:
         """
         predecessor = self.connections.get(identifier)
         if predecessor is not None:
-            self._replace(predecessor, "the client connected again")
+            self._end(predecessor, InvalidClientIdError("the client connected again"))
         for other in [*self.connections.values()] if client_id else ():
             if other.client_id != client_id:
                 continue
@@ -133,13 +134,16 @@ class Broker:
                     f"Broker: {self.name} - Client: {client_id} already connected from "
                     f"{other.address}"
                 )
-            self._replace(other, f"{client_id} connected from {connection.address}")
+            reason = f"{client_id} connected from {connection.address}"
+            self._end(other, InvalidClientIdError(reason))
         connection.identifier = identifier
         connection.client_id = client_id
         self.connections[identifier] = connection
 
-    def _replace(self, connection: Connection, reason: str) -> None:
-        connection.put(Disconnect(InvalidClientIdError(reason)))
+    def _end(self, connection: Connection, error: BrokerError) -> None:
+        """End a connection against its will."""
+        connection.put(Disconnect(error))
+        connection.is_ended = True
         self.disconnect(connection)
 
     def disconnect(self, connection: Connection, last_delivered: int = DELIVERED_UNKNOWN) -> None:
@@ -314,11 +318,8 @@ class Broker:
         if not with_connection:
             self.subscribing.close(consumer)
             return
-        connection = consumer.connection
         reason = f"the consumer {consumer.identifier} of {consumer.destination} was too slow"
-        connection.put(Disconnect(ResourceAllocationError(reason)))
-        connection.is_ended = True
-        self.disconnect(connection)
+        self._end(consumer.connection, ResourceAllocationError(reason))
 
     def backlog_of(self, consumer: Consumer, reference: Reference) -> Backlog:
         """Return what a dispatched message came from."""
