@@ -14,7 +14,7 @@ SAY = @printf '\033[1m==> %s\033[0m\n'
 APART := crash or interop or spark
 COVER := --cov --cov-append
 
-.PHONY: help setup check test test-fast crds demo bench clean
+.PHONY: help setup check test test-fast interop crds demo bench clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -50,6 +50,9 @@ test: $(STAMP) ## every test, with coverage
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
 	@$(BIN)/pytest -n auto -m 'not (slow or $(APART))'
+
+interop: $(STAMP) ## the same Java programs against Lockkeeper and against ActiveMQ
+	@$(BIN)/pytest -v tests/interop
 
 crds: $(STAMP) ## write the resource definitions and their reference from the models
 	@$(BIN)/python -m lockkeeper_api.generate

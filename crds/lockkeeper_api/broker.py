@@ -120,7 +120,7 @@ class Scheduler(ApiModel):
     """Delivery later, or again and again, as a message's AMQ_SCHEDULED_… properties ask."""
 
     enabled: bool = False
-    """Heed those properties (ActiveMQ's schedulerSupport)."""
+    """Heed AMQ_SCHEDULED_DELAY, _PERIOD, _REPEAT and _CRON (ActiveMQ's schedulerSupport)."""
     time_zone: Annotated[str, Field(max_length=64), AfterValidator(_time_zone)] = "UTC"
     """Time zone of AMQ_SCHEDULED_CRON, such as Europe/Berlin."""
 

@@ -13,7 +13,7 @@ import yaml
 from lockkeeper_api.broker import Broker
 from lockkeeper_api.definitions import broker_definition, destination_definition
 from lockkeeper_api.destination import Destination
-from lockkeeper_api.reference import reference_page
+from lockkeeper_api.reference import policies_page, reference_page
 
 PROJECT = Path(__file__).parents[2]
 NOTE = "# Written by `make crds` from the models in crds/lockkeeper_api. Do not edit.\n"
@@ -28,6 +28,7 @@ def generated_files() -> dict[str, str]:
         "docs/reference/destination.md": reference_page(
             Destination, "../samples/destinations.yaml"
         ),
+        "docs/reference/policies.md": policies_page(),
     }
 
 

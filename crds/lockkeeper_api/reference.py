@@ -3,10 +3,19 @@
 from collections.abc import Iterator
 from typing import Any
 
+from lockkeeper_api.activemq_names import ACTIVEMQ_NAMES
+from lockkeeper_api.broker import Broker
 from lockkeeper_api.definitions import broker_definition, destination_definition
 from lockkeeper_api.meta import API_VERSION, ApiModel
+from lockkeeper_api.policy import DestinationPolicy
 from lockkeeper_api.schema import Schema, flat_schema
 
+NOTE = "<!-- Written by `make crds` from the models in crds/lockkeeper_api. Do not edit. -->"
+OPERATION = (
+    *("replicas", "listeners", "admin", "journal", "locker", "storage"),
+    "destinationPolicies",
+)
+"""What of a Broker's spec says how it runs, not how it behaves."""
 HEADER = "| Field | Type | Default | Meaning |\n|-|-|-|-|"
 
 
@@ -16,7 +25,7 @@ def reference_page(model: type[ApiModel], sample: str) -> str:
     lines = [
         f"# {model.__name__}",
         "",
-        "<!-- Written by `make crds` from the models in crds/lockkeeper_api. Do not edit. -->",
+        NOTE,
         "",
         f"{schema['description']} `apiVersion: {API_VERSION}`, `kind: {model.__name__}`,",
         f"for kubectl `{_short_name(model)}`. An example: [{sample}]({sample}).",
@@ -28,6 +37,62 @@ def reference_page(model: type[ApiModel], sample: str) -> str:
     for path, section in _objects("spec", schema["properties"]["spec"]):
         lines += _section(path, section)
     return "\n".join(lines) + "\n"
+
+
+def policies_page() -> str:
+    """Return the Markdown page with every setting that changes what applications see."""
+    lines = [
+        "# Policies and ActiveMQ's names for them",
+        "",
+        NOTE,
+        "",
+        "What changes the behaviour that applications see, with its default, and where ActiveMQ's",
+        "configuration has it. A name that ActiveMQ does not have is `(none)`.",
+        "",
+        "## Of destinations",
+        "",
+        "In `spec.destinationPolicies[]` of a [Broker](broker.md), by name or wildcard, or in",
+        "`spec.policy` of a [Destination](destination.md).",
+        *_settings(_of_destinations()),
+        "",
+        "## Of the broker",
+        "",
+        "In `spec` of a [Broker](broker.md).",
+        *_settings(_of_the_broker()),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _settings(properties: dict[str, Schema]) -> list[str]:
+    lines = ["", "| Name | Default | Meaning | In ActiveMQ |", "|-|-|-|-|"]
+    for path, schema in _leaves(properties):
+        meaning = " ".join(schema["description"].split())
+        known_as = ACTIVEMQ_NAMES.get(path, path.rpartition(".")[2])
+        lines.append(f"| `{path}` | {_default(schema)} | {meaning} | {known_as} |")
+    return lines
+
+
+def setting_paths() -> set[str]:
+    """Return the path of every setting on that page."""
+    return {path for part in (_of_destinations(), _of_the_broker()) for path, _ in _leaves(part)}
+
+
+def _of_destinations() -> dict[str, Schema]:
+    properties: dict[str, Schema] = flat_schema(DestinationPolicy)["properties"]
+    return properties
+
+
+def _of_the_broker() -> dict[str, Schema]:
+    spec = flat_schema(Broker)["properties"]["spec"]["properties"]
+    return {name: spec[name] for name in spec if name not in OPERATION}
+
+
+def _leaves(properties: dict[str, Schema], path: str = "") -> Iterator[tuple[str, Schema]]:
+    """Yield every setting with its path, those within a setting after it."""
+    for name, schema in properties.items():
+        yield path + name, schema
+        inner = schema if "properties" in schema else schema.get("items", {})
+        yield from _leaves(inner.get("properties", {}), f"{path}{name}.")
 
 
 def _short_name(model: type[ApiModel]) -> str:

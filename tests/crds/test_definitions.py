@@ -4,8 +4,10 @@ from typing import Any
 import pytest
 import yaml
 
+from lockkeeper_api.activemq_names import ACTIVEMQ_NAMES
 from lockkeeper_api.definitions import broker_definition, destination_definition
 from lockkeeper_api.generate import generated_files, main, stale_files
+from lockkeeper_api.reference import setting_paths
 
 DEFINITIONS = {"Broker": broker_definition(), "Destination": destination_definition()}
 ALLOWED = {
@@ -28,6 +30,10 @@ def whole_schema(kind: str) -> dict[str, Any]:
     (version,) = DEFINITIONS[kind]["spec"]["versions"]
     schema: dict[str, Any] = version["schema"]["openAPIV3Schema"]
     return schema
+
+
+def test_activemqs_names_are_those_of_settings_that_there_are() -> None:
+    assert set(ACTIVEMQ_NAMES) <= setting_paths()
 
 
 def test_the_generated_files_are_current() -> None:
