@@ -30,12 +30,16 @@ Messages = dict[bytes, Reference]
 
 
 class ReplayedDestination:
-    """A destination: `index` holds a queue's messages, `pending` a topic's by subscription."""
+    """A destination: `index` holds a queue's messages, `pending` a topic's by subscription.
 
-    __slots__ = ("destination", "index", "pending")
+    `encodings` are the bytes that records name it by.
+    """
+
+    __slots__ = ("destination", "encodings", "index", "pending")
 
     def __init__(self, destination: Destination) -> None:
         self.destination = destination
+        self.encodings: list[bytes] = []
         self.index: Messages | None = {} if destination.is_queue else None
         self.pending: dict[str, Messages] = {}
 
@@ -89,6 +93,8 @@ class Replay:
         self.ledger = ledger
         self.producers: dict[bytes, int] = {}
         self._destinations: dict[bytes, ReplayedDestination] = {}
+        self._by_name: dict[Destination, ReplayedDestination] = {}
+        self._subscribed: dict[str, ReplayedDestination] = {}
         self._transactions: dict[TransactionId, OpenTransaction] = {}
 
     def apply_batch(
@@ -212,9 +218,10 @@ class Replay:
         replayed = self._destinations.get(destination)
         if replayed is None:
             decoded = decode_destination(destination)
-            equals = [one for one in self._destinations.values() if one.destination == decoded]
-            replayed = equals[0] if equals else ReplayedDestination(decoded)
-            self._destinations[destination] = replayed
+            # Two writers may encode the same name in two ways.
+            replayed = self._by_name.get(decoded) or ReplayedDestination(decoded)
+            replayed.encodings.append(destination)
+            self._destinations[destination] = self._by_name[decoded] = replayed
         self.ledger.destination(replayed.destination).files.add(file_id)
         return replayed
 
@@ -294,18 +301,19 @@ class Replay:
     def _remove_destination(self, destination: Destination, file_id: int) -> None:
         undone = self.ledger.remove_destination(destination)
         self.ledger.files[file_id].refers.update(*undone)
-        self._destinations = {
-            key: one for key, one in self._destinations.items() if one.destination != destination
-        }
+        removed = self._by_name.pop(destination, None)
+        for encoding in () if removed is None else removed.encodings:
+            del self._destinations[encoding]
 
     def _subscription(
         self, record: records.Subscription, encoded: bytes, file_id: int, where: str
     ) -> None:
         replayed = self._enter(encode_destination(record.destination), file_id)
         key = record.subscription_key
-        for one in self._destinations.values():
-            if one is not replayed:
-                one.pending.pop(key, None)
+        before = self._subscribed.get(key, replayed)
+        if before is not replayed:
+            before.pending.pop(key, None)
+        self._subscribed[key] = replayed
         forgotten = replayed.pending.pop(key, {})
         if record.info is None:
             self.ledger.files[file_id].refers |= self.ledger.unsubscribe(key)
