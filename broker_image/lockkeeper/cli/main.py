@@ -14,6 +14,7 @@ from lockkeeper.cli.plugins import add_plugins
 from lockkeeper.cli.receive import receive
 from lockkeeper.cli.send import send
 from lockkeeper.cli.status import status
+from lockkeeper.cli.why import why
 
 app = typer.Typer(
     name="lockkeeper",
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (running.up, running.broker, status, destinations, send, receive, browse):
+for _command in (running.up, running.broker, status, destinations, why, send, receive, browse):
     app.command()(_command)
 app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(transactions.app, name="transactions")

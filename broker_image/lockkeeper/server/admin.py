@@ -11,6 +11,7 @@ from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import parse_xid
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.views import destinations_view, transactions_view
+from lockkeeper.server.why import UnknownSubjectError, files_answer, queue_answer
 
 JSON = "application/json"
 REQUEST_BYTES_MAX = 64 * 1024
@@ -41,6 +42,7 @@ class Admin:
                 web.get("/api/v1/destinations", self._telling("destinations", destinations_view)),
                 web.get("/api/v1/transactions", self._telling("transactions", transactions_view)),
                 web.post("/api/v1/transactions", self._decide_transaction),
+                web.get("/api/v1/why/{kind}", self._tell_why),
             ]
         )
         runner = web.AppRunner(app, access_log=None)
@@ -80,6 +82,25 @@ class Admin:
             return web.json_response({name: view(engine.broker)})
 
         return tell
+
+    async def _tell_why(self, request: web.Request) -> web.Response:
+        """Explain a queue, one of its messages, or the journal's files."""
+        engine, name = self._serving(), request.query.get("name", "")
+        if engine is None:
+            return self._not_master()
+        engine.stamp()
+        try:
+            match request.match_info["kind"]:
+                case "queue":
+                    message_id = request.query.get("message", "")
+                    answer = await queue_answer(engine.broker, name, message_id)
+                case "file":
+                    answer = await files_answer(engine.broker, name)
+                case kind:
+                    return _refusal(404, f"why {kind}: queue and file can be explained")
+        except (UnknownSubjectError, ValueError) as error:
+            return _refusal(404, str(error))
+        return web.json_response(answer)
 
     def _not_master(self) -> web.Response:
         return _refusal(409, "this process is not the master", role=self._status()["role"])

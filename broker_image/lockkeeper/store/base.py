@@ -157,6 +157,22 @@ class StoreUsage(NamedTuple):
     waiting_operations: int
 
 
+class StoreFile(NamedTuple):
+    """A file of the store, and what keeps it besides the messages in it.
+
+    `ends_messages_of` are the numbers of other files whose messages its records end: it has to
+    stay as long as they do.
+    """
+
+    number: int
+    name: str
+    bytes_on_disk: int
+    is_current: bool
+    subscriptions: tuple[str, ...]
+    transactions: tuple[XATransactionId, ...]
+    ends_messages_of: frozenset[int]
+
+
 class Store(Protocol):
     """Keeps messages until they are consumed. One thread, never blocks but where it says so."""
 
@@ -269,3 +285,9 @@ class Store(Protocol):
 
     def usage(self) -> StoreUsage:
         """Return what the store occupies now."""
+
+    def files(self) -> Sequence[StoreFile]:
+        """Return the files with messages, oldest first."""
+
+    def file_of(self, reference: Reference) -> int:
+        """Return the number of the file that a message is in, 0 if it is in none."""

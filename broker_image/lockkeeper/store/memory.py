@@ -16,6 +16,7 @@ from lockkeeper.store.base import (
     Recovered,
     RecoveredSubscription,
     Reference,
+    StoreFile,
     StoreUsage,
     Subscription,
 )
@@ -230,3 +231,11 @@ class MemoryStore:
     def usage(self) -> StoreUsage:
         """Return zero files."""
         return StoreUsage(0, 0, len(self._waiting))
+
+    def files(self) -> Sequence[StoreFile]:
+        """Return none."""
+        return ()
+
+    def file_of(self, reference: Reference) -> int:
+        """Return 0: there are no files."""
+        return 0

@@ -6,6 +6,8 @@ acknowledge, commit or drop is gone or goes with it: otherwise those would come 
 
 from collections.abc import Mapping
 
+from lockkeeper.journal.files import data_file_name
+from lockkeeper.store.base import StoreFile
 from lockkeeper.store.kahadb.ledger import FileLedger, Ledger, SubscriptionLedger
 
 
@@ -29,6 +31,22 @@ def collectable(files: Mapping[int, FileLedger], pinned: set[int], current: int)
         if not needed:
             return sorted(going)
         going -= needed
+
+
+def described(ledger: Ledger, current: int) -> list[StoreFile]:
+    """Return every file, oldest first, with what keeps it besides the messages in it."""
+    return [
+        StoreFile(
+            file_id,
+            data_file_name(file_id),
+            file.size,
+            file_id == current,
+            tuple(key for key, one in ledger.subscriptions.items() if one.last_create == file_id),
+            tuple(key for key, files in ledger.prepared.items() if file_id in files),
+            frozenset(file.refers & ledger.files.keys() - {file_id}),
+        )
+        for file_id, file in sorted(ledger.files.items())
+    ]
 
 
 def movable_subscriptions(ledger: Ledger, current: int) -> list[SubscriptionLedger]:

@@ -19,17 +19,20 @@ from lockkeeper.store.base import (
     Receipt,
     Recovered,
     Reference,
+    StoreFile,
     StoreFullError,
     StoreUsage,
     Subscription,
 )
 from lockkeeper.store.kahadb.alarm import Alarm, EitherReadable
 from lockkeeper.store.kahadb.caretaker import Caretaker
+from lockkeeper.store.kahadb.cleanup import described
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.disk import Disk, open_disk
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.intake import Intake
+from lockkeeper.store.kahadb.ledger import OFFSET_BITS
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
@@ -304,6 +307,14 @@ class KahaDBStore:
         """See `Store.usage`."""
         files = self._ledger.files.values()
         return StoreUsage(len(files), sum(file.size for file in files), self.waiting())
+
+    def files(self) -> Sequence[StoreFile]:
+        """See `Store.files`."""
+        return described(self._ledger, self._files.file_id)
+
+    def file_of(self, reference: Reference) -> int:
+        """See `Store.file_of`."""
+        return reference.location >> OFFSET_BITS if reference.state == WRITTEN else 0
 
 
 def _disk_for(directory: Path, make: Callable[[int], Disk]) -> Disk:

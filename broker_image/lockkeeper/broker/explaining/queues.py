@@ -1,0 +1,174 @@
+"""Why a queue keeps its messages, and why one of them is where it is."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.explaining.consumers import why_no_room
+from lockkeeper.broker.explaining.reason import (
+    Reason,
+    facts_of,
+    facts_of_connection,
+    name_of,
+)
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.core import Broker
+    from lockkeeper.broker.regions.queue import Queue
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.message.message import Message
+    from lockkeeper.store.base import Reference
+
+# How many bodies are read back from the disk to find a message.
+SEARCHED_ON_DISK_MAX = 1000
+
+
+def why_queue(queue: "Queue") -> list[Reason]:
+    """Return why what waits in a queue is not delivered; empty when nothing waits.
+
+    That is about its first message; others may have other reasons, see `why_message`.
+    """
+    first = next(iter(queue.waiting()), None)
+    return [] if first is None else why_waiting(queue, first)
+
+
+def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
+    """Return why a message that waits is not delivered; never empty."""
+    shut = _why_shut(queue)
+    if shut is not None:
+        return [shut]
+    if not queue.consumers:
+        return [Reason("no-consumer", "the queue has no consumer", "start one", {})]
+    if reference.message is None:
+        queue.residency.load([reference])
+    reasons = [_why_not_to(queue, consumer, reference.loaded) for consumer in queue.consumers]
+    if None in reasons:
+        return [Reason("next", "it is about to be delivered", "none is needed", {})]
+    return [reason for reason in reasons if reason is not None]
+
+
+def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reason]:
+    """Return where a message of a queue is, and why it is not delivered; never empty."""
+    key = message_id.encode()
+    found = _held(queue, key) or _in_transaction(broker, queue, key)
+    if found is not None:
+        return [found]
+    for position, reference in enumerate(_searched(queue)):
+        if reference.message is not None and reference.message.key == key:
+            ahead = Reason(
+                "waiting",
+                f"it waits; {position:,} messages are ahead of it",
+                "they come first, unless nobody wants them",
+                {"ahead": position},
+            )
+            return [ahead, *why_waiting(queue, reference)]
+    return [_unknown(queue, message_id)]
+
+
+def _why_shut(queue: "Queue") -> Reason | None:
+    gate = queue.gate
+    if gate.is_open:
+        return None
+    if gate.paused_since is not None:
+        return Reason("paused", "the queue is paused", "resume it", {"since": gate.paused_since})
+    wanted = queue.policy.dispatch.consumers_before_dispatch_starts
+    return Reason(
+        "not-started",
+        f"dispatch waits for {wanted:,} consumers; there are {len(queue.consumers):,}",
+        "more consumers, or time: consumersBeforeDispatchStarts, timeBeforeDispatchStarts",
+        {"startsAt": gate.starts_at, "consumers": len(queue.consumers), "wanted": wanted},
+    )
+
+
+def _why_not_to(queue: "Queue", consumer: "Consumer", message: "Message") -> Reason | None:
+    """Return why a consumer does not get a message, None when it may."""
+    exclusive = queue.turns.exclusive
+    if exclusive is not None and exclusive is not consumer:
+        return Reason(
+            "exclusive",
+            f"{name_of(exclusive)} has the queue for itself, not {name_of(consumer)}",
+            "it must leave, or not be exclusive",
+            {**facts_of(consumer), "exclusive": str(exclusive.identifier)},
+        )
+    if not consumer.accepts(message):
+        selector = consumer.request.selector
+        own = "" if selector is None else f" by its selector, {selector}"
+        return Reason(
+            "selector",
+            f"{name_of(consumer)} does not want it{own or ': it is its own, and it is noLocal'}",
+            "another selector, or another consumer",
+            {**facts_of(consumer), "selector": selector},
+        )
+    owner = _owner(queue, message)
+    if owner is not None and owner is not consumer:
+        return Reason(
+            "message-group",
+            f"{name_of(owner)} owns the message's group, not {name_of(consumer)}",
+            "its owner must take it, close the group, or leave",
+            {**facts_of(consumer), "owner": str(owner.identifier)},
+        )
+    return why_no_room(consumer)
+
+
+def _owner(queue: "Queue", message: "Message") -> "Consumer | None":
+    group, owners = message.group, queue.groups
+    return None if group is None or owners is None else owners.owner(owners.key(group))
+
+
+def _held(queue: "Queue", key: bytes) -> Reason | None:
+    for consumer in queue.consumers:
+        if any(each.loaded.key == key for each in consumer.dispatched.values()):
+            return Reason(
+                "held",
+                f"{name_of(consumer)} has it, and has not acknowledged it",
+                "it has to acknowledge it, or leave; then somebody else gets it",
+                facts_of(consumer),
+            )
+    return None
+
+
+def _in_transaction(broker: "Broker", queue: "Queue", key: bytes) -> Reason | None:
+    open_ones = (
+        (identifier, transaction, facts_of_connection(connection))
+        for connection in broker.connections.values()
+        for identifier, transaction in connection.transactions.items()
+    )
+    nobody: dict[str, str] = {}
+    prepared = ((each, one, nobody) for each, one in broker.transactions.prepared.items())
+    for identifier, transaction, facts in [*open_ones, *prepared]:
+        sent = (each for route, each in transaction.sent if route is queue)
+        consumed = (each for backlog, each, _ in transaction.consumed if backlog is queue)
+        for done, references in (("sent", sent), ("consumed", consumed)):
+            if any(each.message is not None and each.message.key == key for each in references):
+                state = "prepared" if transaction.prepared else "open"
+                return Reason(
+                    f"{done}-in-transaction",
+                    f"it was {done} in transaction {identifier}, which is {state}",
+                    "the transaction has to be committed or rolled back",
+                    {"transaction": str(identifier), "state": state, **facts},
+                )
+    return None
+
+
+def _searched(queue: "Queue") -> "Iterator[Reference]":
+    """Yield what waits, the first of those that are only on disk read back."""
+    on_disk = (each for each in queue.waiting() if each.message is None)
+    queue.residency.load(list(islice(on_disk, SEARCHED_ON_DISK_MAX)))
+    yield from queue.waiting()
+
+
+def _unknown(queue: "Queue", message_id: str) -> Reason:
+    on_disk = sum(each.message is None for each in queue.waiting())
+    if on_disk:
+        return Reason(
+            "not-in-memory",
+            f"{message_id} is not in memory; {on_disk:,} messages wait that are only on disk",
+            "ask again when those before it are gone, or look with `lockkeeper browse`",
+            {"onDisk": on_disk},
+        )
+    return Reason(
+        "not-there",
+        f"the queue has no message {message_id}",
+        "it was consumed, or never came: `lockkeeper journal dump` tells",
+        {},
+    )

@@ -1,0 +1,39 @@
+"""One reason: a code for programs, a sentence for people, and the way out."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class Reason(NamedTuple):
+    """Why something does not happen, or is not gone; `facts` are what the sentence says."""
+
+    code: str
+    text: str
+    way_out: str
+    facts: dict[str, Any]
+
+    def view(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"reason": self.code, "text": self.text, "wayOut": self.way_out, **self.facts}
+
+
+def name_of(consumer: "Consumer") -> str:
+    """Return how a consumer is named in sentences."""
+    return f"consumer {consumer.identifier} at {consumer.connection.address}"
+
+
+def facts_of(consumer: "Consumer") -> dict[str, Any]:
+    """Return how a consumer is named in JSON."""
+    return {"consumer": str(consumer.identifier), **facts_of_connection(consumer.connection)}
+
+
+def facts_of_connection(connection: "Connection") -> dict[str, Any]:
+    """Return how a connection is named in JSON."""
+    return {
+        "connection": connection.identifier,
+        "clientId": connection.client_id,
+        "address": connection.address,
+    }

@@ -1,0 +1,73 @@
+"""`lockkeeper why`: why a message is not delivered, why a file is kept."""
+
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+import typer
+
+from lockkeeper.cli.admin import AdminAddresses, ask, find_master
+from lockkeeper.cli.errors import misused
+from lockkeeper.cli.output import counted, size_text
+
+FILE = "file"
+
+
+def why(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="QUEUE|file", help="A queue; or `file`, for the files of the journal."
+        ),
+    ],
+    which: Annotated[
+        str | None,
+        typer.Argument(metavar="[MESSAGE-ID|NAME]", help="One message of it; or one file."),
+    ] = None,
+    admin: AdminAddresses = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+) -> None:
+    """Tell why messages wait in a queue, or one of them does; or why journal files are kept.
+
+    With every reason comes the way out of it. A queue that is called file is queue://file.
+
+    Example: lockkeeper why ORDERS
+    """
+    if subject == FILE:
+        answer = _ask(admin, FILE, name=which)
+        lines = _about_files(answer)
+    elif subject.startswith("topic://"):
+        raise misused(f"{subject}: a topic keeps nothing; its durable subscriptions do")
+    else:
+        answer = _ask(admin, "queue", name=subject, message=which)
+        lines = _about_queue(answer)
+    if as_json:
+        print(json.dumps(answer, indent=2))
+        return
+    for line in lines:
+        print(line)
+
+
+def _ask(admin: list[str] | None, kind: str, **question: str | None) -> dict[str, Any]:
+    query = urlencode({name: value for name, value in question.items() if value})
+    answer: dict[str, Any] = ask(find_master(admin)["admin"], f"why/{kind}?{query}")
+    return answer
+
+
+def _about_queue(answer: dict[str, Any]) -> Iterator[str]:
+    waiting = counted(answer["depth"], "message")
+    yield f"{answer['queue']}: {waiting} waiting, {answer['inFlight']:,} with consumers"
+    yield from _reasons(answer["reasons"])
+
+
+def _about_files(answer: dict[str, Any]) -> Iterator[str]:
+    for each in answer["files"]:
+        yield f"{each['file']}: {size_text(each['bytes'])}"
+        yield from _reasons(each["reasons"])
+
+
+def _reasons(reasons: list[dict[str, Any]]) -> Iterator[str]:
+    for reason in reasons:
+        yield f"  {reason['text']}"
+        yield f"    way out: {reason['wayOut']}"
