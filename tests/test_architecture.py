@@ -1,5 +1,6 @@
 """The law of dependency between the rooms: the import-linter contracts in pyproject.toml."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -31,3 +32,13 @@ def test_every_room_stands_in_the_law() -> None:
     package = PROJECT / "broker_image" / "lockkeeper"
     rooms = {f"lockkeeper.{path.parent.name}" for path in package.glob("*/__init__.py")}
     assert rooms == lawful == {f"lockkeeper.{room}" for room in ROOMS}
+
+
+def test_the_files_that_the_architecture_names_are_there() -> None:
+    text = (PROJECT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
+    table = text[text.index("## To change X, open Y") :]
+    named = [name for name in re.findall(r"`([a-z_.]+/[\w./]+)`", table) if "*" not in name]
+    roots = (PROJECT, PROJECT / "broker_image" / "lockkeeper")
+    absent = [name for name in named if not any((root / name).exists() for root in roots)]
+    assert len(named) > 20
+    assert absent == []

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
-from lockkeeper.broker.scheduling.scheduler import SchedulerSettings
-from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.primitives import Value
 from lockkeeper.message.rewrite import decoded, properties_of

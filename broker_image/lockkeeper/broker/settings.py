@@ -6,7 +6,6 @@ from lockkeeper.broker.interceptors.timestamps import TimestampSettings
 from lockkeeper.broker.routing.composites import CompositeDestination
 from lockkeeper.broker.routing.mirrors import MirroredQueues
 from lockkeeper.broker.routing.virtual_topics import VirtualTopic
-from lockkeeper.broker.scheduling.scheduler import SchedulerSettings
 
 NEVER = -1
 
@@ -27,6 +26,14 @@ class LimitSettings:
     producers: int = 100_000
     temporary_destinations: int = 10_000
     transactions: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerSettings:
+    """Whether messages may be scheduled; `time_zone` is that of cron expressions."""
+
+    enabled: bool = False
+    time_zone: str = "UTC"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Takes messages that are to be delivered later, and delivers them when their time has come."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -28,19 +27,12 @@ from lockkeeper.store.base import Receipt, Reference
 if TYPE_CHECKING:
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.regions.registry import Registry
+    from lockkeeper.broker.settings import SchedulerSettings
     from lockkeeper.broker.transacting import Transacting
 
 _MARK = b"AMQ_SCHEDULED_"
 
 Take = Callable[[Connection, Message, Receipt | None], None]
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerSettings:
-    """Whether messages may be scheduled; `time_zone` is that of cron expressions."""
-
-    enabled: bool = False
-    time_zone: str = "UTC"
 
 
 class Scheduler:
@@ -55,7 +47,7 @@ class Scheduler:
         context: "Context",
         transactions: "Transacting",
         registry: "Registry",
-        settings: SchedulerSettings,
+        settings: "SchedulerSettings",
         broker_id: str,
         take: Take,
     ) -> None:
