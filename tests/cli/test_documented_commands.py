@@ -1,4 +1,4 @@
-"""Every command in docs/cli.md does what it says there, against the pair that it starts."""
+"""Every command in the README and in docs/cli.md does what it says there."""
 
 import os
 import re
@@ -11,16 +11,16 @@ import pytest
 from cli_support import COMMAND, free_ports, role_at, stop, wait_until
 
 PROJECT = Path(__file__).parents[2]
-DOCUMENT = PROJECT / "docs" / "cli.md"
+README, DOCUMENT = PROJECT / "README.md", PROJECT / "docs" / "cli.md"
 SAMPLES = Path("docs", "samples")
 CLIENT_PORT, ADMIN_PORT = "61616", "8161"
 """What the document and the sample say; here they are free ports."""
 
 
-def conversations() -> list[tuple[str, str]]:
-    """Return the document's commands with what they print, in order."""
+def conversations(document: Path = DOCUMENT) -> list[tuple[str, str]]:
+    """Return a document's commands with what they print, in order."""
     found = []
-    for block in re.findall(r"^```console\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.M | re.S):
+    for block in re.findall(r"^```console\n(.*?)^```$", document.read_text("utf-8"), re.M | re.S):
         for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
             command, _, output = part.partition("\n")
             found.append((command, output))
@@ -95,6 +95,17 @@ def test_every_command_prints_what_the_document_says(shell: Shell) -> None:
     for command, output in rest:
         printed = shell.run(command)
         assert matches(shell.with_ports(output), printed), f"$ {command}\n{printed}"
+
+
+def test_the_commands_of_the_readme_work(shell: Shell) -> None:
+    commands = [command for command, _ in conversations(README) if "lockkeeper" in command]
+    up, *rest = (command.removeprefix(".venv/bin/") for command in commands)
+    assert up == conversations()[0][0]
+    assert rest.pop() == "lockkeeper broker --data /var/lib/activemq/kahadb"
+    assert len(rest) > 5
+    for command in rest:
+        printed = shell.run(f"{command} || echo it failed")
+        assert "it failed" not in printed, f"$ {command}\n{printed}"
 
 
 def test_what_is_printed_otherwise_is_noticed() -> None:
