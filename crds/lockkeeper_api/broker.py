@@ -204,6 +204,8 @@ class BrokerSpec(ApiModel):
     """How often to look for destinations that nobody uses, to remove them; 0s never."""
     max_purged_destinations_per_sweep: int = Field(default=0, ge=0, le=1_000_000)
     """How many of them to remove at a time; 0 for all."""
+    advisory_support: bool = True
+    """Tell of connections, destinations and the like on topics called ActiveMQ.Advisory.*."""
     keep_durable_subs_active: bool = True
     """Durable subscriptions without a consumer collect non-persistent messages, too."""
     offline_durable_subscriber_timeout: Annotated[Duration, durations("0s", "87600h")] | None = None

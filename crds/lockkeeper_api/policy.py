@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from lockkeeper_api.meta import ApiModel, DestinationKind
+from lockkeeper_api.policies.advisories import Advisories
 from lockkeeper_api.policies.dead_letters import DeadLetters
 from lockkeeper_api.policies.dispatch import Dispatch
 from lockkeeper_api.policies.expiry import Expiry
@@ -41,6 +42,8 @@ class DestinationPolicy(ApiModel):
     """Topics: which message goes when too many wait (ActiveMQ's messageEvictionStrategy)."""
     slow_consumers: SlowConsumers = SlowConsumers()
     """What becomes of consumers that do not keep up (ActiveMQ's slowConsumerStrategy)."""
+    advisories: Advisories = Advisories()
+    """Which advisories there are beyond those that cost messages nothing."""
     recorded: bool = False
     """Write every persistent message to the journal, even one acknowledged before its turn."""
     dispatch: Dispatch = Dispatch()

@@ -12,6 +12,7 @@ from lockkeeper.store.base import Store
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lockkeeper.broker.advisories.advisories import Advisories
     from lockkeeper.broker.regions.residency import Residency
     from lockkeeper.broker.regions.route import Route
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -63,6 +64,8 @@ class Context:
         self.now = now
         self.find_route = find_route
         self.abort = abort
+        # Made by the core when what they tell of is there.
+        self.advisories: Advisories
         # The scheduler's, there when a policy redelivers: a message and the ms until then.
         self.deliver_later: Callable[[Message, int], None]
         self.dead_letter_audit = DeadLetterAudit()

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from lockkeeper.broker.advisories import Advisor
+from lockkeeper.broker.advisories.advisories import Advisories
+from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import (
@@ -67,8 +68,15 @@ class Broker:
         self.context = Context(
             store, policies, settings.memory.limit, now, self._find_route, self.abort
         )
-        self.advisor = Advisor(broker_id, name)
-        self.subscribing = Subscribing(self.context, self.registry, self.advisor, settings)
+        self.subscribing = Subscribing(self.context, self.registry, settings)
+        self.context.advisories = Advisories(
+            self.context,
+            self.registry,
+            self.connections,
+            self.subscribing.temporary,
+            Composer(broker_id, name),
+            settings.advisory_support,
+        )
         self.audit = ProducerAudit()
         self.transactions = Transacting(
             self.context, self.audit, self._find_backlog, settings.limits.transactions
@@ -139,6 +147,7 @@ class Broker:
         connection.identifier = identifier
         connection.client_id = client_id
         self.connections[identifier] = connection
+        self.context.advisories.connected(connection)
 
     def _end(self, connection: Connection, error: BrokerError) -> None:
         """End a connection against its will."""
@@ -154,9 +163,12 @@ class Broker:
         self.transactions.abandon(connection)
         for consumer in list(connection.consumers.values()):
             self.subscribing.unsubscribe(consumer, last_delivered)
+        for producer in list(connection.producers):
+            self.remove_producer(connection, producer)
         for destination in list(connection.temporary):
             self.remove_temporary(connection, destination)
         self._stalled = [entry for entry in self._stalled if entry[0] is not connection]
+        self.context.advisories.disconnected(connection)
 
     # Producers
 
@@ -187,7 +199,16 @@ class Broker:
         if destination is not None:
             for part in destination.parts():
                 self.route(part)
+        is_new = identifier not in connection.producers
         connection.producers[identifier] = destination
+        if is_new:
+            self.context.advisories.producer_added(identifier, destination)
+
+    def remove_producer(self, connection: Connection, identifier: object) -> None:
+        """Forget a producer, if it is there."""
+        if identifier in connection.producers:
+            destination = connection.producers.pop(identifier)
+            self.context.advisories.producer_removed(identifier, destination)
 
     def send(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Take a message from a client. Raises BrokerError, with nothing changed.
@@ -241,6 +262,7 @@ class Broker:
     def _stall(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         connection.stalled_bytes += len(message.body)
         self._stalled.append((connection, message, receipt))
+        self.context.advisories.stalled(connection, message)
 
     def _resume_stalled(self) -> None:
         """Take messages that waited for memory, oldest first, while there is room."""
@@ -383,17 +405,15 @@ class Broker:
         self.subscribing.temporary[destination] = connection
         connection.temporary.add(destination)
         self.registry.open(self.context, destination)
-        self._advise(connection, destination, removed=False)
 
     def remove_temporary(self, connection: Connection, destination: Destination) -> None:
         """Remove a temporary destination of this connection."""
         if destination not in connection.temporary:
             return
         connection.temporary.discard(destination)
-        del self.subscribing.temporary[destination]
         self._close_consumers(destination)
         self._forget(destination)
-        self._advise(connection, destination, removed=True)
+        del self.subscribing.temporary[destination]
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
         """Remove a destination with its messages. Raises BrokerError while it has consumers."""
@@ -419,6 +439,7 @@ class Broker:
             region.close()
             self._forget_mirror(destination)
         self.registry.forget(destination)
+        self.context.advisories.destination_removed(destination)
         for connection in self.connections.values():
             connection.last_destination = None
 
@@ -428,6 +449,7 @@ class Broker:
         region = None if mirror is None else self.registry.find(mirror)
         if region is not None and not is_used(region):
             self.registry.forget(region.destination)
+            self.context.advisories.destination_removed(region.destination)
 
     def _close_consumers(self, destination: Destination) -> None:
         region = self.registry.find(destination)
@@ -442,16 +464,6 @@ class Broker:
             if consumer is not None:
                 consumer.connection.put(ConsumerClosed(consumer))
                 self.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
-
-    def _advise(self, connection: Connection, destination: Destination, removed: bool) -> None:
-        message = self.advisor.temporary(
-            destination,
-            connection.identifier,
-            removed,
-            self.context.next_sequence(),
-            self.context.now,
-        )
-        self.registry.open(self.context, message.destination).accept(message, None)
 
     # Time
 

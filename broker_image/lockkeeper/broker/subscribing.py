@@ -1,6 +1,6 @@
 """Consumers come and go: queues, topics, wildcards, composites, browsers, durable subscriptions."""
 
-from lockkeeper.broker.advisories import Advisor, is_advisory
+from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import (
@@ -22,7 +22,6 @@ from lockkeeper.broker.subscriptions.browser import Browse, begin_browsing
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.durable import DurableSubscription
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
-from lockkeeper.broker.subscriptions.topic import TopicSubscription
 from lockkeeper.broker.subscriptions.volatile import VolatileSubscription
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt, RecoveredSubscription, Reference, Subscription
@@ -35,12 +34,9 @@ CLOSE_MS_MAX = 1000
 class Subscribing:
     """Everything about a consumer but its messages."""
 
-    def __init__(
-        self, context: Context, registry: Registry, advisor: Advisor, settings: BrokerSettings
-    ) -> None:
+    def __init__(self, context: Context, registry: Registry, settings: BrokerSettings) -> None:
         self._context = context
         self._registry = registry
-        self._advisor = advisor
         self._settings = settings
         self.durables: dict[str, DurableSubscription] = {}
         self.temporary: dict[Destination, Connection] = {}
@@ -81,6 +77,7 @@ class Subscribing:
             if receipt is not None:
                 receipt.settle()
         connection.consumers[request.identifier] = consumer
+        self._context.advisories.consumer_added(consumer)
         return consumer
 
     def _check(self, connection: Connection, request: ConsumeRequest) -> None:
@@ -116,7 +113,7 @@ class Subscribing:
             elif isinstance(region, Queue):
                 consumer.backlogs.append(Browse(region, consumer))
         if is_advisory(destination):
-            self._replay_advisories(consumer, destination)
+            self._context.advisories.replay(consumer, destination)
 
     def _apply_prefetch(
         self, consumer: Consumer, policy: DestinationPolicy, destination: Destination
@@ -126,22 +123,6 @@ class Subscribing:
         if consumer.prefetch != chosen:
             consumer.prefetch = chosen
             consumer.connection.put(WindowChanged(consumer, chosen))
-
-    def _replay_advisories(self, consumer: Consumer, destination: Destination) -> None:
-        """Tell a new listener of the temporary destinations that exist already."""
-        for backlog in consumer.backlogs:
-            if backlog.destination != destination or not isinstance(backlog, TopicSubscription):
-                continue
-            for temporary, owner in self.temporary.items():
-                message = self._advisor.temporary(
-                    temporary,
-                    owner.identifier,
-                    False,
-                    self._context.next_sequence(),
-                    self._context.now,
-                )
-                if message.destination == destination:
-                    backlog.topic.replay(backlog, [message])
 
     def _attach_durable(self, consumer: Consumer, receipt: Receipt | None) -> None:
         """Resume a durable subscription or begin it (openwire.md section 7.4)."""
@@ -202,6 +183,7 @@ class Subscribing:
             backlog.give_back(
                 [kept for kept in unacknowledged if kept.loaded.destination == backlog.destination]
             )
+        self._context.advisories.consumer_removed(consumer)
 
     def _detach(self, consumer: Consumer, backlog: object) -> None:
         if isinstance(backlog, Queue):
@@ -228,6 +210,8 @@ class Subscribing:
         if durable.consumer is not None:
             raise BrokerError("Durable consumer is in use")
         self._drop(durable, receipt)
+        assert durable.subscription is not None
+        self._context.advisories.subscription_removed(durable.subscription)
 
     def _drop(self, durable: DurableSubscription, receipt: Receipt | None) -> None:
         subscription = durable.subscription

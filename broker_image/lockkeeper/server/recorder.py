@@ -6,7 +6,7 @@ ActiveMQ ignores the text of trace records. The format is docs/reference/flight-
 import json
 from typing import Any
 
-from lockkeeper.broker.advisories import is_advisory
+from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
 from lockkeeper.server.conversion import milliseconds

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from lockkeeper.broker.advisories import is_advisory
+from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic

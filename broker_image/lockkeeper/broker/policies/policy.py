@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
@@ -38,6 +39,7 @@ class DestinationPolicy:
     )
     message_eviction: MessageEvictionPolicy = field(default_factory=MessageEvictionPolicy)
     slow_consumers: SlowConsumerPolicy = field(default_factory=SlowConsumerPolicy)
+    advisories: AdvisoryPolicy = field(default_factory=AdvisoryPolicy)
     recorded: bool = False
     dispatch: DispatchPolicy = field(default_factory=DispatchPolicy)
     message_groups: MessageGroupPolicy = field(default_factory=MessageGroupPolicy)

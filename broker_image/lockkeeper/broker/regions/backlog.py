@@ -189,7 +189,9 @@ class Backlog:
             self._discard(reference)
 
     def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
-        message = self._loaded(reference)
+        message, advisories = self._loaded(reference), self.context.advisories
+        if expired:
+            advisories.expired(self.destination, self.policy.advisories, message)
         policy = self.policy.dead_letters
         key = None if self.subscription is None else self.subscription.key
         target = dead_letter_destination(policy, self.destination, message, expired, key)
@@ -202,6 +204,7 @@ class Backlog:
         expiration = self.context.now + policy.expiration if policy.expiration else 0
         buried = dead_letter(message, target, cause, self.context.next_sequence(), expiration)
         self.context.find_route(target).accept(buried, None)
+        advisories.dead_lettered(self.destination, self.policy.advisories, message)
         self._remove_moved(reference)
 
     def _loaded(self, reference: Reference) -> Message:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.advisories.names import is_advisory
+from lockkeeper.broker.advisories.queues import make_queue
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import ResourceAllocationError
 from lockkeeper.broker.regions.queue import Queue
@@ -60,12 +62,13 @@ class Registry:
         region = self._regions.get(destination)
         if region is not None:
             return region
-        make = Queue if destination.is_queue else Topic
+        make = make_queue if destination.is_queue else Topic
         region = self._regions[destination] = make(context, destination)
         self._router.opened(region)
         for pattern, consumer in self._wildcards:
             if _stands_for(pattern, destination) and not consumer.browser:
                 region.attach(consumer)
+        context.advisories.destination_added(destination)
         return region
 
     def add(self, region: Queue | Topic) -> None:
@@ -86,13 +89,20 @@ class Registry:
         """Attach *consumer* to every destination that will match *pattern*."""
         self._wildcards.append((pattern, consumer))
 
+    def is_watched(self, destination: Destination) -> bool:
+        """Tell whether the wildcard of some consumer stands for *destination*."""
+        return any(_stands_for(pattern, destination) for pattern, _ in self._wildcards)
+
     def unwatch(self, consumer: "Consumer") -> None:
         """Stop attaching *consumer* to new destinations."""
         self._wildcards = [entry for entry in self._wildcards if entry[1] is not consumer]
 
 
 def _stands_for(pattern: Destination, destination: Destination) -> bool:
-    """Tell whether *pattern* is for *destination*; one that is called like a wildcard is not."""
-    if destination.is_pattern:
+    """Tell whether *pattern* is for *destination*.
+
+    One that is called like a wildcard is not, unless it tells of consumers with a wildcard.
+    """
+    if destination.is_pattern and not is_advisory(destination):
         return pattern == destination
     return pattern.kind is destination.kind and path_matches(pattern.path, destination.path)

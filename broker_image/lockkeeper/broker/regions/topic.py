@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Topic:
     """A topic, its consumers' subscriptions and its durable ones.
 
-    `kept` is what the recovery policy keeps for consumers to come; None if it keeps nothing.
-    `rules` forward what is sent to it.
+    With `is_advising`, it tells of messages that arrive. `kept` is what the recovery policy keeps
+    for consumers to come; None if it keeps nothing. `rules` forward what is sent to it.
     """
 
     __slots__ = (
@@ -35,6 +35,7 @@ class Topic:
         "durables",
         "fresh",
         "is_active",
+        "is_advising",
         "kept",
         "policy",
         "residency",
@@ -53,6 +54,7 @@ class Topic:
         self.kept = kept_messages(self.policy.subscription_recovery)
         self.sweep_timer: Timer | None = None
         self.is_active = False
+        self.is_advising = self.policy.advisories.is_about_arrival
         self.fresh: list[Reference] = []
         self.volatiles: list[VolatileSubscription] = []
         self.durables: list[DurableSubscription] = []
@@ -83,6 +85,8 @@ class Topic:
         """Make a message visible; subscriptions are offered it at the end of this tick."""
         self.statistics.enqueued += 1
         if not self.volatiles and not self.durables and self.kept is None:
+            if self.is_advising:
+                self._tell_arrived((reference,), is_wanted=False)
             return
         self.residency.charge(reference)
         self.fresh.append(reference)
@@ -109,7 +113,17 @@ class Topic:
             taker.offer(fresh)
         for taker, chosen in selected:
             taker.offer(chosen)
-        self.residency.refund([reference for reference in fresh if reference.holders <= 0])
+        unwanted = [reference for reference in fresh if reference.holders <= 0]
+        if self.is_advising:
+            self._tell_arrived([each for each in fresh if each.holders > 0], is_wanted=True)
+            self._tell_arrived(unwanted, is_wanted=False)
+        self.residency.refund(unwanted)
+
+    def _tell_arrived(self, references: Iterable[Reference], is_wanted: bool) -> None:
+        for reference in references:
+            self.context.advisories.arrived(
+                self.destination, self.policy.advisories, reference.loaded, is_wanted
+            )
 
     def _select(
         self, fresh: list[Reference]

@@ -8,7 +8,7 @@ from lockkeeper.broker.selectors import Selector
 from lockkeeper.broker.subscriptions.consumer import own_prefix, wants
 from lockkeeper.broker.subscriptions.topic import TopicSubscription
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Reference, Subscription
+from lockkeeper.store.base import Receipt, Reference, Subscription
 
 if TYPE_CHECKING:
     from lockkeeper.broker.regions.topic import Topic
@@ -65,6 +65,23 @@ class DurableSubscription(TopicSubscription):
         if self.consumer is None and not self._keeps_active and not message.persistent:
             return False
         return wants(message, self.selector, self._own)
+
+    def consumed(
+        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+    ) -> None:
+        """Forget acknowledged messages; the receipt is for when that is durable."""
+        super().consumed(consumer, references, receipt)
+        self._tell_consumed(references)
+
+    def forget_applied(self, references: Sequence[Reference]) -> None:
+        """Let go of messages whose removal a committed transaction has stored."""
+        super().forget_applied(references)
+        self._tell_consumed(references)
+
+    def _tell_consumed(self, references: Sequence[Reference]) -> None:
+        policy = self.policy.advisories
+        if policy.advisory_for_consumed:
+            self.context.advisories.consumed(self.destination, policy, references)
 
     def restore(self, references: Iterable[Reference]) -> None:
         """Add what the store held when the broker started.

@@ -82,6 +82,8 @@ class TopicSubscription(Backlog):
         if chosen:
             self.statistics.dispatched += len(chosen)
             consumer.deliver(chosen)
+        if ready and self.policy.advisories.advisory_for_slow_consumers:
+            self.context.advisories.slow(consumer, self.destination)
 
     def examine(self, reference: Reference) -> bool:
         """Tell whether the subscription wants an unexamined message it took; end it if not."""

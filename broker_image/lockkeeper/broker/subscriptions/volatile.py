@@ -76,10 +76,18 @@ class VolatileSubscription(TopicSubscription):
         self.discarded += len(references)
         self.statistics.discarded += len(references)
         self.statistics.dequeued += len(references)
+        if self.policy.advisories.advisory_for_discarding_messages and self.consumer is not None:
+            messages = [self._body_of(reference) for reference in references]
+            self.context.advisories.discarded(
+                self.consumer, self.destination, messages, self.discarded
+            )
         self._drop(references)
 
     def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
         """End a message, and leave no dead letter: ActiveMQ keeps only those of the durable."""
+        if expired:
+            message, policy = self._body_of(reference), self.policy.advisories
+            self.context.advisories.expired(self.destination, policy, message)
         self.statistics.dequeued += 1
         self._drop((reference,))
 

@@ -109,7 +109,7 @@ class Commands:
         self._answer(info, receipt)
 
     def _forget_producer(self, producer: ProducerId) -> None:
-        self._connection.producers.pop(producer, None)
+        self._broker.remove_producer(self._connection, producer)
         self.windows.pop(producer, None)
 
     def _producers_of(self, session: openwire.SessionId) -> list[ProducerId]:

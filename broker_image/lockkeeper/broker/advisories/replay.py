@@ -1,0 +1,130 @@
+"""What a new listener of advisories is told at once: everything that exists already."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from lockkeeper.broker.advisories.names import (
+    CONNECTIONS,
+    DESTINATIONS,
+    PREFIX,
+    About,
+    advisory_topic,
+    is_advisory,
+)
+from lockkeeper.broker.advisories.structures import (
+    connection_info,
+    consumer_info,
+    destination_info,
+    producer_info,
+)
+from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.message.destination import Destination, Kind, path_matches, paths_overlap, topic
+from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import Structure
+from lockkeeper.message.primitives import Value
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.advisories.advisories import Advisories
+    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.context import Context
+    from lockkeeper.broker.regions.registry import Registry
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+class News(NamedTuple):
+    """Something that exists: where it is told of, and how."""
+
+    target: Destination
+    content: Structure
+    properties: Mapping[str, Value]
+
+
+_Listens: TypeAlias = Callable[[Destination], bool]
+_Source: TypeAlias = Callable[[_Listens], Iterator[News]]
+
+
+class Replay:
+    """Looks up what exists; *temporary* are the owners of temporary destinations."""
+
+    def __init__(
+        self,
+        context: "Context",
+        advisories: "Advisories",
+        registry: "Registry",
+        connections: "Mapping[str, Connection]",
+        temporary: "Mapping[Destination, Connection]",
+    ) -> None:
+        self._context = context
+        self._advisories = advisories
+        self._registry = registry
+        self._connections = connections
+        self._temporary = temporary
+        self._sources: tuple[tuple[_Source, tuple[Destination, ...]], ...] = (
+            (self._connected, (CONNECTIONS,)),
+            (self._lent, (DESTINATIONS[Kind.TEMP_QUEUE], DESTINATIONS[Kind.TEMP_TOPIC])),
+            (self._lasting, (DESTINATIONS[Kind.QUEUE], DESTINATIONS[Kind.TOPIC])),
+            (self._producers, (topic(PREFIX + "Producer.>"),)),
+            (self._consumers, (topic(PREFIX + "Consumer.>"),)),
+        )
+
+    def tell(self, consumer: "Consumer", source: Destination) -> None:
+        """Tell a new *consumer* of *source*, an advisory topic or a wildcard, what exists."""
+        path = source.path
+        by_topic: dict[Destination, list[Message]] = {}
+        for find, about in self._sources:
+            if not any(paths_overlap(one.path, path) for one in about):
+                continue
+            for target, content, properties in find(
+                lambda target: target == source or path_matches(path, target.path)
+            ):
+                message = self._advisories.compose(target, content, properties, consumer)
+                by_topic.setdefault(target, []).append(message)
+        for target, messages in by_topic.items():
+            subscription = self._subscription(consumer, target)
+            subscription.topic.replay(subscription, messages)
+
+    def _subscription(self, consumer: "Consumer", target: Destination) -> TopicSubscription:
+        self._registry.ensure(self._context, target)
+        return next(
+            backlog
+            for backlog in reversed(consumer.backlogs)
+            if isinstance(backlog, TopicSubscription) and backlog.destination == target
+        )
+
+    def _connected(self, listens: _Listens) -> Iterator[News]:
+        for connection in self._connections.values():
+            yield News(CONNECTIONS, connection_info(connection), {})
+
+    def _lent(self, listens: _Listens) -> Iterator[News]:
+        for destination, owner in self._temporary.items():
+            target = DESTINATIONS[destination.kind]
+            if listens(target):
+                yield News(target, destination_info(destination, owner, removed=False), {})
+
+    def _lasting(self, listens: _Listens) -> Iterator[News]:
+        for region in self._registry:
+            destination = region.destination
+            target = DESTINATIONS[destination.kind]
+            told = destination.is_temporary or is_advisory(destination)
+            if not told and listens(target):
+                yield News(target, destination_info(destination, None, removed=False), {})
+
+    def _producers(self, listens: _Listens) -> Iterator[News]:
+        for connection in self._connections.values():
+            for producer, destination in connection.producers.items():
+                if destination is None or is_advisory(destination):
+                    continue
+                target = advisory_topic(About.PRODUCER, destination)
+                if listens(target):
+                    count = self._advisories.producer_count(destination)
+                    yield News(target, producer_info(producer, destination), count)
+
+    def _consumers(self, listens: _Listens) -> Iterator[News]:
+        for connection in self._connections.values():
+            for consumer in connection.consumers.values():
+                if is_advisory(consumer.destination):
+                    continue
+                target = advisory_topic(About.CONSUMER, consumer.destination)
+                if listens(target):
+                    count = self._advisories.consumer_count(consumer.destination)
+                    yield News(target, consumer_info(consumer), count)

@@ -1,0 +1,114 @@
+"""What advisory messages carry: the commands of those they are about, as OpenWire structures."""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import ProducerId
+from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import (
+    ConnectionId,
+    ConnectionInfo,
+    ConsumerId,
+    ConsumerInfo,
+    DestinationInfo,
+    DestinationOperation,
+    ProducerInfo,
+    RemoveInfo,
+)
+from lockkeeper.message.openwire import Message as MessageFields
+from lockkeeper.message.rewrite import decoded
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+def connection_info(connection: "Connection") -> ConnectionInfo:
+    """Return who a connection is; never its password."""
+    return ConnectionInfo(
+        connection_id=ConnectionId(connection.identifier),
+        client_id=connection.client_id,
+        user_name=connection.user_name or None,
+        password="",
+        manageable=True,
+        client_master=True,
+        fault_tolerant=connection.fault_tolerant,
+        failover_reconnect=connection.reconnected,
+        client_ip=connection.address,
+    )
+
+
+def connection_removal(connection: "Connection") -> RemoveInfo:
+    """Return that a connection has ended."""
+    return RemoveInfo(object_id=ConnectionId(connection.identifier))
+
+
+def consumer_info(consumer: "Consumer") -> ConsumerInfo:
+    """Return what a consumer has asked for."""
+    request = consumer.request
+    return ConsumerInfo(
+        consumer_id=consumer_id_of(consumer),
+        destination=consumer.destination,
+        prefetch_size=consumer.prefetch,
+        maximum_pending_message_limit=request.pending_limit,
+        browser=consumer.browser,
+        selector=request.selector,
+        client_id=consumer.connection.client_id,
+        subscription_name=consumer.subscription_name,
+        no_local=consumer.no_local,
+        exclusive=request.exclusive,
+        retroactive=request.retroactive,
+        priority=request.priority,
+        optimized_acknowledge=request.optimized,
+    )
+
+
+def consumer_id_of(consumer: "Consumer") -> ConsumerId:
+    """Return a consumer's id; one of another protocol gets the id of its connection."""
+    if isinstance(consumer.identifier, ConsumerId):
+        return consumer.identifier
+    return ConsumerId(consumer.connection.identifier, 0, 0)
+
+
+def consumer_removal(consumer: "Consumer") -> RemoveInfo:
+    """Return that a consumer has ended."""
+    return RemoveInfo(object_id=consumer_id_of(consumer))
+
+
+def producer_info(producer: object, destination: Destination) -> ProducerInfo:
+    """Return a producer and what it sends to."""
+    return ProducerInfo(producer_id=_producer_id_of(producer), destination=destination)
+
+
+def _producer_id_of(producer: object) -> ProducerId | None:
+    return producer if isinstance(producer, ProducerId) else None
+
+
+def producer_removal(producer: object) -> RemoveInfo:
+    """Return that a producer has ended."""
+    return RemoveInfo(object_id=_producer_id_of(producer))
+
+
+def destination_info(
+    destination: Destination, owner: "Connection | None", removed: bool
+) -> DestinationInfo:
+    """Return that a destination came, or went; *owner* is the connection of a temporary one."""
+    return DestinationInfo(
+        connection_id=None if owner is None else ConnectionId(owner.identifier),
+        destination=destination,
+        operation_type=DestinationOperation.REMOVE if removed else DestinationOperation.ADD,
+    )
+
+
+def message_fields(message: Message, with_body: bool) -> MessageFields:
+    """Return a message, without its body unless that is wanted."""
+    fields = decoded(message)
+    if not with_body:
+        fields.content = None
+    return fields
+
+
+def producer_of(connection: "Connection", message: Message) -> ProducerId | None:
+    """Return which producer of *connection* has sent *message*, if that is known."""
+    producer = decoded(message).producer_id
+    return producer if producer in connection.producers else None
