@@ -6,6 +6,15 @@ stock settings.
 """
 
 CONFIGURED: dict[str, tuple[str, ...]] = {
+    "advisories": (
+        "advisory-delivered",
+        "advisory-consumed",
+        "advisory-body",
+        "advisory-no-consumer",
+        "advisory-discarded",
+        "advisory-slow-consumer",
+        "advisory-full",
+    ),
     "connections": ("connection-stolen-client-id",),
     "redelivery": (
         "broker-redelivery",

@@ -59,6 +59,7 @@ public final class Main {
         Persistence.register(scenarios);
         Redelivering.register(scenarios);
         Subscriptions.register(scenarios);
+        Advisories.register(scenarios);
         Scheduling.register(scenarios);
         Dispatching.register(scenarios);
         return scenarios;
