@@ -131,6 +131,46 @@ def test_after_a_restart_a_page_a_period_is_looked_at(
     store.close()
 
 
+def test_what_waits_for_a_durable_subscriber_ends_too(bench: "Bench") -> None:
+    client = bench.client("app")
+    client.consume("topic://T", subscription_name="sub")
+    client.leave()
+    sender = bench.client()
+    sender.send("topic://T", "short", expiration=bench.now + 10)
+    sender.send("topic://T", "long", expiration=bench.now + 10 * PERIOD)
+    bench.tick(PERIOD + 10)
+    assert (bench.depth("topic://T"), bench.depth(DEAD)) == (1, 1)
+    back = bench.client("app")
+    back.consume("topic://T", subscription_name="sub")
+    assert back.texts() == ["long"]
+
+
+def test_a_restart_does_not_keep_expired_messages_of_a_durable_subscriber(
+    make_bench: "type[Bench]", tmp_path: Path
+) -> None:
+    store = KahaDBStore(tmp_path)
+    bench = make_bench(store)
+    client = bench.client("app")
+    client.consume("topic://T", subscription_name="sub", selector="colour = 'red'")
+    client.leave()
+    sender = bench.client()
+    for number in range(6):
+        sender.send(
+            "topic://T",
+            str(number),
+            properties={"colour": "red"},
+            expiration=bench.now + 10 if number % 2 else 0,
+        )
+    store.close()
+    store = KahaDBStore(tmp_path)
+    later = make_bench(store)
+    later.tick(PERIOD + 10)
+    back = later.client("app")
+    back.consume("topic://T", subscription_name="sub", selector="colour = 'red'")
+    assert back.texts() == ["0", "2", "4"]
+    store.close()
+
+
 def test_a_destination_that_is_gone_is_not_looked_at(bench: "Bench") -> None:
     owner = bench.client()
     name = "temp-queue://ID:1:1"

@@ -1,5 +1,6 @@
 """Ends what waits for consumers when its time is over, even if nobody comes to fetch it."""
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,13 @@ class Expiry:
         period = self._backlog.policy.expiry.expire_messages_period
         # At whole periods: messages that expire one after the other are found together.
         self._look_at((expiration // period + 1) * period)
+
+    def watch_all(self, references: Iterable[Reference]) -> None:
+        """Look as soon as one of several messages that begin to wait is over."""
+        for reference in references:
+            expiration = _expiration_of(reference)
+            if 0 < expiration < self.earliest:
+                self.watch(expiration)
 
     def watch_unknown(self) -> None:
         """Look soon: there are messages of which only the disk knows when they expire."""

@@ -107,6 +107,17 @@ class DurableSubscription(TopicSubscription):
         self._refund((reference,))
         return False
 
+    def hold_back(self, references: Sequence[Reference]) -> None:
+        """Let messages wait that were just added to `ready`."""
+        super().hold_back(references)
+        self.expiry.watch_all(references)
+
+    def withdraw(self, references: set[Reference]) -> None:
+        """Take messages out of what waits; the others are looked at again, if some have to be."""
+        super().withdraw(references)
+        if self.unexamined:
+            self._examined, self.unexamined = 0, len(self.ready)
+
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back to the head, in their order, for the next consumer."""
         if self.unexamined and not self.is_prioritized:
