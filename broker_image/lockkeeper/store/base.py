@@ -54,13 +54,15 @@ class Reference:
     `message` is None while the body is only on disk. `size` is in bytes: that of the journal
     record once written, else that of the body. `location` is the store's own, 0 when not
     written. `holders` counts what still needs the message: 1 for a queue, the number of
-    durable subscriptions for a topic. `held` counts the consumers that have it. `expiration` is
-    that of a body which is only on disk (ms since the epoch, 0 for none), UNKNOWN when it has
-    not been read since the broker started. `priority` is 0 to 9 where messages are ordered by
-    it, else UNORDERED. `redeliveries` counts failed deliveries.
+    durable subscriptions for a topic. `held` counts the consumers that have it. `delivery` is
+    the number of the last delivery, 0 before the first; on a queue it is negative once given
+    back. `expiration` is that of a body which is only on disk (ms since the epoch, 0 for none),
+    UNKNOWN when it has not been read since the broker started. `priority` is 0 to 9 where
+    messages are ordered by it, else UNORDERED. `redeliveries` counts failed deliveries.
     """
 
     __slots__ = (
+        "delivery",
         "expiration",
         "held",
         "holders",
@@ -80,6 +82,7 @@ class Reference:
         self.state = VOLATILE
         self.expiration = UNKNOWN
         self.held = 0
+        self.delivery = 0
         self.holders = 1
         self.priority = UNORDERED
         self.redeliveries = 0
