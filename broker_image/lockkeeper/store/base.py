@@ -52,17 +52,16 @@ class Reference:
     """One message of one destination, its body in memory or only on disk.
 
     `message` is None while the body is only on disk. `size` is in bytes: that of the journal
-    record once written, else that of the body. `location` is the store's own, 0 when not
-    written. `holders` counts what still needs the message: 1 for a queue, the number of
-    durable subscriptions for a topic. `held` counts the consumers that have it. `delivery` is
-    the number of the last delivery, 0 before the first; on a queue it is negative once given
-    back. `expiration` is that of a body which is only on disk (ms since the epoch, 0 for none),
-    UNKNOWN when it has not been read since the broker started. `priority` is 0 to 9 where
-    messages are ordered by it, else UNORDERED. `redeliveries` counts failed deliveries.
+    record once written, else that of the body. `location` is the store's own, 0 when neither
+    written nor in a temporary file. `holders` counts what still needs the message: 1 for a
+    queue, the number of durable subscriptions for a topic. `held` counts the consumers that have
+    it, negative once it has ended. `expiration` is that of a body which is only on disk (ms since
+    the epoch, 0 for none), UNKNOWN when it has not been read since the broker started.
+    `priority` is 0 to 9 where messages are ordered by it, else UNORDERED. `redeliveries` counts
+    failed deliveries.
     """
 
     __slots__ = (
-        "delivery",
         "expiration",
         "held",
         "holders",
@@ -82,7 +81,6 @@ class Reference:
         self.state = VOLATILE
         self.expiration = UNKNOWN
         self.held = 0
-        self.delivery = 0
         self.holders = 1
         self.priority = UNORDERED
         self.redeliveries = 0
@@ -153,11 +151,12 @@ class Recovered:
 
 
 class StoreUsage(NamedTuple):
-    """What the store occupies."""
+    """What the store occupies; `spooled_bytes` are those of temporary files."""
 
     files: int
     bytes_on_disk: int
     waiting_operations: int
+    spooled_bytes: int = 0
 
 
 class StoreFile(NamedTuple):
@@ -252,12 +251,26 @@ class Store(Protocol):
         """Write a line of the flight recorder with the next batch; never forces a sync."""
 
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:
-        """Read bodies back: sets `message` of every WRITTEN reference that has none; blocks.
+        """Read bodies back: sets `message` of every reference that is only on disk; blocks.
 
         Each gets its own brokerSequenceId, counted up from *next_sequence* in list order (one
         number per element of *references*, used or not). Raises StoreError naming file and
         offset.
         """
+
+    def spool(self, references: Sequence[Reference]) -> int:
+        """Put bodies of VOLATILE messages into temporary files, in order; returns how many.
+
+        Fewer than all means that the temporary storage is full. Each of them gets a `location`:
+        its body may leave the memory, and `load` brings it back. They end with the process.
+        Raises StoreError.
+        """
+
+    def unspool(self, references: Sequence[Reference]) -> None:
+        """Give back the room of messages in temporary files that have ended."""
+
+    def is_spool_full(self) -> bool:
+        """Tell whether there is no room in the temporary storage."""
 
     def flush(self) -> Sequence[Receipt]:
         """Begin to write what waits, if no write is under way; returns what is durable already.

@@ -195,6 +195,17 @@ class MemoryStore:
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:
         """Do nothing: bodies never leave the memory."""
 
+    def spool(self, references: Sequence[Reference]) -> int:
+        """Return 0: there are no files."""
+        return 0
+
+    def unspool(self, references: Sequence[Reference]) -> None:
+        """Do nothing: there are no files."""
+
+    def is_spool_full(self) -> bool:
+        """Return True: there are no files."""
+        return True
+
     def flush(self) -> Sequence[Receipt]:
         """Return the receipts of everything handed over."""
         self._write()

@@ -32,12 +32,12 @@ class Caretaker:
         self._chosen: set[int] = set()
         self._position = 0
 
-    def run(self, now: int) -> None:
-        """Do what is due at *now* (ms)."""
+    def run(self, now: int, in_haste: bool = False) -> None:
+        """Do what is due at *now* (ms), or all of it *in haste*."""
         if self._chosen and self._commit.is_durable(self._position):
             self._delete(self._chosen.intersection(self._collectable()))
             self._chosen = set()
-        if now >= self._due and self._files.descriptor >= 0 and not self._chosen:
+        if (in_haste or now >= self._due) and self._files.descriptor >= 0 and not self._chosen:
             self._due = now + self._interval
             for entry in movable_subscriptions(self._ledger, self._files.file_id):
                 self._intake.repeat(entry)

@@ -38,6 +38,7 @@ from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
 from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
 from lockkeeper.store.kahadb.unit import IN_UNIT
+from lockkeeper.store.spool import Spool
 
 FILE_BYTES_MAX: Final = 32 << 20
 BATCH_BYTES_MAX: Final = 4 << 20
@@ -64,6 +65,7 @@ class KahaDBStore:
         archive: bool = False,
         keep_alive_ms: int = KEEP_ALIVE_MS,
         bytes_max: int | None = None,
+        spool_bytes_max: int | None = None,
         disk: Callable[[int], Disk] = open_disk,
     ) -> None:
         """*lock* may be held already; `open` takes it otherwise, `close` gives it back.
@@ -81,6 +83,8 @@ class KahaDBStore:
         self._keep_alive_due = 0
         self._bytes_max = bytes_max
         self._is_over_limit = False
+        self._measured_files = 0
+        self._spool = Spool(directory, spool_bytes_max)
         self._is_open = False
         self._alarm_rang = False
         self._patience = Patience()
@@ -132,6 +136,7 @@ class KahaDBStore:
             self._alarm.close()
             self._disk.close()
             self._files.close()
+            self._spool.close()
             self.lock.release()
 
     # Operations
@@ -234,6 +239,20 @@ class KahaDBStore:
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:
         """See `Store.load`."""
         self._bodies.load(references, next_sequence)
+        if self._spool.used:
+            self._spool.load(references, next_sequence)
+
+    def spool(self, references: Sequence[Reference]) -> int:
+        """See `Store.spool`."""
+        return self._spool.put(references)
+
+    def unspool(self, references: Sequence[Reference]) -> None:
+        """See `Store.unspool`."""
+        self._spool.forget(references)
+
+    def is_spool_full(self) -> bool:
+        """See `Store.is_spool_full`."""
+        return self._spool.is_full
 
     # Writing
 
@@ -243,12 +262,24 @@ class KahaDBStore:
         if commit.is_writing:
             return ()
         if commit.is_urgent:
-            return () if self._holds_back(commit) else commit.begin()
+            return () if self._holds_back(commit) else self._write()
         if commit.is_lazy and len(commit.items) >= REMOVES_MAX:
-            return commit.begin()
+            return self._write()
         if commit.is_lazy and not self._alarm.is_set:
             self._alarm.set(REMOVES_DELAY_MICROSECONDS)
         return ()
+
+    def _write(self) -> Sequence[Receipt]:
+        receipts = self._commit.begin()
+        if len(self._ledger.files) != self._measured_files:
+            self._measure()
+        return receipts
+
+    def _measure(self) -> None:
+        """Learn whether the files are more than they may be."""
+        self._measured_files = len(self._ledger.files)
+        if self._bytes_max is not None:
+            self._is_over_limit = self.usage().bytes_on_disk > self._bytes_max
 
     def _holds_back(self, commit: GroupCommit) -> bool:
         """Tell whether to wait for acknowledgements that may make this write needless."""
@@ -278,7 +309,7 @@ class KahaDBStore:
         if self._alarm_rang and self._patience.is_holding:
             self._patience.end(paid=False)
         self._alarm_rang = False
-        return [*receipts, *(commit.begin() if is_late else self.flush())]
+        return [*receipts, *(self._write() if is_late else self.flush())]
 
     def fileno(self) -> int | None:
         """See `Store.fileno`."""
@@ -289,8 +320,8 @@ class KahaDBStore:
         self._files.check_full()
         if self._is_over_limit:
             raise StoreFullError(
-                f"{self._directory}: the journal has reached storage.limit ({self._bytes_max} "
-                "bytes); consume messages, or raise the limit"
+                f"{self._directory}: the journal has reached systemUsage.storeUsage "
+                f"({self._bytes_max} bytes); consume messages, or raise the limit"
             )
 
     def maintain(self, now: int) -> None:
@@ -299,14 +330,14 @@ class KahaDBStore:
             self._keep_alive_due = now + self._keep_alive_ms
             self.lock.check()
         self._files.retry_spare()
-        self._caretaker.run(now)
-        if self._bytes_max is not None:
-            self._is_over_limit = self.usage().bytes_on_disk > self._bytes_max
+        self._caretaker.run(now, in_haste=self._is_over_limit)
+        self._measure()
 
     def usage(self) -> StoreUsage:
         """See `Store.usage`."""
         files = self._ledger.files.values()
-        return StoreUsage(len(files), sum(file.size for file in files), self.waiting())
+        size = sum(file.size for file in files)
+        return StoreUsage(len(files), size, self.waiting(), self._spool.used)
 
     def files(self) -> Sequence[StoreFile]:
         """See `Store.files`."""
