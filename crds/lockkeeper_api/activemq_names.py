@@ -35,8 +35,10 @@ ACTIVEMQ_NAMES = {
     "messageGroups.map": "cachedMessageGroupMapFactory, simpleMessageGroupMapFactory, "
     "messageGroupHashBucketFactory",
     "inactivity": "policyEntry",
-    "memory": "systemUsage",
-    "memory.limit": "memoryUsage",
+    "flow": "policyEntry",
+    "flow.spoolNonPersistent": "pendingQueuePolicy, pendingSubscriberPolicy (vmQueueCursor and "
+    "vmCursor are false)",
+    "systemUsage.memoryUsage.percentOfAllowance": "percentOfJvmHeap",
     "limits": OURS_ALONE,
     "limits.destinations": OURS_ALONE,
     "limits.consumers": "maximumConsumersAllowedPerConnection",

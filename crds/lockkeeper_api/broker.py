@@ -13,6 +13,7 @@ from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion
 from lockkeeper_api.mirrors import MirroredQueues
 from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.quantities import MEBIBYTE, Duration, Size, durations, sizes
+from lockkeeper_api.system_usage import SystemUsage
 from lockkeeper_api.virtual_topics import VirtualTopic
 
 AdvertisedUrl = Annotated[
@@ -89,13 +90,6 @@ class Locker(ApiModel):
     """How often the master checks that the lock is still its own; 0s never."""
 
 
-class Memory(ApiModel):
-    """What may be held in memory."""
-
-    limit: Annotated[Size, sizes("1Mi", "1Pi")] = 256 * MEBIBYTE
-    """Message bodies in memory, all destinations together; more stay on disk."""
-
-
 class Timestamps(ApiModel):
     """The broker's clock instead of the producers' (ActiveMQ's timeStampingBrokerPlugin)."""
 
@@ -123,13 +117,6 @@ class Scheduler(ApiModel):
     """Heed AMQ_SCHEDULED_DELAY, _PERIOD, _REPEAT and _CRON (ActiveMQ's schedulerSupport)."""
     time_zone: Annotated[str, Field(max_length=64), AfterValidator(_time_zone)] = "UTC"
     """Time zone of AMQ_SCHEDULED_CRON, such as Europe/Berlin."""
-
-
-class Storage(ApiModel):
-    """What may be held on disk."""
-
-    limit: Annotated[Size, sizes("1Mi", "1Pi")] | None = None
-    """Journal files, all together (ActiveMQ's storeUsage); absent: as the disk allows."""
 
 
 ADDRESSES_RULE = (
@@ -178,10 +165,8 @@ class BrokerSpec(ApiModel):
     """The KahaDB journal."""
     locker: Locker = Locker()
     """The lock that makes one replica the master."""
-    memory: Memory = Memory()
-    """What may be held in memory."""
-    storage: Storage = Storage()
-    """What may be held on disk."""
+    system_usage: SystemUsage = SystemUsage()
+    """What may be used in all: memory, the journal, temporary files."""
     timestamps: Timestamps | None = None
     """Set the timestamps of messages by the broker's clock; absent: producers set them."""
     populate_jmsx_user_id: bool = False
@@ -206,8 +191,6 @@ class BrokerSpec(ApiModel):
     """How many of them to remove at a time; 0 for all."""
     advisory_support: bool = True
     """Tell of connections, destinations and the like on topics called ActiveMQ.Advisory.*."""
-    statistics_queries: bool = False
-    """Answer messages to ActiveMQ.Statistics.Broker and the like (statisticsBrokerPlugin)."""
     keep_durable_subs_active: bool = True
     """Durable subscriptions without a consumer collect non-persistent messages, too."""
     offline_durable_subscriber_timeout: Annotated[Duration, durations("0s", "87600h")] | None = None

@@ -7,6 +7,7 @@ from lockkeeper_api.policies.advisories import Advisories
 from lockkeeper_api.policies.dead_letters import DeadLetters
 from lockkeeper_api.policies.dispatch import Dispatch
 from lockkeeper_api.policies.expiry import Expiry
+from lockkeeper_api.policies.flow import Flow
 from lockkeeper_api.policies.inactivity import Inactivity
 from lockkeeper_api.policies.message_eviction import MessageEviction
 from lockkeeper_api.policies.message_groups import MessageGroups
@@ -26,6 +27,8 @@ class DestinationPolicy(ApiModel):
     """How many messages a consumer gets ahead of its acknowledgements."""
     memory_limit: Annotated[Size, sizes("64Ki", "1Pi")] | None = None
     """Message bodies of the destination in memory; absent: only the broker's limit counts."""
+    flow: Flow = Flow()
+    """What becomes of messages, and of who sends them, when there is no room."""
     dead_letters: DeadLetters = DeadLetters()
     """What becomes of messages that could not be delivered."""
     expiry: Expiry = Expiry()

@@ -12,7 +12,7 @@ from lockkeeper_api.schema import Schema, flat_schema
 
 NOTE = "<!-- Written by `make crds` from the models in crds/lockkeeper_api. Do not edit. -->"
 OPERATION = (
-    *("replicas", "listeners", "admin", "journal", "locker", "storage"),
+    *("replicas", "listeners", "admin", "journal", "locker"),
     "destinationPolicies",
 )
 """What of a Broker's spec says how it runs, not how it behaves."""

@@ -10,7 +10,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import EndOfMessages, Output, Reply
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
-from lockkeeper.broker.settings import BrokerSettings, MemorySettings
+from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import Destination, parse_destination
@@ -131,7 +131,7 @@ class Bench:
             "test",
             "ID:test-1",
             PolicyMap(entries),
-            settings or BrokerSettings(memory=MemorySettings(memory_limit)),
+            settings or BrokerSettings(system_usage=SystemUsage(MemoryUsage(memory_limit))),
             self.now,
         )
         self.broker.recover()

@@ -6,6 +6,7 @@ import pytest
 
 from lockkeeper.broker.advisories.queues import AdvisingQueue
 from lockkeeper.broker.policies.advisories import AdvisoryPolicy
+from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.pending_message_limit import (
     PendingMessageLimitPolicy,
     PendingMessageLimitStrategy,
@@ -370,7 +371,8 @@ def test_a_slow_consumer_is_told_of_once_until_it_moves(
 
 
 def test_want_of_memory_and_who_has_to_wait_for_it(make_bench: "type[Bench]") -> None:
-    bench = make_bench(memory_limit=3_000, T=DestinationPolicy(advisories=EVERYTHING))
+    policy = DestinationPolicy(advisories=EVERYTHING, flow=FlowPolicy(spool_non_persistent=False))
+    bench = make_bench(memory_limit=3_000, T=policy)
     full, fast = listen(bench, "FULL.Queue.T"), listen(bench, "FastProducer.Queue.T")
     client = bench.client()
     bench.broker.add_producer(client.connection, producer_of(client), queue("T"))

@@ -60,7 +60,7 @@ def test_the_table_has_a_line_for_each(lockkeeper: CommandLine, pair: list[str])
         "Replica", "Role", "For", "Process", "Clients", "Memory", "Journal", "Admin",
     ]  # fmt: skip
     assert re.match(
-        r"lockkeeper-0  master   +\d+ s +\d+ +0  0 bytes of 256 MiB  +[\d.]+ \w+ in \d files?  ",
+        r"lockkeeper-0  master   +\d+ s +\d+ +0  0 bytes of 1 GiB  +[\d.]+ \w+ in \d files?  ",
         master,
     )
     assert standby.startswith("lockkeeper-1  standby")

@@ -28,7 +28,12 @@ def test_the_default_broker_is_activemqs_stock_configuration() -> None:
     assert spec.replicas == 1
     assert spec.journal.file_bytes == 32 * 2**20
     assert spec.journal.recorder.clock_interval == timedelta(milliseconds=50)
-    assert spec.storage.limit is None
+    usage = spec.system_usage
+    assert usage.memory_usage.limit == 1 << 30
+    assert usage.store_usage.limit == 100 << 30
+    assert usage.temp_usage.limit == 50 << 30
+    assert not usage.send_fail_if_no_space
+    assert usage.send_fail_if_no_space_after_timeout == timedelta(0)
     (virtual,) = spec.virtual_topics
     assert (virtual.name, virtual.prefix, virtual.postfix) == ("VirtualTopic.>", "Consumer.*.", "")
     assert (spec.composite_destinations, spec.mirrored_queues) == ([], None)
@@ -58,7 +63,7 @@ def test_a_resource_survives_being_written_and_read() -> None:
         replicas=2,
         listeners=[{"name": "a", "port": 0, "frameBytesMax": "1Mi"}, {"name": "b", "port": 0}],
         journal={"recorder": {"enabled": False, "clockInterval": "100ms"}},
-        storage={"limit": "10Gi"},
+        system_usage={"storeUsage": {"limit": "10Gi"}, "tempUsage": {"percentLimit": 5}},
         virtualTopics=[{"name": "V.>", "prefix": "A.*.", "selectorAware": True}],
         compositeDestinations=[{"name": "C.*", "forwardTo": [{"topic": "T", "selector": "n = 1"}]}],
         mirroredQueues={"prefix": "Mirror."},
@@ -67,7 +72,7 @@ def test_a_resource_survives_being_written_and_read() -> None:
     )
     assert Broker.model_validate_json(full.model_dump_json(by_alias=True)) == full
     wire = full.model_dump(mode="json", by_alias=True)
-    assert wire["spec"]["storage"] == {"limit": "10Gi"}
+    assert wire["spec"]["systemUsage"]["storeUsage"]["limit"] == "10Gi"
     assert wire["spec"]["journal"]["recorder"]["clockInterval"] == "100ms"
 
 
@@ -85,7 +90,9 @@ def test_a_resource_survives_being_written_and_read() -> None:
         {"listeners": [{"name": "a"}, {"name": "b"}]},
         {"journal": {"fileBytes": "1Ki"}},
         {"journal": {"archive": "sometimes"}},
-        {"memory": {"limit": "lots"}},
+        {"systemUsage": {"memoryUsage": {"limit": "lots"}}},
+        {"systemUsage": {"memoryUsage": {"percentOfAllowance": 101}}},
+        {"systemUsage": {"sendFailIfNoSpaceAfterTimeout": "-1s"}},
         {"locker": {"acquireInterval": 1}},
         {"destinationPolicies": [{"match": "A", "kind": "queue"}]},
         {"destinationPolicies": [{"kind": "Queue"}]},

@@ -77,13 +77,13 @@ def test_what_an_api_server_added_is_passed_over() -> None:
             "should be a valid list, found 61616",
         ),
         (
-            "  memory: 1Gi",
-            "broker.yaml, line 5, document 1 (Broker main): spec.memory: "
+            "  locker: 1Gi",
+            "broker.yaml, line 5, document 1 (Broker main): spec.locker: "
             "expected a mapping, found '1Gi'",
         ),
         (
-            "  memory: {limit: 64MB}",
-            "broker.yaml, line 5, document 1 (Broker main): spec.memory.limit: "
+            "  systemUsage: {memoryUsage: {limit: 64MB}}",
+            "broker.yaml, line 5, document 1 (Broker main): spec.systemUsage.memoryUsage.limit: "
             "expected a size such as 512Ki, 64Mi or 1Gi, found '64MB'",
         ),
         (
@@ -102,9 +102,9 @@ def test_what_an_api_server_added_is_passed_over() -> None:
             "should be 'Queue' or 'Topic', found 'queue'",
         ),
         (
-            "  memory: {zzz: 1}",
-            "broker.yaml, line 5, document 1 (Broker main): spec.memory.zzz: no such field; "
-            "known here: limit",
+            "  limits: {zzz: 1}",
+            "broker.yaml, line 5, document 1 (Broker main): spec.limits.zzz: no such field; "
+            "known here: destinations, consumers, producers, temporaryDestinations, transactions",
         ),
     ],
 )

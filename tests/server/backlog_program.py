@@ -12,7 +12,7 @@ from pathlib import Path
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.policies.policy import PolicyMap
-from lockkeeper.broker.settings import BrokerSettings, MemorySettings
+from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import ActiveMQBytesMessage, encode
@@ -34,7 +34,7 @@ def main() -> None:
     directory, count = Path(sys.argv[1]), int(sys.argv[2])
     now = time.time_ns() // 1_000_000
     store = KahaDBStore(directory)
-    settings = BrokerSettings(memory=MemorySettings(MEMORY_LIMIT))
+    settings = BrokerSettings(system_usage=SystemUsage(MemoryUsage(MEMORY_LIMIT)))
     broker = Broker(store, "backlog", "ID:backlog", PolicyMap(), settings, now)
     began = time.monotonic()
     broker.recover()

@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.outputs import Output
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.outputs import Disconnect, Failure, Output, Reply
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.regions.queue import Queue
     from lockkeeper.broker.regions.topic import Topic
     from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.store.base import Receipt
 
 # How much one connection may have waiting for memory before the broker stops reading from it.
 STALLED_BYTES_MAX = 1 << 20
@@ -20,7 +22,7 @@ class Connection:
     """One peer. `outbox` is emptied by its protocol whenever the core lists it as dirty.
 
     `congested` is set by the transport while the peer does not take what it was sent;
-    `stalled_bytes` counts messages held until there is memory for them. A `fault_tolerant`
+    `stalled_bytes` counts messages that wait for room. A `fault_tolerant`
     client sends again what was not answered once it is `reconnected`. `is_ended` asks the
     protocol to part with the peer after what the outbox holds. `tag` belongs to the transport.
     The last destination and its route are kept, because the next message is for the same as a
@@ -77,6 +79,23 @@ class Connection:
     def stalled(self) -> bool:
         """Tell whether the broker should stop reading from the peer for now."""
         return self.stalled_bytes > STALLED_BYTES_MAX
+
+    @property
+    def must_be_read(self) -> bool:
+        """Tell whether there may be more to read than messages for one destination."""
+        return bool(self.consumers or self.transactions or len(self.producers) > 1)
+
+    def refuse(self, receipt: "Receipt | None", error: BrokerError) -> None:
+        """Answer with an error: to the request, or to the connection when none waits.
+
+        A producer with a window gets its room back: nobody else would give it.
+        """
+        if isinstance(receipt, Reply):
+            self.put(Failure(receipt.correlation, error))
+            return
+        self.put(Disconnect(error))
+        if receipt is not None:
+            receipt.settle()
 
     def end_transaction(self, identifier: TransactionId) -> None:
         """Forget a transaction that has its outcome, or gets it elsewhere now."""

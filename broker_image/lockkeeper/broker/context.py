@@ -18,23 +18,18 @@ if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
     from lockkeeper.message.message import Message
 
-# Beyond this share of the limit, bodies that are in the journal leave the memory
-# (ActiveMQ's cursorMemoryHighWaterMark).
-HIGH_WATER_PERCENT = 70
-
-
-# So many deliveries fit into a millisecond before their numbers run ahead of the time.
-DELIVERY_BITS = 20
-
 
 class Memory:
-    """Bytes of message bodies in memory, against a limit."""
+    """Bytes of message bodies in memory, against a limit.
 
-    __slots__ = ("high_water", "limit", "used")
+    From `gate` bytes on every message is asked whether it may come in: that is the limit, or 0
+    while others wait before it.
+    """
+
+    __slots__ = ("gate", "limit", "used")
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.high_water = limit * HIGH_WATER_PERCENT // 100
+        self.limit = self.gate = limit
         self.used = 0
 
 
@@ -51,8 +46,6 @@ class Context:
     """The services of the core. `now` is in ms since the epoch, set once a tick.
 
     `abort` ends a consumer against its will; True as its second argument ends the connection.
-    `delivery` numbers what is sent to consumers of queues, in order; its bits above
-    DELIVERY_BITS are the time.
     """
 
     def __init__(
@@ -81,7 +74,6 @@ class Context:
         self.relievable: list[Residency] = []
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequence = now << 20
-        self.delivery = now << DELIVERY_BITS
 
     def next_sequence(self, count: int = 1) -> int:
         """Return a new brokerSequenceId, the first of *count*."""

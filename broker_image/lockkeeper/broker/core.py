@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import DELIVERY_BITS, Context
+from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import (
     AcknowledgeError,
     BrokerError,
@@ -13,9 +13,9 @@ from lockkeeper.broker.errors import (
     InvalidDestinationError,
     ResourceAllocationError,
 )
+from lockkeeper.broker.flow.control import FlowControl
 from lockkeeper.broker.interceptors.interceptor import interceptors
-from lockkeeper.broker.interceptors.statistics_queries import StatisticsQueries
-from lockkeeper.broker.outputs import Disconnect
+from lockkeeper.broker.outputs import ConsumerClosed, Disconnect
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
@@ -38,6 +38,7 @@ from lockkeeper.store.base import (
     Receipt,
     Reference,
     Store,
+    StoreFullError,
     Subscription,
 )
 
@@ -67,7 +68,12 @@ class Broker:
         self.router = Router(settings, self.route)
         self.registry = Registry(self.router, settings.limits.destinations)
         self.context = Context(
-            store, policies, settings.memory.limit, now, self._find_route, self.abort
+            store,
+            policies,
+            settings.system_usage.memory_usage.limit,
+            now,
+            self._find_route,
+            self.abort,
         )
         self.subscribing = Subscribing(self.context, self.registry, settings)
         self.context.advisories = Advisories(
@@ -82,7 +88,10 @@ class Broker:
         self.transactions = Transacting(
             self.context, self.audit, self._find_backlog, settings.limits.transactions
         )
-        self.forwarding = Forwarding(self.context, self.router, self.audit, self.transactions)
+        self.flow = FlowControl(self.context, settings.system_usage, self._take)
+        self.forwarding = Forwarding(
+            self.context, self.router, self.flow, self.audit, self.transactions
+        )
         self.sweeper = Sweeper(
             self.context,
             self.registry,
@@ -92,13 +101,9 @@ class Broker:
             settings.schedule_period_for_destination_purge,
             settings.max_purged_destinations_per_sweep,
         )
-        figures = (self.context, self.registry, self.connections, name, broker_id)
-        self.interceptors = interceptors(
-            self.context, settings, self._make_scheduler(), StatisticsQueries(*figures)
-        )
+        self.interceptors = interceptors(self.context, settings, self._make_scheduler())
         # What is there from the start is the broker's own.
         self.sweeper.kept.update(region.destination for region in self.registry)
-        self._stalled: list[tuple[Connection, Message, Receipt | None]] = []
 
     def _make_scheduler(self) -> Scheduler | None:
         """Return what delivers messages later, if anything may have to be."""
@@ -171,7 +176,7 @@ class Broker:
             self.remove_producer(connection, producer)
         for destination in list(connection.temporary):
             self.remove_temporary(connection, destination)
-        self._stalled = [entry for entry in self._stalled if entry[0] is not connection]
+        self.flow.forget(connection)
         self.context.advisories.disconnected(connection)
 
     # Producers
@@ -217,7 +222,7 @@ class Broker:
     def send(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Take a message from a client. Raises BrokerError, with nothing changed.
 
-        The receipt is settled when the message is as durable as it asks to be. Without memory
+        The receipt is settled when the message is as durable as it asks to be. Without room
         for it, the message waits, and `connection.stalled` says whether to stop reading.
         """
         for interceptor in self.interceptors:
@@ -227,12 +232,14 @@ class Broker:
             message = going_on
         self._take(connection, message, receipt)
 
-    def _take(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
-        """Take a message as it is."""
-        memory = self.context.memory
-        if memory.used >= memory.limit and _may_wait(message):
-            self._stall(connection, message, receipt)
-            return
+    def _take(
+        self,
+        connection: Connection,
+        message: Message,
+        receipt: Receipt | None,
+        is_admitted: bool = False,
+    ) -> None:
+        """Take a message as it is; one that *is admitted* has waited for room already."""
         destination = message.destination
         route = connection.last_route
         if route is None or destination is not connection.last_destination:
@@ -240,16 +247,21 @@ class Broker:
             if found is None and not destination.is_composite:
                 found = self.route(destination)
             if found is None or found.rules:
-                if not self.forwarding.take(connection, message, receipt):
-                    self._stall(connection, message, receipt)
+                self.forwarding.take(connection, message, receipt, is_admitted)
                 return
             route = found
             connection.last_destination, connection.last_route = destination, route
-        if route.policy.memory_limit and _may_wait(message) and route.memory_full():
-            self._stall(connection, message, receipt)
+        memory = self.context.memory
+        if (memory.used >= memory.gate or route.policy.memory_limit) and not (
+            is_admitted or self.flow.admits(connection, message, receipt, (route,))
+        ):
             return
         if message.persistent:
-            self.context.store.check_full()
+            try:
+                self.context.store.check_full()
+            except StoreFullError:
+                if not (is_admitted or self.flow.admits(connection, message, receipt, (route,))):
+                    return
             if connection.reconnected and self.audit.is_duplicate(message):
                 self._settle_behind(destination, receipt)
                 return
@@ -262,18 +274,6 @@ class Broker:
         if connection.fault_tolerant and message.persistent:
             self.audit.record(message)
         route.accept(message, receipt)
-
-    def _stall(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
-        connection.stalled_bytes += len(message.body)
-        self._stalled.append((connection, message, receipt))
-        self.context.advisories.stalled(connection, message)
-
-    def _resume_stalled(self) -> None:
-        """Take messages that waited for memory, oldest first, while there is room."""
-        waiting, self._stalled = self._stalled, []
-        for connection, message, receipt in waiting:
-            connection.stalled_bytes -= len(message.body)
-            self._take(connection, message, receipt)
 
     def _settle_behind(self, destination: Destination, receipt: Receipt | None) -> None:
         """Settle when everything handed to the store so far is durable."""
@@ -303,7 +303,6 @@ class Broker:
                 backlog = self.backlog_of(consumer, reference)
                 backlog.expire(reference)
                 backlog.residency.let_go((reference,))
-            consumer.shrink(count)
             self._reactivate(consumer)
         elif kind != AckType.REDELIVERED:
             raise AcknowledgeError(f"an acknowledgement of unknown type {kind}")
@@ -319,7 +318,6 @@ class Broker:
             backlog.poison(reference, cause)
             self._settle_behind(backlog.destination, receipt)
             receipt = None
-        consumer.shrink(count)
         self._reactivate(consumer)
 
     def acknowledge_in_transaction(
@@ -417,7 +415,7 @@ class Broker:
         if destination not in connection.temporary:
             return
         connection.temporary.discard(destination)
-        self.subscribing.close_all(destination)
+        self._close_consumers(destination)
         self._forget(destination)
         del self.subscribing.temporary[destination]
 
@@ -457,6 +455,20 @@ class Broker:
             self.registry.forget(region.destination)
             self.context.advisories.destination_removed(region.destination)
 
+    def _close_consumers(self, destination: Destination) -> None:
+        region = self.registry.find(destination)
+        consumers = (
+            [entry.consumer for entry in region.volatiles]
+            if isinstance(region, Topic)
+            else list(region.consumers)
+            if isinstance(region, Queue)
+            else []
+        )
+        for consumer in consumers:
+            if consumer is not None:
+                consumer.connection.put(ConsumerClosed(consumer))
+                self.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
+
     # Time
 
     def settle(self, receipts: Sequence[Receipt]) -> None:
@@ -467,11 +479,9 @@ class Broker:
     def tick(self, now: int) -> None:
         """Dispatch what can be dispatched, and end what waited long enough."""
         context = self.context
-        if now != context.now:
-            context.now = now
-            context.delivery = max(context.delivery, now << DELIVERY_BITS)
-        if self._stalled and context.memory.used < context.memory.limit:
-            self._resume_stalled()
+        context.now = now
+        if self.flow.lines:
+            self.flow.resume()
         context.timers.run(now)
         active = context.active
         while active:
@@ -482,8 +492,3 @@ class Broker:
             active = context.active
         if context.relievable:
             context.relievable = [entry for entry in context.relievable if entry.relieve()]
-
-
-def _may_wait(message: Message) -> bool:
-    """Tell whether a message may wait for memory: those of a transaction must keep their order."""
-    return not message.persistent and message.transaction_id is None

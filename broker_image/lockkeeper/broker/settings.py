@@ -11,10 +11,22 @@ NEVER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySettings:
+class MemoryUsage:
     """Bytes of message bodies in memory, all destinations together."""
 
-    limit: int = 256 << 20
+    limit: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class SystemUsage:
+    """ActiveMQ's systemUsage, what the core needs of it; the timeout is in ms, 0 for never.
+
+    A send that finds no room waits: for any time, for the timeout, or not at all.
+    """
+
+    memory_usage: MemoryUsage = field(default_factory=MemoryUsage)
+    send_fail_if_no_space: bool = False
+    send_fail_if_no_space_after_timeout: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +57,7 @@ class BrokerSettings:
     is in ms, 0 for never; of destinations, 0 purges any number in a sweep.
     """
 
-    memory: MemorySettings = field(default_factory=MemorySettings)
+    system_usage: SystemUsage = field(default_factory=SystemUsage)
     timestamps: TimestampSettings | None = None
     populate_jmsx_user_id: bool = False
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
@@ -56,7 +68,6 @@ class BrokerSettings:
     schedule_period_for_destination_purge: int = 0
     max_purged_destinations_per_sweep: int = 0
     advisory_support: bool = True
-    statistics_queries: bool = False
     keep_durable_subs_active: bool = True
     offline_durable_subscriber_timeout: int = NEVER
     offline_durable_subscriber_task_schedule: int = 300_000

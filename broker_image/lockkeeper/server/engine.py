@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable
 
 from lockkeeper.broker.core import Broker
+from lockkeeper.server.flow_log import FlowLog
 from lockkeeper.server.recorder import FlightRecorder
-from lockkeeper.store.base import Store, StoreError, StoreFullError
+from lockkeeper.store.base import Store, StoreError
 from lockkeeper.transport.peer import Peer
 
 logger = logging.getLogger(__name__)
@@ -40,11 +41,11 @@ class Engine:
         self.now = _clock()
         self.peers: set[Peer] = set()
         self._fail = fail
+        self._flow_log = FlowLog(broker)
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
         self._calls = 0
         self._is_closed = False
-        self._is_full = False
         self._beaten_at = self.now
         self._waited_for = 0
         # What a flush left behind, trace records above all, is nothing new to note the time of.
@@ -180,26 +181,13 @@ class Engine:
         now = self._beaten_at = self.stamp()
         try:
             self.store.maintain(now)
-            self._tell_of_room()
+            self._flow_log.look(now)
             for peer in list(self.peers):
                 self._check_activity(peer, now)
             self.recorder.statistics(now)
         except StoreError as error:
             self._stop_on(error)
         self.wake()
-
-    def _tell_of_room(self) -> None:
-        """Log that the disk is full, and that it no longer is."""
-        try:
-            self.store.check_full()
-        except StoreFullError as error:
-            if not self._is_full:
-                logger.error("persistent messages are refused: %s", error)
-            self._is_full = True
-        else:
-            if self._is_full:
-                logger.info("there is room again: persistent messages are accepted")
-            self._is_full = False
 
     def _check_activity(self, peer: Peer, now: int) -> None:
         """Drop a silent peer; send one a sign of life (openwire.md section 7.1)."""

@@ -27,9 +27,11 @@ from lockkeeper.server.settings import (
     policy_map,
 )
 from lockkeeper.server.storage import Storage
+from lockkeeper.server.usage import measured
 from lockkeeper.server.views import master_view
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper_api import Broker as BrokerResource
+from lockkeeper_api import BrokerSpec
 from lockkeeper_api import Destination as DestinationResource
 from lockkeeper_api.broker import Listener
 
@@ -83,7 +85,7 @@ class BrokerProcess:
             loop.add_signal_handler(number, self._stopping.set)
         if self.options.supervised:
             loop.add_reader(sys.stdin.fileno(), self._stopping.set)
-        storage = Storage(self.options.directory, self.options.resource.spec)
+        storage = Storage(self.options.directory)
         self._admin = await self._start_admin()
         try:
             if await self._take_lock(storage):
@@ -140,8 +142,9 @@ class BrokerProcess:
 
     async def _open(self, storage: Storage, doors: Doors, waited: bool) -> None:
         """Read the journal, let clients in, and serve until told to stop."""
-        store = storage.open()
-        broker = self._make_broker(store)
+        spec = measured(self.options.resource.spec, self.options.directory)
+        store = storage.open(spec)
+        broker = self._make_broker(store, spec)
         began = time.monotonic()
         broker.recover()
         for resource in self.options.destinations:
@@ -160,7 +163,7 @@ class BrokerProcess:
             doors.close()
             self._close(engine, store, recorder)
 
-    def _make_broker(self, store: Store) -> Broker:
+    def _make_broker(self, store: Store, spec: BrokerSpec) -> Broker:
         resource = self.options.resource
         now = time.time_ns() // 1_000_000
         return Broker(
@@ -168,7 +171,7 @@ class BrokerProcess:
             resource.metadata.name,
             f"ID:{os.uname().nodename}-{os.getpid()}-{now}-0",
             policy_map(resource, self.options.destinations),
-            converted(resource.spec, BrokerSettings),
+            converted(spec, BrokerSettings),
             now,
         )
 

@@ -15,10 +15,9 @@ _OWN_PATTERNS = ("db-*.log", "db-*.log.*", "db.data", "db.redo", "db.free", "loc
 class Storage:
     """One broker's directory; at most one process at a time is its master."""
 
-    def __init__(self, directory: Path, spec: BrokerSpec) -> None:
+    def __init__(self, directory: Path) -> None:
         """Make the directory if need be. Raises StoreError when it belongs to something else."""
         self._directory = directory
-        self._spec = spec
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -30,17 +29,21 @@ class Storage:
         """Become the master if nobody is. Raises StoreError when locking does not work there."""
         return self._lock.try_acquire(time.time_ns() // 1_000_000)
 
-    def open(self) -> Store:
-        """Return the store, to be opened by the core; the lock must be held."""
-        journal = self._spec.journal
+    def open(self, spec: BrokerSpec) -> Store:
+        """Return the store, to be opened by the core; the lock must be held.
+
+        The limits of *spec* are in bytes (see `usage`).
+        """
+        journal, usage = spec.journal, spec.system_usage
         return KahaDBStore(
             self._directory,
             self._lock,
             file_bytes_max=journal.file_bytes,
             cleanup_interval_ms=milliseconds(journal.cleanup_interval),
             archive=journal.archive,
-            keep_alive_ms=milliseconds(self._spec.locker.keep_alive_period),
-            bytes_max=self._spec.storage.limit,
+            keep_alive_ms=milliseconds(spec.locker.keep_alive_period),
+            bytes_max=usage.store_usage.limit,
+            spool_bytes_max=usage.temp_usage.limit,
         )
 
     def release(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.core import Broker
+from lockkeeper.broker.flow.space import Limit, holders
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.message.destination import Destination
@@ -62,6 +63,33 @@ def _counted(destinations: Iterable[Destination]) -> dict[str, int]:
     return {str(destination): count for destination, count in Counter(destinations).items()}
 
 
+def blocked_view(broker: Broker) -> list[dict[str, Any]]:
+    """Return the sends that wait for room: where, for which limit, since when, and who holds it.
+
+    Times are in ms since the epoch. The journal's files are not told of here.
+    """
+    largest = [
+        {"destination": str(holder.destination), "memoryBytes": holder.memory_bytes}
+        for holder in holders(broker.registry)
+    ]
+    return [
+        {
+            "destination": str(blocked.destination),
+            "persistent": blocked.is_persistent,
+            "limit": blocked.limit.value,
+            "since": blocked.since,
+            "sends": blocked.sends,
+            "bytes": blocked.bytes,
+            "connections": [
+                {"clientId": each.client_id, "address": each.address, "isRead": not each.stalled}
+                for each in blocked.connections
+            ],
+            "heldBy": [] if blocked.limit is Limit.STORE_USAGE else largest,
+        }
+        for blocked in broker.flow.blocked()
+    ]
+
+
 def master_view(broker: Broker, store: Store) -> dict[str, Any]:
     """Return what only a master can tell."""
     usage, memory = store.usage(), broker.context.memory
@@ -72,7 +100,9 @@ def master_view(broker: Broker, store: Store) -> dict[str, Any]:
             "files": usage.files,
             "bytes": usage.bytes_on_disk,
             "waitingOperations": usage.waiting_operations,
+            "spooledBytes": usage.spooled_bytes,
         },
+        "blockedSends": blocked_view(broker),
         "preparedTransactions": [str(key) for key in broker.transactions.prepared],
     }
 

@@ -278,12 +278,15 @@ class Advisories:
             mark = {"consumerId": str(consumer.identifier)}
             self._send(listeners, consumer_info(consumer), mark)
 
-    def stalled(self, connection: "Connection", message: Message) -> None:
-        """Tell of a message that has to wait for memory, and of its producer."""
+    def stalled(self, connection: "Connection", message: Message, usage: str, used: int) -> None:
+        """Tell of a message that has to wait for room, and of its producer.
+
+        *used* are the bytes in use of *usage*, which is full.
+        """
         destination = message.destination
         policy = self._context.policies.find(destination).advisories
         if policy.advisory_when_full:
-            self.full(destination, "memory", self._context.memory.used)
+            self.full(destination, usage, used)
         if not policy.advisory_for_fast_producers:
             return
         listeners = self._listeners_about(About.FAST_PRODUCER, destination)

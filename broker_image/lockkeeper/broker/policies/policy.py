@@ -7,6 +7,7 @@ from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
+from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.inactivity import InactivityPolicy
 from lockkeeper.broker.policies.message_eviction import MessageEvictionPolicy
 from lockkeeper.broker.policies.message_groups import MessageGroupPolicy
@@ -27,6 +28,7 @@ class DestinationPolicy:
 
     prefetch: PrefetchPolicy = field(default_factory=PrefetchPolicy)
     memory_limit: int = 0
+    flow: FlowPolicy = field(default_factory=FlowPolicy)
     dead_letters: DeadLetterPolicy = field(default_factory=DeadLetterPolicy)
     expiry: ExpiryPolicy = field(default_factory=ExpiryPolicy)
     redelivery: RedeliveryPolicy | None = None

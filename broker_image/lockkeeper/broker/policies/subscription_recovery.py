@@ -59,6 +59,8 @@ class KeptMessages:
         added = []
         for reference in references:
             copy = Reference(reference.loaded, len(reference.loaded.body))
+            # Its body stays in memory, as if a consumer had it.
+            copy.held = 1
             self.entries.append(Kept(now, copy))
             self.size += copy.size
             added.append(copy)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 PAGE_MESSAGES_MAX = 100
 # The JMSXGroupSeq of a message that begins its group anew, whoever owns it.
 GROUP_BEGINS = 1
-# What was given back is numbered by its delivery, from here on: below all new messages.
-GIVEN_BACK = -(1 << 62)
 
 
 class Lanes:
@@ -37,6 +35,7 @@ class Lanes:
     __slots__ = (
         "_back",
         "_by_group",
+        "_front",
         "_lanes",
         "_number",
         "_owned",
@@ -56,7 +55,7 @@ class Lanes:
         self._by_group: dict[GroupKey, list[Lane]] = {}
         self._pools: dict[tuple[Taste, ...], Pool] = {}
         self._owned: dict[Consumer, Pool] = {}
-        self._back = self._number = 0
+        self._front = self._back = self._number = 0
         self.size = 0
         self.touched: list[Pool] = []
 
@@ -70,9 +69,10 @@ class Lanes:
 
     def join(self, consumer: "Consumer") -> bool:
         """Let a consumer take part; returns False when all must be sorted anew for it."""
-        is_known = not self._tastes.add(consumer)
+        if self._tastes.add(consumer):
+            return False
         self._rearrange()
-        return is_known
+        return True
 
     def leave(self, consumer: "Consumer") -> None:
         """End a consumer's part; its groups are for somebody else."""
@@ -114,18 +114,16 @@ class Lanes:
 
     def sort(self, reference: Reference) -> None:
         """Put a message, which is in memory, into its lane, behind all others."""
-        if reference.delivery < 0:
-            self._insert(reference, GIVEN_BACK - reference.delivery)
-        else:
-            self._back += 1
-            self._insert(reference, self._back)
+        self._back += 1
+        self._insert(reference, self._back)
 
     def give_back(self, references: Sequence[Reference]) -> None:
-        """Take messages that were sent before: by that they are ordered, ahead of new ones."""
+        """Take messages that come before everything that waits, in their order."""
         unloaded = [reference for reference in references if reference.message is None]
         self._queue.residency.load(unloaded)
-        for reference in references:
-            self._insert(reference, GIVEN_BACK - reference.delivery)
+        for reference in reversed(references):
+            self._front -= 1
+            self._insert(reference, self._front)
 
     def take(self, lane: Lane) -> Reference:
         """Take the first message of a lane, into memory if it is not there.

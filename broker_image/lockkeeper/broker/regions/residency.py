@@ -1,30 +1,51 @@
 """Which message bodies of a destination are in memory, and what they weigh.
 
-Bodies beyond the memory's high-water mark leave it once the journal holds them; they come back
-when their turn comes.
+Bodies beyond the memory's high-water mark leave it: persistent ones once the journal holds them,
+others to temporary files. They come back when their turn comes.
 """
 
 from collections import deque
 from collections.abc import Sequence
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.message.destination import Destination
-from lockkeeper.store.base import WAITING, WRITTEN, Reference
+from lockkeeper.store.base import VOLATILE, WAITING, WRITTEN, Reference
+
+ENDED = -1
+"""What `Reference.held` is once nobody needs the message any more."""
 
 
 class Residency:
     """The bodies of one destination, each counted once however many subscriptions wait for it.
 
-    *limit* is the destination's own, in bytes; 0 for none.
+    `used` is in bytes; `spooled` counts messages in temporary files.
     """
 
-    __slots__ = ("_destination", "_limit", "context", "unloadable", "used")
+    __slots__ = (
+        "_destination",
+        "_high_water",
+        "_limit",
+        "_may_spool",
+        "_own_high_water",
+        "context",
+        "spooled",
+        "unloadable",
+        "used",
+    )
 
-    def __init__(self, context: Context, destination: Destination, limit: int = 0) -> None:
+    def __init__(
+        self, context: Context, destination: Destination, policy: DestinationPolicy
+    ) -> None:
         self.context = context
         self._destination = destination
-        self._limit = limit
+        percent = policy.flow.cursor_memory_high_water_mark
+        self._high_water = context.memory.limit * percent // 100
+        self._limit = policy.memory_limit
+        self._own_high_water = policy.memory_limit * percent // 100
+        self._may_spool = policy.flow.spool_non_persistent
         self.used = 0
+        self.spooled = 0
         self.unloadable: deque[Reference] = deque()
 
     def charge(self, reference: Reference) -> None:
@@ -36,33 +57,43 @@ class Residency:
         self.used += size
         memory = self.context.memory
         memory.used += size
-        if reference.state and (memory.used > memory.high_water or 0 < self._limit < self.used):
-            self._make_unloadable(reference)
+        if memory.used > self._high_water or 0 < self._own_high_water < self.used:
+            self._let_leave(reference)
 
-    def _make_unloadable(self, reference: Reference) -> None:
-        if not self.unloadable:
-            self.context.relievable.append(self)
-        self.unloadable.append(reference)
+    def _let_leave(self, reference: Reference) -> None:
+        """Note a body that may leave the memory while it is tight."""
+        if reference.state or self._may_spool:
+            if not self.unloadable:
+                self.context.relievable.append(self)
+            self.unloadable.append(reference)
 
     def let_go(self, references: Sequence[Reference]) -> None:
         """Count a consumer less for each of these; without any, its body may leave the memory."""
         is_tight = self.is_tight()
         for reference in references:
-            if reference.held and reference.state:
+            if reference.held > 0:
                 reference.held -= 1
                 if is_tight and not reference.held and reference.message is not None:
-                    self._make_unloadable(reference)
+                    self._let_leave(reference)
 
     def refund(self, references: Sequence[Reference]) -> None:
-        """Count bodies that leave the memory, those of them that were there."""
+        """Give back what messages occupied that have ended."""
         size = 0
         for reference in references:
-            reference.held = 0
+            reference.held = ENDED
             message = reference.message
             if message is not None:
                 size += len(message.body)
         self.used -= size
         self.context.memory.used -= size
+        if self.spooled:
+            self._unspool(references)
+
+    def _unspool(self, references: Sequence[Reference]) -> None:
+        """Give back the room in temporary files of messages that have ended."""
+        gone = [each for each in references if each.state == VOLATILE and each.location]
+        self.spooled -= len(gone)
+        self.context.store.unspool(gone)
 
     def load(self, page: Sequence[Reference]) -> None:
         """Read the bodies of *page* back from the store; none of them is in memory."""
@@ -76,25 +107,46 @@ class Residency:
 
     def is_tight(self) -> bool:
         """Tell whether bodies should leave the memory."""
-        memory = self.context.memory
-        return memory.used > memory.high_water or 0 < self._limit < self.used
+        return self.context.memory.used > self._high_water or (0 < self._own_high_water < self.used)
 
     def is_full(self) -> bool:
         """Tell whether the destination's own limit is reached."""
         return 0 < self._limit <= self.used
 
     def relieve(self) -> bool:
-        """Drop bodies that the journal holds, while memory is tight.
+        """Let bodies leave that are on disk already, or are brought there, while memory is tight.
 
-        Returns whether there is more to drop when their write has begun.
+        Returns whether some may leave later: their write has not begun, or there is no room for
+        them in the temporary storage.
         """
         unloadable = self.unloadable
         while unloadable and unloadable[0].state != WAITING:
-            reference = unloadable.popleft()
-            if reference.held or not reference.location or not self.is_tight():
-                continue
-            if reference.state == WRITTEN and reference.message is not None:
-                self.refund((reference,))
-                reference.expiration = reference.message.expiration
-                reference.message = None
+            reference = unloadable[0]
+            if not self.is_tight():
+                unloadable.clear()
+                break
+            # What consumers hold comes here again when they let go of it.
+            if not reference.held and reference.message is not None:
+                if reference.state == VOLATILE and not self._spool(reference):
+                    break
+                if reference.location and reference.state in (VOLATILE, WRITTEN):
+                    self._unload(reference)
+            unloadable.popleft()
         return bool(unloadable)
+
+    def _spool(self, reference: Reference) -> bool:
+        """Put a body into a temporary file, unless it is there; False without room for it."""
+        if not reference.location:
+            if not self.context.store.spool([reference]):
+                return False
+            self.spooled += 1
+        return True
+
+    def _unload(self, reference: Reference) -> None:
+        """Drop a body that is on disk."""
+        message = reference.loaded
+        size = len(message.body)
+        self.used -= size
+        self.context.memory.used -= size
+        reference.expiration = message.expiration
+        reference.message = None

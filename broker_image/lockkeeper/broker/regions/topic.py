@@ -50,7 +50,7 @@ class Topic:
         self.destination = destination
         self.policy = context.policies.find(destination)
         self.statistics = Statistics()
-        self.residency = Residency(context, destination, self.policy.memory_limit)
+        self.residency = Residency(context, destination, self.policy)
         self.kept = kept_messages(self.policy.subscription_recovery)
         self.sweep_timer: Timer | None = None
         self.is_active = False

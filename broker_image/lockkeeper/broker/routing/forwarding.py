@@ -5,13 +5,14 @@ from collections.abc import Sequence
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.flow.control import FlowControl
+from lockkeeper.broker.flow.space import lack_of_room
 from lockkeeper.broker.producer_audit import ProducerAudit
-from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.routing.router import Router, Target
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.transacting import Transacting
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Add, Receipt, Reference, StoreFullError
+from lockkeeper.store.base import Add, Receipt, Reference
 
 COPIES_BYTES_MAX = 1 << 30
 
@@ -24,22 +25,35 @@ class Forwarding:
     """
 
     def __init__(
-        self, context: Context, router: Router, audit: ProducerAudit, transactions: Transacting
+        self,
+        context: Context,
+        router: Router,
+        flow: FlowControl,
+        audit: ProducerAudit,
+        transactions: Transacting,
     ) -> None:
         self._context = context
         self._router = router
+        self._flow = flow
         self._audit = audit
         self._transactions = transactions
         self.dropped = 0
 
-    def take(self, connection: Connection, message: Message, receipt: Receipt | None) -> bool:
-        """Take a message for whoever gets it; False when it must wait for memory.
-
-        Raises BrokerError or StoreFullError, with nothing changed.
-        """
-        targets = self._with_room(message, self._router.targets(message))
-        if targets is None:
-            return False
+    def take(
+        self,
+        connection: Connection,
+        message: Message,
+        receipt: Receipt | None,
+        is_admitted: bool,
+    ) -> None:
+        """Take a message for whoever gets it, unless it has to wait; see `Broker.send`."""
+        every = self._router.targets(message)
+        targets = self._with_room(message, every)
+        if not is_admitted:
+            regions = [target.region for target in targets]
+            if not self._flow.admits(connection, message, receipt, regions):
+                return
+        self.dropped += len(every) - len(targets)
         if len(targets) * len(message.body) > COPIES_BYTES_MAX:
             raise ResourceAllocationError(
                 f"{len(targets)} copies of {len(message.body)} bytes are more than "
@@ -48,7 +62,7 @@ class Forwarding:
         if message.persistent and connection.reconnected and self._audit.is_duplicate(message):
             if receipt is not None:
                 self._context.store.remove(message.destination, Reference(None, 0), receipt)
-            return True
+            return
         copies = [(target.region, self._copy(target, message)) for target in targets]
         if message.transaction_id is not None:
             transaction = self._transactions.find(connection, message.transaction_id)
@@ -56,42 +70,19 @@ class Forwarding:
                 self._transactions.send(transaction, region, copy)
             if receipt is not None:
                 receipt.settle()
-            return True
+            return
         if connection.fault_tolerant and message.persistent:
             self._audit.record(message)
         self._accept(copies, receipt)
-        return True
 
-    def _with_room(self, message: Message, targets: list[Target]) -> list[Target] | None:
-        """Return the targets to serve; None when one that counts has no room yet."""
-        if message.persistent:
-            try:
-                self._context.store.check_full()
-            except StoreFullError:
-                return self._without_droppable(targets)
-            return targets
-        if message.transaction_id is not None:
-            return targets
-        full = [
+    def _with_room(self, message: Message, targets: list[Target]) -> list[Target]:
+        """Return the targets without those that are left out because they have no room."""
+        return [
             target
             for target in targets
-            if target.region.policy.memory_limit and target.region.memory_full()
+            if not target.may_be_dropped
+            or lack_of_room(self._context, target.region, message.persistent) is None
         ]
-        if not all(target.may_be_dropped for target in full):
-            return None
-        self.dropped += len(full)
-        return [target for target in targets if target not in full]
-
-    def _without_droppable(self, targets: list[Target]) -> list[Target]:
-        """Return the targets that must be served though the store is full.
-
-        Raises StoreFullError again when one of them would need the store, or none was dropped.
-        """
-        kept = [target for target in targets if not target.may_be_dropped]
-        if len(kept) == len(targets) or any(_stores(target.region) for target in kept):
-            self._context.store.check_full()
-        self.dropped += len(targets) - len(kept)
-        return kept
 
     def _copy(self, target: Target, message: Message) -> Message:
         if target.copier is None:
@@ -116,8 +107,3 @@ class Forwarding:
             receipt.settle()
         for region, reference in references:
             region.admit(reference)
-
-
-def _stores(region: Region) -> bool:
-    """Tell whether persistent messages of *region* go to the store."""
-    return region.is_stored if isinstance(region, Queue) else bool(region.durables)

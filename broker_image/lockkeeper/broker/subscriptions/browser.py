@@ -1,7 +1,6 @@
 """Queue browsers: a snapshot of a queue, sent as copies that change nothing."""
 
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.regions.backlog import Backlog
@@ -24,12 +23,12 @@ class Browse(Backlog):
     __slots__ = ("consumer", "ended", "origin")
 
     def __init__(self, queue: "Queue", consumer: "Consumer") -> None:
-        residency = Residency(queue.context, queue.destination)
+        residency = Residency(queue.context, queue.destination, queue.policy)
         super().__init__(queue.context, queue.destination, Statistics(), residency)
         self.consumer = consumer
         self.ended = False
         held = [ref for other in queue.consumers for ref in other.dispatched.values()]
-        held.sort(key=attrgetter("delivery"))
+        held.sort(key=lambda reference: reference.loaded.sequence)
         self.ready.extend(held)
         self.ready.extend(queue.waiting())
 

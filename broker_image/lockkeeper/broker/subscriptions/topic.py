@@ -94,7 +94,7 @@ class TopicSubscription(Backlog):
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         super().consumed(consumer, references, receipt)
-        if self.topic.durables:
+        if self.topic.durables or self.residency.is_tight():
             self.residency.let_go(references)
 
     def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:

@@ -9,7 +9,7 @@ from struct import Struct
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
-from lockkeeper.broker.outputs import Disconnect, Failure, ProducerCredit, Reply
+from lockkeeper.broker.outputs import Disconnect, ProducerCredit, Reply
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import TransactionId
@@ -209,10 +209,7 @@ class OpenWireSession:
         """
         if transaction_id is not None:
             self._broker.transactions.fail(self.connection, transaction_id, error)
-        if isinstance(receipt, Reply):
-            self.connection.put(Failure(receipt.correlation, error))
-        else:
-            self.connection.put(Disconnect(error))
+        self.connection.refuse(receipt, error)
 
     def _fail(self, reason: str) -> None:
         """End the connection for breaking the protocol."""

@@ -1,0 +1,265 @@
+"""Producer flow control: sends that wait for room, in lines, and leave them in order.
+
+A line is for one destination and one delivery mode, so that nobody waits behind a message that
+lacks something else. What waits holds up nothing else of its connection.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
+from lockkeeper.broker.flow.space import Limit, has_window, lack_of_room
+from lockkeeper.broker.routing.rule import Region
+from lockkeeper.broker.settings import SystemUsage
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Receipt, Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.timers import Timer
+
+# What transactions may hold beyond the limit, which must not keep them from their outcome.
+_RESERVE_BYTES = 16 << 20
+_FOR_MEMORY = (Limit.MEMORY_USAGE, Limit.TEMP_USAGE)
+
+Take = Callable[[Connection, Message, Receipt | None, bool], None]
+
+
+Key = tuple[Destination, bool]
+"""A line: the destination, and whether the messages are persistent."""
+
+
+class BlockedSend:
+    """A send that waits since `since` (ms since the epoch) for room in its `regions`.
+
+    Its message may be in a temporary file; `stalled_bytes` is what it weighs if it is not.
+    """
+
+    __slots__ = (
+        "connection",
+        "key",
+        "limit",
+        "receipt",
+        "reference",
+        "regions",
+        "since",
+        "stalled_bytes",
+        "timer",
+    )
+
+    def __init__(
+        self,
+        connection: Connection,
+        message: Message,
+        receipt: Receipt | None,
+        regions: Sequence[Region],
+        limit: Limit,
+        since: int,
+    ) -> None:
+        self.connection = connection
+        self.key: Key = (message.destination, message.persistent)
+        self.reference = Reference(message, len(message.body))
+        self.receipt = receipt
+        self.regions = regions
+        self.limit = limit
+        self.since = since
+        self.stalled_bytes = len(message.body)
+        self.timer: Timer | None = None
+
+
+class Blocked(NamedTuple):
+    """A line as it is told: who waits where, for what, since when (ms), with how much."""
+
+    destination: Destination
+    is_persistent: bool
+    limit: Limit
+    since: int
+    sends: int
+    bytes: int
+    connections: tuple[Connection, ...]
+
+
+class FlowControl:
+    """The sends that wait; `lines` by destination and delivery mode, oldest first in each."""
+
+    def __init__(self, context: Context, usage: SystemUsage, take: Take) -> None:
+        """*take* takes a message for which there is room now."""
+        self._context = context
+        self._usage = usage
+        self._take = take
+        self.lines: dict[Key, deque[BlockedSend]] = {}
+
+    def admits(
+        self,
+        connection: Connection,
+        message: Message,
+        receipt: Receipt | None,
+        regions: Sequence[Region],
+    ) -> bool:
+        """Tell whether a message may come in now; if not, it waits from now on.
+
+        Raises ResourceAllocationError when it is not to wait, and StoreFullError for one of a
+        transaction: those never wait, as the outcome would have to wait with them.
+        """
+        if message.transaction_id is not None:
+            self._check_reserve(message)
+            return True
+        limit = self._obstacle(message, regions)
+        if limit is None:
+            return True
+        self._wait(BlockedSend(connection, message, receipt, regions, limit, self._context.now))
+        self._advise(connection, message, limit)
+        return False
+
+    def _check_reserve(self, message: Message) -> None:
+        memory = self._context.memory
+        if message.persistent:
+            self._context.store.check_full()
+        if memory.used >= memory.limit + max(memory.limit // 4, _RESERVE_BYTES):
+            raise ResourceAllocationError(
+                f"{Limit.MEMORY_USAGE.value} ({memory.limit} bytes) is used up, and so is what "
+                "transactions may hold beyond it: make them smaller, or raise the limit"
+            )
+
+    def _obstacle(self, message: Message, regions: Sequence[Region]) -> Limit | None:
+        """Return what a message that comes now has to wait for, behind those that wait."""
+        line = self.lines.get((message.destination, message.persistent))
+        if line:
+            return line[0].limit
+        limit = self._lack(regions, message.persistent)
+        if limit is not None or message.persistent or all(map(has_window, regions)):
+            return limit
+        waiting = (line[0].limit for line in self.lines.values())
+        return next((each for each in waiting if each in _FOR_MEMORY), None)
+
+    def _lack(self, regions: Sequence[Region], is_persistent: bool) -> Limit | None:
+        lacks = (lack_of_room(self._context, region, is_persistent) for region in regions)
+        return next((limit for limit in lacks if limit is not None), None)
+
+    def _wait(self, send: BlockedSend) -> None:
+        """Let a send wait. Raises ResourceAllocationError when it is not to."""
+        policy, usage = send.regions[0].policy.flow, self._usage
+        if _chosen(policy.send_fail_if_no_space, usage.send_fail_if_no_space):
+            raise self._refusal(send)
+        self._make_bearable(send)
+        timeout = _chosen(
+            policy.send_fail_if_no_space_after_timeout, usage.send_fail_if_no_space_after_timeout
+        )
+        if timeout:
+            due = self._context.now + timeout
+            send.timer = self._context.timers.call_at(due, partial(self._give_up, send))
+        self.lines.setdefault(send.key, deque()).append(send)
+        self._context.memory.gate = 0
+
+    def _advise(self, connection: Connection, message: Message, limit: Limit) -> None:
+        """Tell who listens for it that a message has to wait."""
+        context = self._context
+        name, used = "memory", context.memory.used
+        if limit in (Limit.STORE_USAGE, Limit.TEMP_USAGE):
+            usage, is_store = context.store.usage(), limit is Limit.STORE_USAGE
+            name = "store" if is_store else "temp"
+            used = usage.bytes_on_disk if is_store else usage.spooled_bytes
+        context.advisories.stalled(connection, message, name, used)
+
+    def _make_bearable(self, send: BlockedSend) -> None:
+        """See to it that what waits does not grow without bounds.
+
+        A connection that only sends to one destination is not read from for a while. Any other
+        must be, for its acknowledgements: what it sends waits in a temporary file.
+        """
+        connection = send.connection
+        if connection.stalled_bytes + send.stalled_bytes > STALLED_BYTES_MAX and (
+            connection.must_be_read
+        ):
+            if not self._context.store.spool([send.reference]):
+                raise self._refusal(send)
+            send.reference.message = None
+            send.stalled_bytes = 0
+        connection.stalled_bytes += send.stalled_bytes
+
+    def _refusal(self, send: BlockedSend) -> ResourceAllocationError:
+        destination = send.regions[0].destination
+        return ResourceAllocationError(
+            f"no room for {destination}: {send.limit.value} is used up; consume messages, or "
+            "raise the limit"
+        )
+
+    def resume(self) -> None:
+        """Take what waited, as far as there is room now; each line has its turn to be first."""
+        for key in list(self.lines):
+            line = self.lines.pop(key)
+            while line:
+                limit = self._lack(line[0].regions, key[1])
+                if limit is not None:
+                    line[0].limit = limit
+                    self.lines[key] = line
+                    break
+                self._admit(line.popleft())
+        self._set_gate()
+
+    def _admit(self, send: BlockedSend) -> None:
+        """Take a message that waited; whoever sent it learns of what is wrong with it."""
+        message = self._end(send)
+        try:
+            self._take(send.connection, message, send.receipt, True)
+        except BrokerError as error:
+            send.connection.refuse(send.receipt, error)
+
+    def _end(self, send: BlockedSend) -> Message:
+        """End the waiting of a send that left its line; returns its message."""
+        send.connection.stalled_bytes -= send.stalled_bytes
+        if send.timer is not None:
+            send.timer.cancel()
+        reference, store = send.reference, self._context.store
+        if reference.location:
+            store.load([reference], self._context.next_sequence())
+            store.unspool([reference])
+        return reference.loaded
+
+    def _give_up(self, send: BlockedSend) -> None:
+        """Refuse a send that waited as long as it was to."""
+        self._end(send)
+        self._drop(send)
+        self._set_gate()
+        send.connection.refuse(send.receipt, self._refusal(send))
+
+    def forget(self, connection: Connection) -> None:
+        """Drop what waited of a connection that is gone."""
+        for line in list(self.lines.values()):
+            for send in [each for each in line if each.connection is connection]:
+                self._end(send)
+                self._drop(send)
+        self._set_gate()
+
+    def _drop(self, send: BlockedSend) -> None:
+        line = self.lines[send.key]
+        line.remove(send)
+        if not line:
+            del self.lines[send.key]
+
+    def _set_gate(self) -> None:
+        memory = self._context.memory
+        memory.gate = 0 if self.lines else memory.limit
+
+    def blocked(self) -> list[Blocked]:
+        """Return who waits, for what, since when."""
+        return [
+            Blocked(
+                destination,
+                is_persistent,
+                line[0].limit,
+                line[0].since,
+                len(line),
+                sum(send.reference.size for send in line),
+                tuple(dict.fromkeys(send.connection for send in line)),
+            )
+            for (destination, is_persistent), line in self.lines.items()
+        ]
+
+
+def _chosen(own: "bool | int | None", general: "bool | int") -> "bool | int":
+    return general if own is None else own

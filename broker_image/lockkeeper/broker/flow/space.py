@@ -1,0 +1,81 @@
+"""Which limit keeps a message out of a destination: pure functions of the core's state."""
+
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.store.base import StoreFullError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from lockkeeper.broker.context import Context
+    from lockkeeper.broker.routing.rule import Region
+    from lockkeeper.message.destination import Destination
+
+# So much of a destination with consumers finds room however full the memory is.
+MINIMUM_WINDOW_BYTES = 1 << 16
+
+
+class Limit(Enum):
+    """What can be used up, by its name in the resources."""
+
+    MEMORY_USAGE = "systemUsage.memoryUsage"
+    MEMORY_LIMIT = "memoryLimit"
+    STORE_USAGE = "systemUsage.storeUsage"
+    TEMP_USAGE = "systemUsage.tempUsage"
+
+
+class Holder(NamedTuple):
+    """A destination and the bytes of message bodies that it has in memory."""
+
+    destination: "Destination"
+    memory_bytes: int
+
+
+def lack_of_room(context: "Context", region: "Region", is_persistent: bool) -> Limit | None:
+    """Return which limit keeps a message out of *region* now; None: there is room."""
+    if not keeps_messages(region):
+        return None
+    if is_persistent:
+        return Limit.STORE_USAGE if stores(region) and _is_store_full(context) else None
+    flow, memory = region.policy.flow, context.memory
+    if memory.used >= memory.limit and not has_window(region):
+        if flow.spool_non_persistent and context.store.is_spool_full():
+            return Limit.TEMP_USAGE
+        if flow.producer_flow_control or not flow.spool_non_persistent:
+            return Limit.MEMORY_USAGE
+    if flow.producer_flow_control and region.memory_full():
+        return Limit.MEMORY_LIMIT
+    return None
+
+
+def keeps_messages(region: "Region") -> bool:
+    """Tell whether a message stays: that of a topic that nobody listens to does not."""
+    return isinstance(region, Queue) or bool(region.volatiles or region.durables)
+
+
+def stores(region: "Region") -> bool:
+    """Tell whether persistent messages of *region* go to the store."""
+    return region.is_stored if isinstance(region, Queue) else bool(region.durables)
+
+
+def has_window(region: "Region") -> bool:
+    """Tell whether *region* may have a message in memory however full that is."""
+    consumed = region.consumers if isinstance(region, Queue) else region.volatiles
+    return bool(consumed) and region.residency.used < MINIMUM_WINDOW_BYTES
+
+
+def holders(regions: "Iterable[Region]", most: int = 5) -> list[Holder]:
+    """Return the destinations that have most in memory, those with the most first."""
+    found = [Holder(each.destination, each.residency.used) for each in regions]
+    found.sort(key=lambda holder: holder.memory_bytes, reverse=True)
+    return [holder for holder in found[:most] if holder.memory_bytes]
+
+
+def _is_store_full(context: "Context") -> bool:
+    try:
+        context.store.check_full()
+    except StoreFullError:
+        return True
+    return False

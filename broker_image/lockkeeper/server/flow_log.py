@@ -1,0 +1,50 @@
+"""Tells the log of sends that wait for room, and when they no longer do."""
+
+import logging
+
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.flow.control import Blocked, Key
+from lockkeeper.broker.flow.space import Limit, holders
+
+logger = logging.getLogger(__name__)
+
+
+class FlowLog:
+    """Looks at the waiting sends of one broker from time to time."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._told: dict[Key, int] = {}
+
+    def look(self, now: int) -> None:
+        """Tell of what waits newly, or for so long that it is to be told again (ms)."""
+        broker = self._broker
+        if not broker.flow.lines and not self._told:
+            return
+        waiting = {(each.destination, each.is_persistent): each for each in broker.flow.blocked()}
+        for key, blocked in waiting.items():
+            policy = broker.context.policies.find(blocked.destination).flow
+            interval = policy.blocked_producer_warning_interval
+            if interval and now - self._told.get(key, -interval) >= interval:
+                self._told[key] = now
+                self._tell(blocked, now)
+        for key in self._told.keys() - waiting.keys():
+            del self._told[key]
+            logger.info("sends to %s no longer wait for room", key[0])
+
+    def _tell(self, blocked: Blocked, now: int) -> None:
+        if blocked.limit is Limit.STORE_USAGE:
+            holding = "see which messages keep the journal's files"
+        else:
+            shares = (
+                f"{each.destination} {each.memory_bytes}" for each in holders(self._broker.registry)
+            )
+            holding = "bytes in memory: " + ", ".join(shares)
+        logger.warning(
+            "%d sends to %s wait since %d ms: %s is used up; %s",
+            blocked.sends,
+            blocked.destination,
+            now - blocked.since,
+            blocked.limit.value,
+            holding,
+        )
