@@ -34,12 +34,6 @@ CONFIGURED: dict[str, tuple[str, ...]] = {
         "start-after-time",
         "strict-order",
     ),
-    "statistics": (
-        "statistics-destination",
-        "statistics-wildcard",
-        "statistics-broker",
-        "statistics-subscription",
-    ),
     "subscriptions": (
         "recovery-last-image",
         "recovery-fixed-count",
@@ -70,6 +64,25 @@ CONFIGURED: dict[str, tuple[str, ...]] = {
         "scheduled-remove",
         "scheduled-cron",
     ),
+    "failing": (
+        "flow-fails",
+        "flow-fails-async",
+    ),
+    "flow": (
+        "flow-acknowledge",
+        "flow-commit",
+        "flow-off",
+        "flow-other-destination",
+        "flow-spool",
+        "flow-sync-send",
+        "flow-topic",
+        "flow-window",
+    ),
+    "full": (
+        "store-full",
+        "store-full-others",
+    ),
+    "impatient": ("flow-fails-after-timeout",),
     "mirrors": (
         "mirrored-queue",
         "mirrored-queue-virtual-topic",

@@ -56,11 +56,11 @@ public final class Main {
         Consumers.register(scenarios);
         Connections.register(scenarios);
         Failover.register(scenarios);
+        Flow.register(scenarios);
         Persistence.register(scenarios);
         Redelivering.register(scenarios);
         Subscriptions.register(scenarios);
         Advisories.register(scenarios);
-        Statistics.register(scenarios);
         Scheduling.register(scenarios);
         Dispatching.register(scenarios);
         return scenarios;
