@@ -54,7 +54,8 @@ def heard(client: "Client") -> list[Told]:
     told = []
     for delivery in client.deliveries():
         fields = decoded(delivery.message)
-        name = delivery.message.destination.name.removeprefix("ActiveMQ.Advisory.")
+        assert fields.destination is not None
+        name = fields.destination.name.removeprefix("ActiveMQ.Advisory.")
         told.append(Told(name, fields.data_structure, properties_of(fields)))
     return told
 
@@ -308,7 +309,7 @@ def test_messages_that_nobody_is_there_for(make_bench: "type[Bench]", name: str)
     client.send(name, "passing", persistent=False)
     (delivery,) = listener.deliveries()
     kind = "Topic" if name.startswith("topic") else "Queue"
-    assert delivery.message.destination.name == f"ActiveMQ.Advisory.NoConsumer.{kind}.T"
+    assert decoded(delivery.message).destination == topic(f"ActiveMQ.Advisory.NoConsumer.{kind}.T")
     assert b"passing" in delivery.message.body
     client.consume(name)
     client.send(name, "wanted", persistent=False)
@@ -438,3 +439,39 @@ def test_advisory_topics_go_with_their_destination(bench: "Bench") -> None:
     listener.leave()
     bench.broker.remove_destination(queue("Q"), None)
     assert [region.destination for region in bench.broker.registry] == []
+
+
+def test_wildcards_leave_nothing_behind(bench: "Bench") -> None:
+    listener = listen(bench, ">", "Consumer.>", "Connection")
+    client = bench.client()
+    for number in range(20):
+        reply_to = Destination(Kind.TEMP_QUEUE, f"ID:t:{number}")
+        bench.broker.create_temporary(client.connection, reply_to)
+        client.consume(str(reply_to))
+        bench.broker.remove_temporary(client.connection, reply_to)
+    bench.tick()
+    told = [each.topic for each in heard(listener)]
+    assert told.count("TempQueue") == 40
+    assert told.count("Consumer.Queue.ID:t:7") == 4, "each of two wildcards"
+    assert len(list(bench.broker.registry)) == 3, "the topics of the listener"
+    listener.leave()
+    listen(bench, "*")
+    names = [region.destination.name for region in bench.broker.registry]
+    assert sorted(names) == ["ActiveMQ.Advisory.*", "ActiveMQ.Advisory.Connection"]
+
+
+def test_who_listens_to_all_topics_hears_advisories_too(bench: "Bench") -> None:
+    client = bench.client()
+    client.consume("topic://>")
+    bench.client().consume("Q")
+    topics = [each.topic for each in heard(client)]
+    assert topics == ["Connection", "Queue", "Consumer.Queue.Q"]
+
+
+def test_acknowledged_advisories_weigh_nothing(bench: "Bench") -> None:
+    listener = bench.client()
+    consumer = listener.consume("topic://ActiveMQ.Advisory.>")
+    bench.client().consume("Q")
+    for delivery in listener.deliveries(consumer):
+        listener.acknowledge(consumer, delivery.message)
+    assert bench.broker.context.memory.used == 0

@@ -99,11 +99,14 @@ class Subscribing:
 
     def _attach(self, consumer: Consumer, destination: Destination) -> None:
         """Attach a consumer to one destination, or to all that its wildcard stands for."""
-        if destination.is_pattern:
+        if destination.is_pattern and not is_advisory(destination):
             if not consumer.browser:
                 self._registry.open_claimed(self._context, destination)
             regions = self._registry.matching(destination)
             self._registry.watch(destination, consumer)
+        elif destination.is_pattern:
+            # Advisories come to the wildcard itself.
+            regions = [self._registry.ensure(self._context, destination)]
         else:
             regions = [self._registry.open(self._context, destination)]
         self._apply_prefetch(consumer, self._context.policies.find(destination), destination)

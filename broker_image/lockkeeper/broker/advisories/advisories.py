@@ -1,7 +1,7 @@
 """What is told to whom: one method for each thing that happens."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lockkeeper.broker.advisories.composer import Composer, unwanted
 from lockkeeper.broker.advisories.names import (
@@ -28,7 +28,7 @@ from lockkeeper.broker.advisories.structures import (
 from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
-from lockkeeper.message.destination import Destination
+from lockkeeper.message.destination import Destination, path_matches
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import RemoveSubscriptionInfo, Structure
 from lockkeeper.message.primitives import Value
@@ -43,10 +43,18 @@ if TYPE_CHECKING:
 _NOTHING: Mapping[str, Value] = {}
 
 
+class Listeners(NamedTuple):
+    """Those who listen to the topic *target*: by its name, and by wildcards."""
+
+    target: Destination
+    regions: list[Topic]
+
+
 class Advisories:
     """The advisories of one broker; those that policies switch are asked for by their regions.
 
-    *temporary* are the owners of temporary destinations.
+    *temporary* are the owners of temporary destinations. Listeners by a wildcard have one topic of
+    its name, whatever it stands for: so a destination leaves nothing behind when it goes.
     """
 
     def __init__(
@@ -66,15 +74,26 @@ class Advisories:
         self._is_enabled = is_enabled
         self._replay = Replay(context, self, registry, connections, temporary)
         self._slow: set[Consumer] = set()
+        self._wildcards: dict[Destination, Topic] = {}
 
-    def listeners(self, target: Destination) -> Topic | None:
-        """Return the topic of an advisory if anybody listens to it, by a wildcard perhaps."""
+    def listeners(self, target: Destination) -> Listeners | None:
+        """Return who listens to an advisory topic, by a wildcard perhaps."""
         if not self._is_enabled:
             return None
         region = self._registry.find(target)
         if region is None and self._registry.is_watched(target):
             region = self._registry.ensure(self._context, target)
-        return region if isinstance(region, Topic) and region.volatiles else None
+        found = [region] if isinstance(region, Topic) and region.volatiles else []
+        if self._wildcards:
+            path = target.path
+            found += [
+                wildcard
+                for wildcard in self._wildcards.values()
+                if wildcard.volatiles
+                and wildcard is not region
+                and path_matches(wildcard.destination.path, path)
+            ]
+        return Listeners(target, found) if found else None
 
     def compose(
         self,
@@ -91,16 +110,30 @@ class Advisories:
 
     def _send(
         self,
-        listeners: Topic,
+        listeners: Listeners,
         content: Structure | None,
         properties: Mapping[str, Value] = _NOTHING,
     ) -> None:
-        listeners.accept(self.compose(listeners.destination, content, properties), None)
+        for region in listeners.regions:
+            hand_over(region, self.compose(listeners.target, content, properties))
 
     def replay(self, consumer: "Consumer", source: Destination) -> None:
         """Tell a new consumer of advisories what exists already."""
-        if self._is_enabled:
-            self._replay.tell(consumer, source)
+        if not self._is_enabled:
+            return
+        region = self._registry.find(source)
+        if source.is_pattern and isinstance(region, Topic):
+            self._forget_wildcards()
+            self._wildcards[source] = region
+        self._replay.tell(consumer, source)
+
+    def _forget_wildcards(self) -> None:
+        """Forget the wildcards that nobody listens by any more."""
+        for destination, region in list(self._wildcards.items()):
+            if not region.volatiles:
+                del self._wildcards[destination]
+                if self._registry.find(destination) is region:
+                    self._registry.forget(destination)
 
     # Connections, destinations, producers and consumers
 
@@ -171,7 +204,7 @@ class Advisories:
             )
             self._send(listeners, content, self.consumer_count(subscription.destination))
 
-    def _listeners_about(self, about: About, destination: Destination | None) -> Topic | None:
+    def _listeners_about(self, about: About, destination: Destination | None) -> Listeners | None:
         """Return who listens to what is told of a destination; nobody does for an advisory."""
         if destination is None or not self._is_enabled or is_advisory(destination):
             return None
@@ -208,8 +241,9 @@ class Advisories:
             return
         listeners = self._listeners_about(About.NO_CONSUMER, destination)
         if listeners is not None:
-            sequence = self._context.next_sequence()
-            listeners.accept(unwanted(message, listeners.destination, sequence), None)
+            for region in listeners.regions:
+                sequence = self._context.next_sequence()
+                hand_over(region, unwanted(message, listeners.target, sequence))
 
     def consumed(
         self, destination: Destination, policy: AdvisoryPolicy, references: Iterable[Reference]
@@ -300,6 +334,15 @@ class Advisories:
         listeners = self._listeners_about(About.FULL, destination)
         if listeners is not None:
             self._send(listeners, None, {"usageName": usage, "usageCount": used})
+
+
+def hand_over(region: Topic, message: Message) -> None:
+    """Send an advisory to those who listen by the name of *region*, a wildcard perhaps.
+
+    What it says of itself stays the topic that the wildcard stands for.
+    """
+    message.destination = region.destination
+    region.accept(message, None)
 
 
 def _consumers(region: Queue | Topic) -> int:

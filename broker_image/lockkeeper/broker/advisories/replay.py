@@ -70,26 +70,19 @@ class Replay:
     def tell(self, consumer: "Consumer", source: Destination) -> None:
         """Tell a new *consumer* of *source*, an advisory topic or a wildcard, what exists."""
         path = source.path
-        by_topic: dict[Destination, list[Message]] = {}
+        told: list[Message] = []
         for find, about in self._sources:
             if not any(paths_overlap(one.path, path) for one in about):
                 continue
             for target, content, properties in find(
                 lambda target: target == source or path_matches(path, target.path)
             ):
-                message = self._advisories.compose(target, content, properties, consumer)
-                by_topic.setdefault(target, []).append(message)
-        for target, messages in by_topic.items():
-            subscription = self._subscription(consumer, target)
-            subscription.topic.replay(subscription, messages)
-
-    def _subscription(self, consumer: "Consumer", target: Destination) -> TopicSubscription:
-        self._registry.ensure(self._context, target)
-        return next(
-            backlog
-            for backlog in reversed(consumer.backlogs)
-            if isinstance(backlog, TopicSubscription) and backlog.destination == target
-        )
+                told.append(self._advisories.compose(target, content, properties, consumer))
+        for backlog in consumer.backlogs if told else ():
+            if isinstance(backlog, TopicSubscription) and backlog.destination == source:
+                for message in told:
+                    message.destination = backlog.destination
+                backlog.topic.replay(backlog, told)
 
     def _connected(self, listens: _Listens) -> Iterator[News]:
         for connection in self._connections.values():

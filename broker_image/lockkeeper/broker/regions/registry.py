@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.advisories.queues import make_queue
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import ResourceAllocationError
@@ -99,10 +98,9 @@ class Registry:
 
 
 def _stands_for(pattern: Destination, destination: Destination) -> bool:
-    """Tell whether *pattern* is for *destination*.
-
-    One that is called like a wildcard is not, unless it tells of consumers with a wildcard.
-    """
-    if destination.is_pattern and not is_advisory(destination):
+    """Tell whether *pattern* is for *destination*; one that is called like a wildcard is not."""
+    if pattern.kind is not destination.kind:
+        return False
+    if destination.is_pattern:
         return pattern == destination
-    return pattern.kind is destination.kind and path_matches(pattern.path, destination.path)
+    return path_matches(pattern.path, destination.path)
