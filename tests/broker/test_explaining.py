@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lockkeeper.broker.explaining.files import Survey, why_file
+from lockkeeper.broker.explaining.producers import why_producers
 from lockkeeper.broker.explaining.queues import why_message, why_queue
 from lockkeeper.broker.explaining.reason import Reason
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
+from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.message.destination import parse_destination
@@ -181,6 +183,27 @@ def test_the_json_form_has_all_of_it(bench: "Bench") -> None:
         "unacknowledged": 1,
         "prefetch": 1,
     }
+
+
+def test_a_producer_waits_for_memory(make_bench: "type[Bench]") -> None:
+    flow = FlowPolicy(spool_non_persistent=False)
+    bench = make_bench(memory_limit=10_000, BIG=DestinationPolicy(flow=flow))
+    client = bench.client("greedy")
+    assert why_producers(bench.broker) == []
+    for _ in range(20):
+        client.send("BIG", "x" * 1_000, persistent=False)
+    began = bench.now
+    bench.tick(5_000)
+    (reason,) = why_producers(bench.broker)
+    assert reason.code == "no-room"
+    assert "queue://BIG" in reason.text
+    assert reason.facts["limit"] == "systemUsage.memoryUsage"
+    assert reason.facts["since"] == began
+    assert reason.facts["holders"][0]["destination"] == "queue://BIG"
+    assert [each["clientId"] for each in reason.facts["producers"]] == ["greedy"]
+    for name in ("BIG", "queue://BIG", "greedy", client.connection.identifier):
+        assert why_producers(bench.broker, name) == [reason]
+    assert why_producers(bench.broker, "SMALL") == []
 
 
 @pytest.fixture

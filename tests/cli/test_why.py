@@ -33,6 +33,11 @@ def test_the_journal_tells_why_its_files_are_kept(lockkeeper: CommandLine, queue
     assert f"  3 messages of queue://{queue} are in it, " in out
 
 
+def test_nobody_waits(lockkeeper: CommandLine) -> None:
+    assert lockkeeper.done("why", "producer").out == "no producer waits\n"
+    assert lockkeeper.done("why", "producer", "SOMEBODY", "--json").json() == {"reasons": []}
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

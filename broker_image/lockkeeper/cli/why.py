@@ -1,7 +1,8 @@
-"""`lockkeeper why`: why a message is not delivered, why a file is kept."""
+"""`lockkeeper why`: why a message is not delivered, a producer waits, a file is kept."""
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -11,24 +12,28 @@ from lockkeeper.cli.admin import AdminAddresses, ask, find_master
 from lockkeeper.cli.errors import misused
 from lockkeeper.cli.output import counted, size_text
 
-FILE = "file"
+FILE, PRODUCER = "file", "producer"
 
 
 def why(
     subject: Annotated[
         str,
         typer.Argument(
-            metavar="QUEUE|file", help="A queue; or `file`, for the files of the journal."
+            metavar="QUEUE|producer|file",
+            help="A queue; or `producer`, for those that wait; or `file`, for the journal's.",
         ),
     ],
     which: Annotated[
         str | None,
-        typer.Argument(metavar="[MESSAGE-ID|NAME]", help="One message of it; or one file."),
+        typer.Argument(
+            metavar="[MESSAGE-ID|NAME]",
+            help="One message of it; or one connection or destination; or one file.",
+        ),
     ] = None,
     admin: AdminAddresses = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
-    """Tell why messages wait in a queue, or one of them does; or why journal files are kept.
+    """Tell why messages wait in a queue, why producers wait, or why journal files are kept.
 
     With every reason comes the way out of it. A queue that is called file is queue://file.
 
@@ -37,6 +42,9 @@ def why(
     if subject == FILE:
         answer = _ask(admin, FILE, name=which)
         lines = _about_files(answer)
+    elif subject == PRODUCER:
+        answer = _ask(admin, PRODUCER, name=which)
+        lines = _about_producers(answer)
     elif subject.startswith("topic://"):
         raise misused(f"{subject}: a topic keeps nothing; its durable subscriptions do")
     else:
@@ -61,6 +69,12 @@ def _about_queue(answer: dict[str, Any]) -> Iterator[str]:
     yield from _reasons(answer["reasons"])
 
 
+def _about_producers(answer: dict[str, Any]) -> Iterator[str]:
+    if not answer["reasons"]:
+        yield "no producer waits"
+    yield from _reasons(answer["reasons"])
+
+
 def _about_files(answer: dict[str, Any]) -> Iterator[str]:
     for each in answer["files"]:
         yield f"{each['file']}: {size_text(each['bytes'])}"
@@ -69,5 +83,7 @@ def _about_files(answer: dict[str, Any]) -> Iterator[str]:
 
 def _reasons(reasons: list[dict[str, Any]]) -> Iterator[str]:
     for reason in reasons:
-        yield f"  {reason['text']}"
+        since = reason.get("since")
+        moment = f", since {datetime.fromtimestamp(since / 1000):%H:%M:%S}" if since else ""
+        yield f"  {reason['text']}{moment}"
         yield f"    way out: {reason['wayOut']}"

@@ -11,7 +11,7 @@ from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import parse_xid
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.views import destinations_view, transactions_view
-from lockkeeper.server.why import UnknownSubjectError, files_answer, queue_answer
+from lockkeeper.server.why import UnknownSubjectError, files_answer, producers_answer, queue_answer
 
 JSON = "application/json"
 REQUEST_BYTES_MAX = 64 * 1024
@@ -84,7 +84,7 @@ class Admin:
         return tell
 
     async def _tell_why(self, request: web.Request) -> web.Response:
-        """Explain a queue, one of its messages, or the journal's files."""
+        """Explain a queue, one of its messages, waiting producers, or the journal's files."""
         engine, name = self._serving(), request.query.get("name", "")
         if engine is None:
             return self._not_master()
@@ -96,8 +96,10 @@ class Admin:
                     answer = await queue_answer(engine.broker, name, message_id)
                 case "file":
                     answer = await files_answer(engine.broker, name)
+                case "producer":
+                    answer = await producers_answer(engine.broker, name)
                 case kind:
-                    return _refusal(404, f"why {kind}: queue and file can be explained")
+                    return _refusal(404, f"why {kind}: queue, producer and file can be explained")
         except (UnknownSubjectError, ValueError) as error:
             return _refusal(404, str(error))
         return web.json_response(answer)

@@ -5,6 +5,7 @@ from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.explaining.files import Survey, why_file
+from lockkeeper.broker.explaining.producers import why_producers
 from lockkeeper.broker.explaining.queues import why_message, why_queue
 from lockkeeper.broker.explaining.reason import Reason
 from lockkeeper.broker.regions.queue import Queue
@@ -27,6 +28,11 @@ async def queue_answer(broker: Broker, name: str, message_id: str = "") -> dict[
         "inFlight": region.in_flight(),
         "reasons": _views(reasons),
     }
+
+
+async def producers_answer(broker: Broker, name: str = "") -> dict[str, Any]:
+    """Return why producers wait: those of a destination or connection, else all."""
+    return {"reasons": _views(why_producers(broker, name))}
 
 
 async def files_answer(broker: Broker, name: str = "") -> dict[str, Any]:
