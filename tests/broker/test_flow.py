@@ -372,6 +372,7 @@ def test_a_connection_that_only_sends_to_one_destination_is_not_read_for_a_while
     limited: "Bench",
 ) -> None:
     producer = limited.client()
+    producer.consume("topic://ActiveMQ.Advisory.TempQueue,topic://ActiveMQ.Advisory.TempTopic")
     half = "x" * (STALLED_BYTES_MAX // 2)
     for _ in range(3):
         producer.send("Q", half, persistent=False)

@@ -70,6 +70,7 @@ CONFIGURED: dict[str, tuple[str, ...]] = {
     ),
     "flow": (
         "flow-acknowledge",
+        "flow-async",
         "flow-commit",
         "flow-off",
         "flow-other-destination",

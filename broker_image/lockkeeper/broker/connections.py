@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.outputs import Disconnect, Failure, Output, Reply
 from lockkeeper.broker.transactions import Transaction
@@ -82,8 +83,13 @@ class Connection:
 
     @property
     def must_be_read(self) -> bool:
-        """Tell whether there may be more to read than messages for one destination."""
-        return bool(self.consumers or self.transactions or len(self.producers) > 1)
+        """Tell whether there may be more to read than messages for one destination.
+
+        Every Java client listens to advisories; nothing depends on its acknowledging them.
+        """
+        if self.transactions or len(self.producers) > 1:
+            return True
+        return not all(is_advisory(each.destination) for each in self.consumers.values())
 
     def refuse(self, receipt: "Receipt | None", error: BrokerError) -> None:
         """Answer with an error: to the request, or to the connection when none waits.

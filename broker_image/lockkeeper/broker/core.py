@@ -252,9 +252,9 @@ class Broker:
             route = found
             connection.last_destination, connection.last_route = destination, route
         memory = self.context.memory
-        if (memory.used >= memory.gate or route.policy.memory_limit) and not (
-            is_admitted or self.flow.admits(connection, message, receipt, (route,))
-        ):
+        if (
+            memory.used >= memory.gate or (route.policy.memory_limit and route.memory_full())
+        ) and not (is_admitted or self.flow.admits(connection, message, receipt, (route,))):
             return
         if message.persistent:
             try:

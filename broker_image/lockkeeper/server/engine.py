@@ -194,6 +194,9 @@ class Engine:
         allowed = peer.session.inactivity_duration
         if not peer.session.is_open:
             allowed = HANDSHAKE_MS_MAX
+        if peer.session.connection.stalled:
+            # It is the broker that does not read.
+            peer.received_at = now
         if not allowed:
             return
         if now - peer.received_at > allowed:

@@ -44,6 +44,7 @@ final class Flow {
     static void register(Map<String, Scenario> scenarios) {
         scenarios.put("flow-sync-send", Flow::syncSend);
         scenarios.put("flow-window", Flow::window);
+        scenarios.put("flow-async", Flow::async);
         scenarios.put("flow-other-destination", Flow::otherDestination);
         scenarios.put("flow-acknowledge", Flow::acknowledge);
         scenarios.put("flow-commit", Flow::commit);
@@ -176,6 +177,21 @@ final class Flow {
             numbers.add(next(consumer).getIntProperty("number"));
         }
         same(COUNT, numbers.size(), "different numbers");
+        sender.untilAllIsSent();
+        nothing(consumer);
+    }
+
+    /** A producer that waits for no answer waits in its socket, and its connection lives on. */
+    private static void async(Scene scene) throws Exception {
+        ActiveMQConnection connection = scene.connect("wireFormat.maxInactivityDuration=1000");
+        int count = 15 * COUNT;
+        Sender sender =
+                new Sender(connection, scene.queue("all"), count, DeliveryMode.NON_PERSISTENT);
+        sender.start();
+        sender.untilItWaits();
+        Thread.sleep(1500);
+        MessageConsumer consumer = scene.session().createConsumer(scene.queue("all"));
+        expect(consumer, 0, count);
         sender.untilAllIsSent();
         nothing(consumer);
     }
