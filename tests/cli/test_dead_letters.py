@@ -44,7 +44,7 @@ def test_dead_letters_are_listed_with_their_origin_and_cause(
 ) -> None:
     (identifier,) = dead("one")
     title, line = lockkeeper.done("dlq", "list").out.splitlines()
-    assert title.split() == ["Message", "From", "Sent", "Cause"]
+    assert title.split() == ["Message", "From", "Cause"]
     assert line.startswith(identifier)
     assert f"queue://{queue}" in line
     assert "no such account" in line

@@ -30,7 +30,7 @@ def test_the_journal_tells_why_its_files_are_kept(lockkeeper: CommandLine, queue
     assert counts[f"queue://{queue}"] == 3
     out = lockkeeper.done("why", "file", "db-1.log").out
     assert out.startswith("db-1.log: 32 MiB\n  it is being written\n    way out: ")
-    assert f"  3 messages of queue://{queue} are in it, " in out
+    assert f"  it holds 3 messages of queue://{queue}, " in out
 
 
 def test_nobody_waits(lockkeeper: CommandLine) -> None:

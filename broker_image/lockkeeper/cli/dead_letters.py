@@ -30,7 +30,7 @@ DEFAULT_QUEUE = "ActiveMQ.DLQ"
 CAUSE = "dlqDeliveryFailureCause"
 MARKS = (CAUSE, "originalExpiration")
 """The properties that make a dead letter of a message."""
-COLUMNS = (Column("Message"), Column("From"), Column("Sent"), Column("Cause"))
+COLUMNS = (Column("Message"), Column("From"), Column("Cause"))
 LIMIT = 100
 BATCH = 100
 """How many messages one transaction moves or ends."""
@@ -233,7 +233,7 @@ def _tell_missing(source: "Destination", identifiers: list[str] | None, done: in
 
 
 def _show(source: "Destination", letters: "list[ReceivedMessage]", as_json: bool) -> None:
-    from lockkeeper.cli.messages import message_json, printable, time_text
+    from lockkeeper.cli.messages import message_json, printable
 
     if as_json:
         for letter in letters:
@@ -243,7 +243,6 @@ def _show(source: "Destination", letters: "list[ReceivedMessage]", as_json: bool
         (
             letter.message_id,
             str(letter.original_destination or "-"),
-            time_text(letter.timestamp),
             printable(str(letter.properties.get(CAUSE, "-"))).replace("\n", " "),
         )
         for letter in letters

@@ -12,20 +12,24 @@ from lockkeeper.cli.status import Json, Watch
 
 FIGURES = {
     "depth": "Depth",
-    "inFlight": "In flight",
     "consumers": "Consumers",
     "enqueued": "Enqueued",
     "dequeued": "Dequeued",
-    "redelivered": "Redelivered",
-    "expired": "Expired",
-    "deadLettered": "Dead-lettered",
-    "neverWritten": "Never written",
 }
-"""The figures that are shown, by their name in JSON."""
+"""The figures that have columns, by their name in JSON."""
+BESIDES = {
+    "inFlight": "in flight",
+    "redelivered": "redelivered",
+    "expired": "expired",
+    "discarded": "discarded",
+    "deadLettered": "dead-lettered",
+    "neverWritten": "never written",
+}
+"""Those that are told when there is something to tell."""
 COLUMNS = (
     Column("Name"),
-    Column("Kind"),
     *(Column(title, number=True) for title in FIGURES.values()),
+    Column("Besides"),
 )
 ANY_DESCENDANT = ">"
 
@@ -78,7 +82,7 @@ def _listing(admin: Sequence[str] | None, pattern: str | None) -> Listing:
     return Listing(
         COLUMNS,
         [
-            [each["name"], _kind(each), *(f"{each[figure]:,}" for figure in FIGURES)]
+            [_name(each), *(f"{each[figure]:,}" for figure in FIGURES), _besides(each)]
             for each in chosen
         ],
         {"destinations": chosen},
@@ -94,9 +98,15 @@ def _watched(admin: Sequence[str] | None, pattern: str | None) -> Listing:
         return Listing(COLUMNS, (), {"destinations": [], "error": str(error)}, below=(str(error),))
 
 
-def _kind(view: dict[str, Any]) -> str:
-    kind = str(view["kind"]).lower()
-    return f"temporary {kind}" if view["temporary"] else kind
+def _name(view: dict[str, Any]) -> str:
+    """Return the name as commands take it: a queue's alone, others with what they are."""
+    scheme = ("temp-" if view["temporary"] else "") + str(view["kind"]).lower()
+    return str(view["name"]) if scheme == "queue" else f"{scheme}://{view['name']}"
+
+
+def _besides(view: dict[str, Any]) -> str:
+    told = (f"{view[figure]:,} {what}" for figure, what in BESIDES.items() if view.get(figure))
+    return ", ".join(told)
 
 
 def _is_stuck(view: dict[str, Any]) -> bool:

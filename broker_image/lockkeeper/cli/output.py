@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 WATCH_SECONDS = 1.0
+WHOLE_MAX = 36
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB")
 _DAY, _HOUR, _MINUTE = 86_400, 3_600, 60
 
@@ -78,9 +79,12 @@ class Listing:
     def rich(self) -> RenderableType:
         """Return the listing for a terminal."""
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        # What a row is about is copied from here, and should not be torn apart.
+        name_width = min(WHOLE_MAX, max((len(row[0]) for row in self.rows), default=0))
         for column in self.columns:
             justify: Literal["left", "right"] = "right" if column.number else "left"
-            table.add_column(column.title, justify=justify, overflow="fold")
+            width = name_width if column is self.columns[0] else len(column.title)
+            table.add_column(column.title, justify=justify, overflow="fold", min_width=width)
         for number, row in enumerate(self.rows):
             style = self.styles[number] if self.styles else ""
             table.add_row(*map(Text, row), style=style)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.explaining.reason import Reason
+from lockkeeper.broker.explaining.reason import Reason, counted
 from lockkeeper.broker.regions.queue import Queue
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def _messages(owners: dict[Owner, tuple[int, int]]) -> Iterator[Reason]:
         whose = destination if subscription is None else f"{subscription} ({destination})"
         yield Reason(
             "messages",
-            f"{count:,} messages of {whose} are in it, {size:,} bytes",
+            f"it holds {counted(count, 'message')} of {whose}, {size:,} bytes",
             "consume them, or have them expire",
             {
                 "destination": destination,

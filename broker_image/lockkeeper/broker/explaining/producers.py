@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.explaining.reason import Reason, facts_of_connection
+from lockkeeper.broker.explaining.reason import Reason, counted, facts_of_connection
 from lockkeeper.broker.flow.space import Limit, holders
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _why(broker: "Broker", blocked: "Blocked") -> Reason:
     held = ", ".join(f"{each.destination} {each.memory_bytes:,} bytes" for each in top)
     return Reason(
         "no-room",
-        f"{blocked.sends:,} {kind} messages for {blocked.destination} wait for room: "
+        f"{blocked.destination} has no room for {counted(blocked.sends, f'{kind} message')}: "
         f"{blocked.limit.value} is used up{f' ({held})' if held else ''}",
         WAYS_OUT[blocked.limit].format(blocked.limit.value),
         {

@@ -20,6 +20,11 @@ class Reason(NamedTuple):
         return {"reason": self.code, "text": self.text, "wayOut": self.way_out, **self.facts}
 
 
+def counted(count: int, noun: str) -> str:
+    """Return *count* of something whose plural ends in s."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def name_of(consumer: "Consumer") -> str:
     """Return how a consumer is named in sentences."""
     return f"consumer {consumer.identifier} at {consumer.connection.address}"
