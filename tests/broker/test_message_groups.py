@@ -219,3 +219,14 @@ def test_a_queue_without_consumers_forgets_its_groups(bench: "Bench") -> None:
     assert isinstance(region, Queue)
     assert (region.groups, region.lanes) == (None, None)
     assert client.texts(client.consume("Q")) == ["m0", "m1"]
+
+
+def test_a_selective_exclusive_consumer_takes_the_groups_of_others_too(bench: "Bench") -> None:
+    client = bench.client()
+    client.consume("Q", prefetch=1)
+    for text in ("m0", "m1"):
+        send(client, text, "g", properties={"colour": "red"})
+    bench.tick()
+    client.outputs()
+    exclusive = client.consume("Q", exclusive=True, selector="colour = 'red'")
+    assert by_consumer(client.deliveries()) == {exclusive: ["m1"]}

@@ -227,3 +227,56 @@ def test_many_answered_pulls_leave_nothing_behind(bench: "Bench") -> None:
         client.send("Q", "one")
     assert bench.broker.next_deadline() is not None
     assert len(bench.broker.context.timers) <= 2002
+
+
+@pytest.mark.parametrize("selector", [None, "JMSPriority = 4"])
+def test_what_several_consumers_give_back_is_in_the_order_of_its_delivery(
+    bench: "Bench", selector: str | None
+) -> None:
+    gone, client = bench.client(), bench.client()
+    for _ in range(2):
+        gone.consume("Q", prefetch=3, selector=selector)
+    for number in range(8):
+        client.send("Q", f"m{number}", wait=False)
+    bench.tick()
+    gone.leave()
+    assert client.texts(client.consume("Q")) == [f"m{number}" for number in range(8)]
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_rollback_puts_single_acknowledgements_back_in_order(
+    bench: "Bench", closes: bool
+) -> None:
+    client, other = bench.client(), bench.client()
+    consumer = client.consume("Q")
+    for number in range(3):
+        client.send("Q", f"m{number}")
+    told = client.deliveries(consumer)
+    transaction = client.begin()
+    bench.broker.acknowledge_in_transaction(
+        consumer, transaction, told[1].message.sequence, 1, AckType.INDIVIDUAL
+    )
+    if closes:
+        bench.broker.subscribing.unsubscribe(consumer, -2)
+    bench.broker.transactions.rollback(client.connection, transaction, None)
+    client.leave()
+    again = other.deliveries(other.consume("Q"))
+    assert [each.message.key[-1:] for each in again] == [b"1", b"2", b"3"]
+    assert [each.redeliveries for each in again] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("kind", [AckType.POISON, AckType.EXPIRED])
+def test_a_refused_message_gives_back_what_it_added_to_the_window(
+    bench: "Bench", kind: AckType
+) -> None:
+    client = bench.client()
+    consumer = client.consume("Q", prefetch=1)
+    client.send("Q", "refused", wait=False)
+    bench.tick()
+    last = client.deliveries(consumer)[-1].message.sequence
+    bench.broker.acknowledge(consumer, AckType.DELIVERED, last, 1, None)
+    if kind is AckType.POISON:
+        bench.broker.poison(consumer, last, 1, "refused", None)
+    else:
+        bench.broker.acknowledge(consumer, kind, last, 1, None)
+    assert consumer.credit() == 1

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from lockkeeper.message.message import Message
 
 
+# So many deliveries fit into a millisecond before their numbers run ahead of the time.
+DELIVERY_BITS = 20
+
+
 class Memory:
     """Bytes of message bodies in memory, against a limit.
 
@@ -46,6 +50,8 @@ class Context:
     """The services of the core. `now` is in ms since the epoch, set once a tick.
 
     `abort` ends a consumer against its will; True as its second argument ends the connection.
+    `delivery` numbers what is sent to consumers of queues, in order; its bits above
+    DELIVERY_BITS are the time.
     """
 
     def __init__(
@@ -74,6 +80,7 @@ class Context:
         self.relievable: list[Residency] = []
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequence = now << 20
+        self.delivery = now << DELIVERY_BITS
 
     def next_sequence(self, count: int = 1) -> int:
         """Return a new brokerSequenceId, the first of *count*."""

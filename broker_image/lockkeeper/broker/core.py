@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import DELIVERY_BITS, Context
 from lockkeeper.broker.errors import (
     AcknowledgeError,
     BrokerError,
@@ -303,6 +303,7 @@ class Broker:
                 backlog = self.backlog_of(consumer, reference)
                 backlog.expire(reference)
                 backlog.residency.let_go((reference,))
+            consumer.shrink(count)
             self._reactivate(consumer)
         elif kind != AckType.REDELIVERED:
             raise AcknowledgeError(f"an acknowledgement of unknown type {kind}")
@@ -318,6 +319,7 @@ class Broker:
             backlog.poison(reference, cause)
             self._settle_behind(backlog.destination, receipt)
             receipt = None
+        consumer.shrink(count)
         self._reactivate(consumer)
 
     def acknowledge_in_transaction(
@@ -479,7 +481,9 @@ class Broker:
     def tick(self, now: int) -> None:
         """Dispatch what can be dispatched, and end what waited long enough."""
         context = self.context
-        context.now = now
+        if now != context.now:
+            context.now = now
+            context.delivery = max(context.delivery, now << DELIVERY_BITS)
         if self.flow.lines:
             self.flow.resume()
         context.timers.run(now)

@@ -55,13 +55,15 @@ class Reference:
     record once written, else that of the body. `location` is the store's own, 0 when neither
     written nor in a temporary file. `holders` counts what still needs the message: 1 for a
     queue, the number of durable subscriptions for a topic. `held` counts the consumers that have
-    it, negative once it has ended. `expiration` is that of a body which is only on disk (ms since
-    the epoch, 0 for none), UNKNOWN when it has not been read since the broker started.
-    `priority` is 0 to 9 where messages are ordered by it, else UNORDERED. `redeliveries` counts
-    failed deliveries.
+    it, negative once it has ended. `delivery` is the number of the last delivery, 0 before the
+    first; on a queue it is negative once given back. `expiration` is that of a body which is only
+    on disk (ms since the epoch, 0 for none), UNKNOWN when it has not been read since the broker
+    started. `priority` is 0 to 9 where messages are ordered by it, else UNORDERED.
+    `redeliveries` counts failed deliveries.
     """
 
     __slots__ = (
+        "delivery",
         "expiration",
         "held",
         "holders",
@@ -81,6 +83,7 @@ class Reference:
         self.state = VOLATILE
         self.expiration = UNKNOWN
         self.held = 0
+        self.delivery = 0
         self.holders = 1
         self.priority = UNORDERED
         self.redeliveries = 0

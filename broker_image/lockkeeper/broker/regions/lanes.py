@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PAGE_MESSAGES_MAX = 100
 # The JMSXGroupSeq of a message that begins its group anew, whoever owns it.
 GROUP_BEGINS = 1
+# What was given back is numbered by its delivery, from here on: below all new messages.
+GIVEN_BACK = -(1 << 62)
 
 
 class Lanes:
@@ -35,7 +37,6 @@ class Lanes:
     __slots__ = (
         "_back",
         "_by_group",
-        "_front",
         "_lanes",
         "_number",
         "_owned",
@@ -55,7 +56,7 @@ class Lanes:
         self._by_group: dict[GroupKey, list[Lane]] = {}
         self._pools: dict[tuple[Taste, ...], Pool] = {}
         self._owned: dict[Consumer, Pool] = {}
-        self._front = self._back = self._number = 0
+        self._back = self._number = 0
         self.size = 0
         self.touched: list[Pool] = []
 
@@ -69,10 +70,9 @@ class Lanes:
 
     def join(self, consumer: "Consumer") -> bool:
         """Let a consumer take part; returns False when all must be sorted anew for it."""
-        if self._tastes.add(consumer):
-            return False
+        is_known = not self._tastes.add(consumer)
         self._rearrange()
-        return True
+        return is_known
 
     def leave(self, consumer: "Consumer") -> None:
         """End a consumer's part; its groups are for somebody else."""
@@ -114,16 +114,18 @@ class Lanes:
 
     def sort(self, reference: Reference) -> None:
         """Put a message, which is in memory, into its lane, behind all others."""
-        self._back += 1
-        self._insert(reference, self._back)
+        if reference.delivery < 0:
+            self._insert(reference, GIVEN_BACK - reference.delivery)
+        else:
+            self._back += 1
+            self._insert(reference, self._back)
 
     def give_back(self, references: Sequence[Reference]) -> None:
-        """Take messages that come before everything that waits, in their order."""
+        """Take messages that were sent before: by that they are ordered, ahead of new ones."""
         unloaded = [reference for reference in references if reference.message is None]
         self._queue.residency.load(unloaded)
-        for reference in reversed(references):
-            self._front -= 1
-            self._insert(reference, self._front)
+        for reference in references:
+            self._insert(reference, GIVEN_BACK - reference.delivery)
 
     def take(self, lane: Lane) -> Reference:
         """Take the first message of a lane, into memory if it is not there.

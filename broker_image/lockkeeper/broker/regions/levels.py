@@ -3,12 +3,16 @@
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from operator import attrgetter
 
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 
 LEVELS = 10
 LEVEL_DEFAULT = 4
+# How many messages given back earlier are put in order with those given back now: more would
+# take too long when everybody leaves at once.
+PUT_BACK_MAX = 1000
 
 
 def priority_of(message: Message) -> int:
@@ -20,6 +24,17 @@ def level_of(reference: Reference) -> int:
     """Return a message's level; one that was stored without priorities is in the middle."""
     priority = reference.priority
     return min(priority, LEVELS - 1) if priority >= 0 else LEVEL_DEFAULT
+
+
+def put_back(ready: deque[Reference], references: Iterable[Reference]) -> None:
+    """Put messages before all others, among those given back earlier by when they were sent."""
+    returned = sorted(references, key=attrgetter("delivery"))
+    steps = PUT_BACK_MAX
+    while returned and ready and returned[0].delivery < ready[0].delivery < 0 and steps:
+        returned.append(ready.popleft())
+        steps -= 1
+    returned.sort(key=attrgetter("delivery"))
+    ready.extendleft(returned)
 
 
 class Levels:
@@ -64,6 +79,12 @@ class Levels:
         """Put messages, one after the other, each before those of its level."""
         for reference in references:
             self.appendleft(reference)
+
+    def give_back(self, references: Iterable[Reference]) -> None:
+        """Put messages before all others of their levels; see `put_back`."""
+        for number, level in enumerate(self._levels):
+            put_back(level, [each for each in references if level_of(each) == number])
+        self._count = sum(map(len, self._levels))
 
     def popleft(self) -> Reference:
         """Take the next message."""

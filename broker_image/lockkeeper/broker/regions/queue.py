@@ -8,7 +8,7 @@ from lockkeeper.broker.policies.message_groups import GroupOwners
 from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
 from lockkeeper.broker.regions.gate import Gate
 from lockkeeper.broker.regions.lanes import Lanes
-from lockkeeper.broker.regions.levels import level_of, priority_of
+from lockkeeper.broker.regions.levels import Levels, level_of, priority_of, put_back
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.round import Round
 from lockkeeper.broker.regions.statistics import Statistics
@@ -115,12 +115,20 @@ class Queue(Backlog):
             self.lanes = Lanes(self)
 
     def requeue(self, references: Sequence[Reference]) -> None:
-        """Give messages back to the head, in their order."""
-        if self.lanes is None:
-            super().requeue(references)
-            return
+        """Give messages back: ahead of new ones, in the order in which they had been sent."""
         self.residency.let_go(references)
-        self.lanes.give_back(references)
+        context = self.context
+        for reference in references:
+            if not reference.delivery:
+                # Sent by an earlier broker, in a transaction that is rolled back now.
+                reference.delivery = context.delivery = context.delivery + 1
+            reference.delivery = -abs(reference.delivery)
+        if self.lanes is not None:
+            self.lanes.give_back(references)
+        elif isinstance(self.ready, Levels):
+            self.ready.give_back(references)
+        else:
+            put_back(self.ready, references)
         self.activate()
 
     # Consumers

@@ -21,7 +21,7 @@ PASSED_MAX = 2000
 class Round:
     """The room that consumers have, and what each of them will be sent."""
 
-    __slots__ = ("_candidates", "_lanes", "_queue", "_room", "_runs")
+    __slots__ = ("_candidates", "_given", "_lanes", "_queue", "_room", "_runs")
 
     def __init__(self, queue: "Queue", lanes: "Lanes") -> None:
         self._queue = queue
@@ -30,6 +30,7 @@ class Round:
             consumer: room for consumer in queue.turns.active if (room := consumer.credit()) > 0
         }
         self._runs: dict[Consumer, tuple[list[Reference], list[Reference]]] = {}
+        self._given: list[Reference] = []
         self._candidates: list[tuple[int, int, int, Pool]] = []
         lanes.touched.clear()
         for pool in lanes.pools():
@@ -57,7 +58,15 @@ class Round:
                 self._consider(lanes.touched.pop())
         for consumer, (references, shown) in self._runs.items():
             queue.hand_over(consumer, references, shown)
+        self._number()
         return passed > passed_max
+
+    def _number(self) -> None:
+        """Number what was sent in the queue's order, not by consumer: so it would come back."""
+        context = self._queue.context
+        for reference in self._given:
+            context.delivery += 1
+            reference.delivery = context.delivery
 
     def _consider(self, pool: "Pool") -> None:
         """Look at a pool's first message when its turn comes, if somebody has room for it."""
@@ -135,6 +144,7 @@ class Round:
     def _give(self, consumer: "Consumer", reference: Reference, shown: Reference) -> None:
         references, shown_ones = self._runs.setdefault(consumer, ([], []))
         references.append(reference)
+        self._given.append(reference)
         shown_ones.append(shown)
         self._room[consumer] -= 1
         if not self._room[consumer]:

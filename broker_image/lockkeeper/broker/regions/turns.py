@@ -61,6 +61,9 @@ class Turns:
 
     def next(self) -> "Consumer | None":
         """Return the next consumer that has room, of the highest rank where one has."""
+        if len(self.active) == 1:
+            alone = self.active[0]
+            return alone if alone.credit() > 0 else None
         for tier in self._tiers:
             consumers, turn = tier.consumers, tier.turn
             count = len(consumers)

@@ -1,6 +1,7 @@
 """Queue browsers: a snapshot of a queue, sent as copies that change nothing."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.regions.backlog import Backlog
@@ -28,7 +29,7 @@ class Browse(Backlog):
         self.consumer = consumer
         self.ended = False
         held = [ref for other in queue.consumers for ref in other.dispatched.values()]
-        held.sort(key=lambda reference: reference.loaded.sequence)
+        held.sort(key=attrgetter("delivery"))
         self.ready.extend(held)
         self.ready.extend(queue.waiting())
 

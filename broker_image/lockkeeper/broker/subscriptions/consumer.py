@@ -5,6 +5,7 @@ it reported as delivered; with a prefetch of 0 it gets one message for each pull
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.errors import AcknowledgeError
@@ -106,12 +107,16 @@ class Consumer:
 
         *shown* are what the client gets to see where that differs from what the broker keeps.
         """
-        dispatched = self.dispatched
+        dispatched, context = self.dispatched, self.backlogs[0].context
+        delivery = context.delivery
         for reference in references:
             message = reference.message
             assert message is not None
             dispatched[message.sequence] = reference
             reference.held += 1
+            delivery += 1
+            reference.delivery = delivery
+        context.delivery = delivery
         count = len(references)
         self.delivered += count
         if self.pulls:
@@ -156,9 +161,12 @@ class Consumer:
         return [dispatched.pop(sequence) for sequence in sequences[-count:]]
 
     def take_back(self, references: list[Reference]) -> None:
-        """Hold messages again that `take` gave away: they come before everything else held."""
-        first = {reference.loaded.sequence: reference for reference in references}
-        self.dispatched = first | self.dispatched
+        """Hold messages again that `take` gave away, in the order in which they were sent."""
+        held = [*references, *self.dispatched.values()]
+        if self.destination.is_queue:
+            # A topic's messages may have been sent to others since: then that is not ours.
+            held.sort(key=attrgetter("delivery"))
+        self.dispatched = {reference.loaded.sequence: reference for reference in held}
 
     def _unmatched(self, last: int, count: int) -> str:
         return (

@@ -1,0 +1,6 @@
+"""The model tests' helpers are beside them."""
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent)]
