@@ -30,6 +30,7 @@ class QueueMachine(WatchedQueue):
         super().__init__()
         self.numbers = 0
         self.works = 0
+        self.unwritten = 0
 
     @initialize(
         prioritized=st.booleans(),
@@ -363,10 +364,12 @@ class QueueMachine(WatchedQueue):
         ended = [sent for sent in stored if sent.is_over]
 
         def done() -> None:
+            self.unwritten -= 1
             for sent in stored:
                 _mark_stored(sent)
             _mark_ended(ended)
 
+        self.unwritten += 1
         self.world.write(done)
         self.turn()
 
@@ -391,6 +394,7 @@ class QueueMachine(WatchedQueue):
             return
         kill = end == "kill"
         self.world.restart(kill)
+        self.unwritten = 0
         queue, dead = self.world.waiting(), self.world.dead()
         if kill:
             self.oracle.crash(queue, dead)
@@ -412,8 +416,8 @@ class QueueMachine(WatchedQueue):
         self.pause(False)
         for at in range(CONNECTIONS):
             self.disconnect(at)
-        for _ in range(2):
-            self.write()
+        self.write()
+        while self.unwritten:
             self.sync()
         self.subscribe(0, 1000, None, 0, False)
         while self._held():
