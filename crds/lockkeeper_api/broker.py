@@ -191,6 +191,8 @@ class BrokerSpec(ApiModel):
     """How many of them to remove at a time; 0 for all."""
     advisory_support: bool = True
     """Tell of connections, destinations and the like on topics called ActiveMQ.Advisory.*."""
+    statistics_queries: bool = False
+    """Answer messages to ActiveMQ.Statistics.Broker and the like (statisticsBrokerPlugin)."""
     keep_durable_subs_active: bool = True
     """Durable subscriptions without a consumer collect non-persistent messages, too."""
     offline_durable_subscriber_timeout: Annotated[Duration, durations("0s", "87600h")] | None = None

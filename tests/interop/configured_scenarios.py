@@ -34,6 +34,12 @@ CONFIGURED: dict[str, tuple[str, ...]] = {
         "start-after-time",
         "strict-order",
     ),
+    "statistics": (
+        "statistics-destination",
+        "statistics-wildcard",
+        "statistics-broker",
+        "statistics-subscription",
+    ),
     "subscriptions": (
         "recovery-last-image",
         "recovery-fixed-count",

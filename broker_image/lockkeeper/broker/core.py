@@ -15,7 +15,8 @@ from lockkeeper.broker.errors import (
 )
 from lockkeeper.broker.flow.control import FlowControl
 from lockkeeper.broker.interceptors.interceptor import interceptors
-from lockkeeper.broker.outputs import ConsumerClosed, Disconnect
+from lockkeeper.broker.interceptors.statistics_queries import StatisticsQueries
+from lockkeeper.broker.outputs import Disconnect
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
@@ -101,7 +102,10 @@ class Broker:
             settings.schedule_period_for_destination_purge,
             settings.max_purged_destinations_per_sweep,
         )
-        self.interceptors = interceptors(self.context, settings, self._make_scheduler())
+        figures = (self.context, self.registry, self.connections, name, broker_id)
+        self.interceptors = interceptors(
+            self.context, settings, self._make_scheduler(), StatisticsQueries(*figures)
+        )
         # What is there from the start is the broker's own.
         self.sweeper.kept.update(region.destination for region in self.registry)
 
@@ -417,7 +421,7 @@ class Broker:
         if destination not in connection.temporary:
             return
         connection.temporary.discard(destination)
-        self._close_consumers(destination)
+        self.subscribing.close_all(destination)
         self._forget(destination)
         del self.subscribing.temporary[destination]
 
@@ -456,20 +460,6 @@ class Broker:
         if region is not None and not is_used(region):
             self.registry.forget(region.destination)
             self.context.advisories.destination_removed(region.destination)
-
-    def _close_consumers(self, destination: Destination) -> None:
-        region = self.registry.find(destination)
-        consumers = (
-            [entry.consumer for entry in region.volatiles]
-            if isinstance(region, Topic)
-            else list(region.consumers)
-            if isinstance(region, Queue)
-            else []
-        )
-        for consumer in consumers:
-            if consumer is not None:
-                consumer.connection.put(ConsumerClosed(consumer))
-                self.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
 
     # Time
 

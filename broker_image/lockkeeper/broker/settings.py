@@ -68,6 +68,7 @@ class BrokerSettings:
     schedule_period_for_destination_purge: int = 0
     max_purged_destinations_per_sweep: int = 0
     advisory_support: bool = True
+    statistics_queries: bool = False
     keep_durable_subs_active: bool = True
     offline_durable_subscriber_timeout: int = NEVER
     offline_durable_subscriber_task_schedule: int = 300_000

@@ -202,6 +202,19 @@ class Subscribing:
         due = self._context.now + CLOSE_MS_MAX
         self._context.timers.call_at(due, lambda: self.unsubscribe(consumer, DELIVERED_UNKNOWN))
 
+    def close_all(self, destination: Destination) -> None:
+        """End all consumers of a destination that is about to go."""
+        region = self._registry.find(destination)
+        consumers: list[Consumer | None] = []
+        if isinstance(region, Topic):
+            consumers += [entry.consumer for entry in region.volatiles]
+        elif region is not None:
+            consumers += region.consumers
+        for consumer in consumers:
+            if consumer is not None:
+                consumer.connection.put(ConsumerClosed(consumer))
+                self.unsubscribe(consumer, DELIVERED_UNKNOWN)
+
     def forget_subscription(self, client_id: str, name: str, receipt: Receipt | None) -> None:
         """Delete a durable subscription. Raises BrokerError when unknown or in use."""
         durable = self.durables.get(f"{client_id}:{name}")

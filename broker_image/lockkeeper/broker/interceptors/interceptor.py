@@ -26,15 +26,21 @@ class Interceptor(Protocol):
 
 
 def interceptors(
-    context: "Context", settings: "BrokerSettings", scheduler: Interceptor | None
+    context: "Context",
+    settings: "BrokerSettings",
+    scheduler: Interceptor | None,
+    statistics: Interceptor,
 ) -> tuple[Interceptor, ...]:
     """Return what the settings ask for, in order.
 
-    Times come first: whatever reads a message later must see the broker's clock. The user's name
-    follows, so that a scheduled message carries it too. The scheduler comes last, because what
-    it takes is sent again when it is due.
+    A question for figures is answered before anybody works on it. Times come next: whatever reads
+    a message later must see the broker's clock. The user's name follows, so that a scheduled
+    message carries it too. The scheduler comes last, because what it takes is sent again when it
+    is due.
     """
     found: list[Interceptor] = []
+    if settings.statistics_queries:
+        found.append(statistics)
     if settings.timestamps is not None:
         found.append(Timestamping(context, settings.timestamps))
     if settings.populate_jmsx_user_id:

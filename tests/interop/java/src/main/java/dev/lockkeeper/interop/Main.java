@@ -61,6 +61,7 @@ public final class Main {
         Redelivering.register(scenarios);
         Subscriptions.register(scenarios);
         Advisories.register(scenarios);
+        Statistics.register(scenarios);
         Scheduling.register(scenarios);
         Dispatching.register(scenarios);
         return scenarios;
