@@ -16,7 +16,7 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import Output
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.broker.regions.queue import Queue
-from lockkeeper.broker.settings import BrokerSettings, MemorySettings
+from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import MessageId, ProducerId
@@ -89,7 +89,7 @@ class World:
             file_bytes_max=FILE_BYTES,
             disk=lambda descriptor: self.disk,
         )
-        settings = BrokerSettings(memory=MemorySettings(self._memory_limit))
+        settings = BrokerSettings(system_usage=SystemUsage(MemoryUsage(self._memory_limit)))
         self.broker = Broker(self.store, "model", "ID:m", self._policies, settings, self.now)
         self.broker.recover()
         self._keys.clear()
