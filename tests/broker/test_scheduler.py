@@ -1,12 +1,18 @@
 """Messages that come later, or again and again, as ActiveMQ's scheduler has them."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
-from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
+from lockkeeper.broker.settings import (
+    BrokerSettings,
+    MemoryUsage,
+    SchedulerSettings,
+    SystemUsage,
+)
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.primitives import Value
 from lockkeeper.message.rewrite import decoded, properties_of
@@ -286,6 +292,24 @@ def test_a_job_whose_destination_is_gone_ends_in_the_dead_letter_queue(bench: "B
     owner.leave()
     bench.tick(10)
     assert bench.depth("ActiveMQ.DLQ") == 1
+
+
+def test_a_job_that_is_due_waits_for_room(make_bench: "type[Bench]") -> None:
+    limit = SystemUsage(memory_usage=MemoryUsage(limit=10_000))
+    bench = make_bench(settings=replace(SETTINGS, system_usage=limit))
+    client = bench.client()
+    client.send("Q", "later", properties=scheduled(delay=10), persistent=False)
+    used = bench.broker.context.memory.used
+    # More than any transaction may use: as if others held it all.
+    bench.broker.context.memory.used += 100 << 20
+    bench.tick(10)
+    assert (bench.depth("Q"), bench.depth(JOBS), bench.depth("ActiveMQ.DLQ")) == (0, 1, 0)
+    bench.broker.context.memory.used -= 100 << 20
+    bench.tick(999)
+    assert bench.depth("Q") == 0
+    bench.tick(1)
+    assert (bench.depth("Q"), bench.depth(JOBS)) == (1, 0)
+    assert bench.broker.context.memory.used <= used
 
 
 def test_without_the_scheduler_such_messages_come_at_once(make_bench: "type[Bench]") -> None:

@@ -10,7 +10,7 @@ from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS, Job, read_job
 from lockkeeper.broker.timers import Timer
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Reference, StoreFullError
+from lockkeeper.store.base import Reference
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _PAGE = 1000
 FULL_RETRY_MS = 1000
 
-Fire = Callable[[Job, Reference], None]
+Fire = Callable[[Job, Reference], bool]
+"""Carries out a job; returns False when there is no room for that now."""
 
 
 class JobQueue(Queue):
@@ -108,14 +109,9 @@ class JobQueue(Queue):
         self._jobs[job.identifier] = (job, reference, timer)
 
     def _due(self, identifier: str) -> None:
-        job, reference, _ = self._jobs[identifier]
-        try:
-            self.context.store.check_full()
-        except StoreFullError:
+        job, reference, _ = self._jobs.pop(identifier)
+        self.body_of(reference)
+        if not self._fire(job, reference):
             again = self.context.now + FULL_RETRY_MS
             timer = self.context.timers.call_at(again, partial(self._due, identifier))
             self._jobs[identifier] = (job, reference, timer)
-            return
-        del self._jobs[identifier]
-        self.body_of(reference)
-        self._fire(job, reference)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
+from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, ResourceAllocationError
 from lockkeeper.broker.scheduling import job as jobs
 from lockkeeper.broker.scheduling.job import JOBS, Job
 from lockkeeper.broker.scheduling.job_queue import JobQueue
@@ -22,7 +22,7 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
 from lockkeeper.message.message import Message
 from lockkeeper.message.rewrite import decoded, properties_of
-from lockkeeper.store.base import Receipt, Reference
+from lockkeeper.store.base import Receipt, Reference, StoreFullError
 
 if TYPE_CHECKING:
     from lockkeeper.broker.context import Context
@@ -93,8 +93,11 @@ class Scheduler:
         sequence = self._context.next_sequence()
         self._queue.accept(jobs.stored(message, schedule, due, due, sequence), None)
 
-    def _fire(self, job: Job, reference: Reference) -> None:
-        """Deliver a job that is due, and let it wait for its next time if it has one."""
+    def _fire(self, job: Job, reference: Reference) -> bool:
+        """Deliver a job that is due, and let it wait for its next time if it has one.
+
+        Returns False, with nothing done, when there is no room.
+        """
         transaction = self._begin()
         message = reference.loaded
         following = self._following(job)
@@ -108,13 +111,17 @@ class Scheduler:
                     sent.redeliveries = decoded(due).redelivery_counter
             for each in following or ():
                 self._send(self._again(message, each, transaction))
+        except (ResourceAllocationError, StoreFullError):
+            self._transactions.rollback(self._connection, transaction, None)
+            return False
         except BrokerError as error:
             self._transactions.rollback(self._connection, transaction, None)
             self._queue.poison(reference, str(error))
-            return
+            return True
         found = self._transactions.find(self._connection, transaction)
         found.consumed.append((self._queue, reference, None))
         self._transactions.commit(self._connection, transaction, None)
+        return True
 
     def _following(self, job: Job) -> list[Job] | None:
         """Return the jobs that come after this delivery; None when it was the only one ever."""
