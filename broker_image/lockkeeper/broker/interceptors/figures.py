@@ -56,15 +56,15 @@ class Figures:
     def broker(self) -> dict[str, Value]:
         """Return the figures of all destinations together, and what they occupy.
 
-        The store's limit is not known here, and there are no temporary files.
+        The limits of the store and of its temporary files are not known here.
         """
-        memory = self._context.memory
+        memory, store = self._context.memory, self._context.store.usage()
         regions = [region for region in self._registry if not is_advisory(region.destination)]
         return {
             **self._traffic(regions),
             **_usage("memory", memory.used, memory.limit),
-            **_usage("store", self._context.store.usage().bytes_on_disk, 0),
-            **_usage("temp", 0, 0),
+            **_usage("store", store.bytes_on_disk, 0),
+            **_usage("temp", store.spooled_bytes, 0),
             **dict.fromkeys(("openwire", "stomp", "ssl", "stomp+ssl", "vm", "dataDirectory"), ""),
         }
 
