@@ -23,6 +23,7 @@ spec:
   admin: {{port: 0}}
   journal: {{fileBytes: {file_bytes}, cleanupInterval: 100ms}}
   locker: {{acquireInterval: 100ms, keepAlivePeriod: 100ms}}
+  systemUsage: {usage}
 """
 StartBroker = Callable[..., brokers.RunningBroker]
 
@@ -41,13 +42,17 @@ def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
     started: list[brokers.RunningBroker] = []
 
     def start(
-        directory: Path | None = None, port: int = 0, file_bytes: str = "64Ki", waits: bool = True
+        directory: Path | None = None,
+        port: int = 0,
+        file_bytes: str = "64Ki",
+        waits: bool = True,
+        usage: str = "{}",
     ) -> brokers.RunningBroker:
         home = tmp_path / f"broker-{len(started)}"
         home.mkdir()
         port = port or brokers.free_port()
         resource = home / "broker.yaml"
-        resource.write_text(BROKER.format(port=port, file_bytes=file_bytes))
+        resource.write_text(BROKER.format(port=port, file_bytes=file_bytes, usage=usage))
         data = str(directory or tmp_path / "data")
         command = [*brokers.LOCKKEEPER, "broker", "-f", str(resource), "--data", data]
         broker = brokers.RunningBroker("lockkeeper", port, home, command, waits)

@@ -1,4 +1,4 @@
-"""A full disk: senders are told, nothing is lost, and it goes on when there is room again."""
+"""A full disk: senders wait or are told, nothing is lost, it goes on when there is room again."""
 
 import os
 import shutil
@@ -26,6 +26,7 @@ DISK_BYTES, FILLER_BYTES = 4 << 20, 1 << 20
 CONTENT_BYTES = 4000
 RECOVER_SECONDS_MAX = 15
 QUEUE = queue("FULL")
+FAILING = "{sendFailIfNoSpace: true}"
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_a_sender_is_told_and_nothing_answered_is_lost(
     start_broker: StartBroker, small_disk: Path
 ) -> None:
     data = small_disk / "data"
-    broker = start_broker(directory=data)
+    broker = start_broker(directory=data, usage=FAILING)
     with wire.Wire(broker.port) as connection:
         sender = Sender(connection)
         text = sender.send_until_refused()
@@ -113,8 +114,32 @@ def test_a_sender_is_told_and_nothing_answered_is_lost(
     assert len(sender.answered) > DISK_BYTES // CONTENT_BYTES // 2
 
 
-def test_a_full_disk_can_be_consumed_from(start_broker: StartBroker, small_disk: Path) -> None:
+def test_a_sender_waits_for_room(
+    start_broker: StartBroker, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     broker = start_broker(directory=small_disk / "data")
+    with wire.Wire(broker.port) as connection:
+        sender = Sender(connection)
+        with monkeypatch.context() as patched, pytest.raises(TimeoutError):
+            patched.setattr(wire, "ANSWER_SECONDS_MAX", 2)
+            for _ in range(DISK_BYTES // CONTENT_BYTES + 1):
+                sender.send()
+        assert browse(broker.port) == sender.answered
+        (small_disk / "filler").unlink()
+        waiting = f"{sender.producer}:{sender.sequence}"
+        deadline = time.monotonic() + RECOVER_SECONDS_MAX
+        while waiting not in browse(broker.port):
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        expected = [*sender.answered, waiting]
+        sender.send()
+    broker.kill()
+    broker.start()
+    assert browse(broker.port) == [*expected, sender.answered[-1]]
+
+
+def test_a_full_disk_can_be_consumed_from(start_broker: StartBroker, small_disk: Path) -> None:
+    broker = start_broker(directory=small_disk / "data", usage=FAILING)
     with wire.Wire(broker.port) as connection, wire.Wire(broker.port) as other:
         sender = Sender(connection)
         sender.send_until_refused()

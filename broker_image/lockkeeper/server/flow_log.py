@@ -4,7 +4,7 @@ import logging
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.flow.control import Blocked, Key
-from lockkeeper.broker.flow.space import Limit, holders
+from lockkeeper.broker.flow.space import Limit, described, holders
 
 logger = logging.getLogger(__name__)
 
@@ -34,17 +34,17 @@ class FlowLog:
 
     def _tell(self, blocked: Blocked, now: int) -> None:
         if blocked.limit is Limit.STORE_USAGE:
-            holding = "see which messages keep the journal's files"
+            holding = "`lockkeeper why file` tells what keeps the journal's files"
         else:
             shares = (
                 f"{each.destination} {each.memory_bytes}" for each in holders(self._broker.registry)
             )
             holding = "bytes in memory: " + ", ".join(shares)
         logger.warning(
-            "%d sends to %s wait since %d ms: %s is used up; %s",
+            "%d sends to %s wait since %d ms: %s; %s",
             blocked.sends,
             blocked.destination,
             now - blocked.since,
-            blocked.limit.value,
+            described(self._broker.context, blocked.limit),
             holding,
         )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
-from lockkeeper.broker.flow.space import Limit, has_window, lack_of_room
+from lockkeeper.broker.flow.space import Limit, described, has_window, lack_of_room
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.settings import SystemUsage
 from lockkeeper.message.destination import Destination
@@ -184,8 +184,7 @@ class FlowControl:
     def _refusal(self, send: BlockedSend) -> ResourceAllocationError:
         destination = send.regions[0].destination
         return ResourceAllocationError(
-            f"no room for {destination}: {send.limit.value} is used up; consume messages, or "
-            "raise the limit"
+            f"no room for {destination}: {described(self._context, send.limit)}"
         )
 
     def resume(self) -> None:

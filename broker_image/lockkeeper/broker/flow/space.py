@@ -50,6 +50,16 @@ def lack_of_room(context: "Context", region: "Region", is_persistent: bool) -> L
     return None
 
 
+def described(context: "Context", limit: Limit) -> str:
+    """Return in words that *limit* is used up."""
+    if limit is Limit.STORE_USAGE:
+        try:
+            context.store.check_full()
+        except StoreFullError as error:
+            return str(error)
+    return f"{limit.value} is used up; consume messages, or raise the limit"
+
+
 def keeps_messages(region: "Region") -> bool:
     """Tell whether a message stays: that of a topic that nobody listens to does not."""
     return isinstance(region, Queue) or bool(region.volatiles or region.durables)
