@@ -62,8 +62,11 @@ def test_the_window_is_full(bench: "Bench") -> None:
     (reason,) = why_queue(queue_of(bench))
     assert reason.code == "window-full"
     assert reason.facts["unacknowledged"] == reason.facts["prefetch"] == 1
+    assert reason.facts["since"] == bench.now
     assert client.connection.address in reason.text
-    assert codes(about(bench, held)) == ["held"]
+    bench.tick(later=500)
+    (reason,) = about(bench, held)
+    assert (reason.code, reason.facts["since"]) == ("held", bench.now - 500)
     assert codes(about(bench, waiting)) == ["waiting", "window-full"]
 
 
@@ -111,6 +114,38 @@ def test_somebody_else_owns_its_group(bench: "Bench") -> None:
     reasons = about(bench, message)[1:]
     assert codes(reasons) == ["window-full", "message-group"]
     assert reasons[1].facts["owner"] == str(owner.identifier)
+
+
+def test_another_of_its_group_comes_first(bench: "Bench") -> None:
+    client = bench.client()
+    client.consume("Q", selector="colour = 'red'")
+    client.send("Q", "x", group_id="g", properties={"colour": "red"})
+    client.send("Q", "y", group_id="g")
+    client.consume("Q")
+    message = client.send("Q", "z", group_id="g", group_sequence=1)
+    (reason,) = about(bench, message)[1:]
+    assert (reason.code, reason.facts["group"]) == ("group-order", "g")
+
+
+def test_its_time_is_over(bench: "Bench") -> None:
+    client = bench.client()
+    client.consume("Q", selector="colour = 'red'")
+    message = client.send("Q", "x", expiration=bench.now + 10)
+    bench.tick(later=20)
+    (reason,) = about(bench, message)[1:]
+    assert (reason.code, reason.facts["expiration"]) == ("expired", bench.now - 10)
+
+
+def test_asking_reads_nothing_into_memory(make_bench: "type[Bench]", tmp_path: Path) -> None:
+    before = make_bench(KahaDBStore(tmp_path))
+    message = before.client().send("Q", "x")
+    before.store.close()
+    bench = make_bench(KahaDBStore(tmp_path))
+    bench.client().consume("Q", selector="colour = 'red'")
+    bench.broker.context.memory.used = 0
+    assert codes(about(bench, message)) == ["waiting", "selector"]
+    assert bench.broker.context.memory.used == 0
+    bench.store.close()
 
 
 def test_the_queue_is_paused(bench: "Bench") -> None:
@@ -182,6 +217,7 @@ def test_the_json_form_has_all_of_it(bench: "Bench") -> None:
         "address": client.connection.address,
         "unacknowledged": 1,
         "prefetch": 1,
+        "since": bench.now,
     }
 
 

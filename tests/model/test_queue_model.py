@@ -4,7 +4,7 @@ import os
 import random
 
 import pytest
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 from machine import QueueMachine
 
@@ -23,11 +23,13 @@ def run(examples: int) -> None:
             deadline=None,
             database=None,
             report_multiple_bugs=False,
+            phases=(Phase.generate, Phase.shrink),
             suppress_health_check=list(HealthCheck),
         ),
     )
 
 
+@pytest.mark.timeout(900)
 def test_a_queue_keeps_its_promises() -> None:
     run(200)
 

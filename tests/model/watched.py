@@ -9,6 +9,7 @@ from oracle import Eater, Oracle, Sent, State
 from world import World, number_of
 
 from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.explaining.queues import why_waiting
 from lockkeeper.broker.outputs import EndOfMessages
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.message.rewrite import decoded
@@ -50,6 +51,14 @@ class WatchedQueue(RuleBasedStateMachine):
         self.listen()
         undelivered = self.oracle.undelivered()
         assert undelivered is None, undelivered
+        self.what_waits_can_be_explained()
+
+    def what_waits_can_be_explained(self) -> None:
+        """Check that the broker knows, too, that nobody should have what waits now, and why."""
+        region = self.world.region()
+        for reference in region.waiting():
+            codes = [reason.code for reason in why_waiting(region, reference)]
+            assert codes and "next" not in codes, self.world.number_of(reference)
 
     def listen(self) -> None:
         """Hear what the broker told, and judge each delivery in an order in which it is allowed."""

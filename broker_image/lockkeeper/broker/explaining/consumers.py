@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.context import DELIVERY_BITS
 from lockkeeper.broker.explaining.reason import Reason, facts_of, name_of
 
 if TYPE_CHECKING:
@@ -28,9 +29,15 @@ def why_no_room(consumer: "Consumer") -> Reason | None:
             facts,
         )
     held = len(consumer.dispatched)
+    oldest = min(each.delivery for each in consumer.dispatched.values())
     return Reason(
         "window-full",
         f"{name} has not acknowledged {held:,} messages; its window is {consumer.prefetch:,}",
         "it has to acknowledge, or needs a larger prefetch",
-        {**facts, "unacknowledged": held, "prefetch": consumer.prefetch},
+        {
+            **facts,
+            "unacknowledged": held,
+            "prefetch": consumer.prefetch,
+            "since": oldest >> DELIVERY_BITS,
+        },
     )

@@ -1,9 +1,8 @@
 """Why a queue keeps its messages, and why one of them is where it is."""
 
-from collections.abc import Iterator
-from itertools import islice
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.context import DELIVERY_BITS
 from lockkeeper.broker.explaining.consumers import why_no_room
 from lockkeeper.broker.explaining.reason import (
     Reason,
@@ -11,6 +10,7 @@ from lockkeeper.broker.explaining.reason import (
     facts_of_connection,
     name_of,
 )
+from lockkeeper.broker.regions.lanes import GROUP_BEGINS
 
 if TYPE_CHECKING:
     from lockkeeper.broker.core import Broker
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lockkeeper.message.message import Message
     from lockkeeper.store.base import Reference
 
-# How many bodies are read back from the disk to find a message.
+# How far from the head bodies are read from the disk to find a message.
 SEARCHED_ON_DISK_MAX = 1000
 
 
@@ -39,12 +39,38 @@ def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
         return [shut]
     if not queue.consumers:
         return [Reason("no-consumer", "the queue has no consumer", "start one", {})]
-    if reference.message is None:
-        queue.residency.load([reference])
-    reasons = [_why_not_to(queue, consumer, reference.loaded) for consumer in queue.consumers]
+    message = queue.peek(reference)
+    if message is None:
+        return [Reason("gone", "it was consumed just now", "none is needed", {})]
+    if queue.is_expired(message):
+        return [_why_expired(queue, message)]
+    reasons = [_why_not_to(queue, consumer, message) for consumer in queue.consumers]
     if None in reasons:
-        return [Reason("next", "it is about to be delivered", "none is needed", {})]
+        return [_why_later(queue, reference, message)]
     return [reason for reason in reasons if reason is not None]
+
+
+def _why_expired(queue: "Queue", message: "Message") -> Reason:
+    period = queue.policy.expiry.expire_messages_period
+    return Reason(
+        "expired",
+        "its time is over; it ends when it is next in turn, or is found so",
+        f"expireMessagesPeriod, {period:,} ms, says how often that is looked for",
+        {"expiration": message.expiration},
+    )
+
+
+def _why_later(queue: "Queue", reference: "Reference", message: "Message") -> Reason:
+    """Return why a message is not delivered that somebody has room for."""
+    ahead = None if queue.lanes is None else queue.lanes.ahead(reference, message)
+    if ahead is None:
+        return Reason("next", "it is about to be delivered", "none is needed", {})
+    return Reason(
+        "group-order",
+        "another message of its group comes before it, and cannot be delivered",
+        "the group's owner has to want it, close the group, or leave",
+        {"group": (message.group or b"").decode(errors="replace")},
+    )
 
 
 def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reason]:
@@ -53,8 +79,9 @@ def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reaso
     found = _held(queue, key) or _in_transaction(broker, queue, key)
     if found is not None:
         return [found]
-    for position, reference in enumerate(_searched(queue)):
-        if reference.message is not None and reference.message.key == key:
+    for position, reference in enumerate(queue.waiting()):
+        message = _peek_in_time(queue, reference, position)
+        if message is not None and message.key == key:
             ahead = Reason(
                 "waiting",
                 f"it waits; {position:,} messages are ahead of it",
@@ -112,18 +139,21 @@ def _why_not_to(queue: "Queue", consumer: "Consumer", message: "Message") -> Rea
 
 def _owner(queue: "Queue", message: "Message") -> "Consumer | None":
     group, owners = message.group, queue.groups
-    return None if group is None or owners is None else owners.owner(owners.key(group))
+    if group is None or owners is None or message.group_sequence == GROUP_BEGINS:
+        return None
+    return owners.owner(owners.key(group))
 
 
 def _held(queue: "Queue", key: bytes) -> Reason | None:
     for consumer in queue.consumers:
-        if any(each.loaded.key == key for each in consumer.dispatched.values()):
-            return Reason(
-                "held",
-                f"{name_of(consumer)} has it, and has not acknowledged it",
-                "it has to acknowledge it, or leave; then somebody else gets it",
-                facts_of(consumer),
-            )
+        for each in consumer.dispatched.values():
+            if each.loaded.key == key:
+                return Reason(
+                    "held",
+                    f"{name_of(consumer)} has it, and has not acknowledged it",
+                    "it has to acknowledge it, or leave; then somebody else gets it",
+                    {**facts_of(consumer), "since": each.delivery >> DELIVERY_BITS},
+                )
     return None
 
 
@@ -150,11 +180,11 @@ def _in_transaction(broker: "Broker", queue: "Queue", key: bytes) -> Reason | No
     return None
 
 
-def _searched(queue: "Queue") -> "Iterator[Reference]":
-    """Yield what waits, the first of those that are only on disk read back."""
-    on_disk = (each for each in queue.waiting() if each.message is None)
-    queue.residency.load(list(islice(on_disk, SEARCHED_ON_DISK_MAX)))
-    yield from queue.waiting()
+def _peek_in_time(queue: "Queue", reference: "Reference", position: int) -> "Message | None":
+    """Return the body of what waits at a position, from the disk only if that is near the head."""
+    if position < SEARCHED_ON_DISK_MAX:
+        return queue.peek(reference)
+    return reference.message
 
 
 def _unknown(queue: "Queue", message_id: str) -> Reason:

@@ -18,7 +18,15 @@ from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import SKIPPED, WAITING, WRITTEN, Receipt, Reference, Subscription
+from lockkeeper.store.base import (
+    REMOVED,
+    SKIPPED,
+    WAITING,
+    WRITTEN,
+    Receipt,
+    Reference,
+    Subscription,
+)
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -123,6 +131,19 @@ class Backlog:
             if size > PAGE_BYTES:
                 break
         self.residency.load(page)
+
+    def peek(self, reference: Reference) -> Message | None:
+        """Return a body, read for the caller alone when it is only on disk; None: it is gone."""
+        if reference.message is not None:
+            return reference.message
+        if reference.state == REMOVED:
+            return None
+        copy = Reference(None, reference.size, reference.location)
+        copy.state = reference.state
+        self.context.store.load([copy], self.context.next_sequence())
+        if copy.message is not None:
+            copy.message.destination = self.destination
+        return copy.message
 
     def is_expired(self, message: Message) -> bool:
         """Tell whether the message's time is over."""

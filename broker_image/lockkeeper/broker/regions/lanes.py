@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.policies.message_groups import GroupKey
     from lockkeeper.broker.regions.queue import Queue
     from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.message.message import Message
 
 PAGE_MESSAGES_MAX = 100
 # The JMSXGroupSeq of a message that begins its group anew, whoever owns it.
@@ -162,6 +163,16 @@ class Lanes:
             if key is not None:
                 self._by_group.setdefault(key, []).append(lane)
         return lane
+
+    def ahead(self, reference: Reference, message: "Message") -> Reference | None:
+        """Return what must go before a message of a group, because it is the group's, too."""
+        owners, group = self._queue.groups, message.group
+        if owners is None or group is None:
+            return None
+        lane = self._lanes.get((self._tastes.of(message), owners.key(group)))
+        if lane is None or not lane.entries or lane.entries[0][2] is reference:
+            return None
+        return lane.entries[0][2]
 
     # Where lanes are
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
-from lockkeeper.message.message import Message
-from lockkeeper.store.base import REMOVED, Receipt, Reference
+from lockkeeper.store.base import Receipt, Reference
 
 if TYPE_CHECKING:
     from lockkeeper.broker.regions.queue import Queue
@@ -37,7 +36,7 @@ class Browse(Backlog):
         """Show what the browser has room for, then the end."""
         while self.ready and self.consumer.credit() > 0:
             reference = self.ready.popleft()
-            message = self._body_of(reference)
+            message = self.peek(reference)
             if message is None or self.is_expired(message) or not self.consumer.accepts(message):
                 continue
             copy = Reference(message, reference.size)
@@ -46,19 +45,6 @@ class Browse(Backlog):
         if not self.ready and not self.ended:
             self.ended = True
             _end_when_all_is_shown(self.consumer)
-
-    def _body_of(self, reference: Reference) -> Message | None:
-        """Return a message's body, read for this browser alone when it is only on disk."""
-        if reference.message is not None:
-            return reference.message
-        if reference.state == REMOVED:
-            return None
-        copy = Reference(None, reference.size, reference.location)
-        copy.state = reference.state
-        self.context.store.load([copy], self.context.next_sequence())
-        if copy.message is not None:
-            copy.message.destination = self.destination
-        return copy.message
 
     def consumed(
         self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
