@@ -19,6 +19,7 @@ from lockkeeper.message.openwire import AckType
 SMALL_MEMORY = 3000
 COLOURS = st.sampled_from([None, "red", "blue"])
 CHOICE = st.integers(0, 11)
+LEVELS = st.sampled_from([4, 4, 9, 0])
 SOME = st.integers(1, 4)
 NOTHING_SEEN, UNKNOWN = -1, -2
 
@@ -103,7 +104,7 @@ class QueueMachine(WatchedQueue):
         at=CHOICE,
         count=SOME,
         persistent=st.booleans(),
-        priority=st.sampled_from([4, 4, 9, 0]),
+        priority=LEVELS,
         colour=COLOURS,
         lifetime=st.sampled_from([0, 0, 0, 50]),
         tick=st.booleans(),
@@ -151,7 +152,7 @@ class QueueMachine(WatchedQueue):
         prefetch=st.sampled_from([0, 1, 2, 3, 5, 100]),
         colour=COLOURS,
         priority=st.sampled_from([0, 0, 0, 5]),
-        exclusive=st.sampled_from([False, False, False, True]),
+        exclusive=st.sampled_from([False, False, True]),
     )
     def subscribe(
         self, at: int, prefetch: int, colour: str | None, priority: int, exclusive: bool
@@ -312,14 +313,14 @@ class QueueMachine(WatchedQueue):
         self.oracle.works.append(work)
         return work
 
-    @rule(at=CHOICE, work=CHOICE, count=SOME, persistent=st.booleans(), colour=COLOURS)
+    @rule(at=CHOICE, work=CHOICE, count=SOME, persistent=st.booleans(), priority=LEVELS)
     def send_in_transaction(
-        self, at: int, work: int, count: int, persistent: bool, colour: str | None
+        self, at: int, work: int, count: int, persistent: bool, priority: int
     ) -> None:
         connection = self.connection(at)
         entered = self._work(connection, work)
         for _ in range(count):
-            self._send(connection, {"colour": colour}, persistent, work=entered)
+            self._send(connection, {"priority": priority}, persistent, work=entered)
         self.turn()
 
     @precondition(lambda self: self._open_works())

@@ -192,23 +192,20 @@ class Oracle:
             return False
         if self.owner_of(sent) not in (None, eater):
             return False
-        return not any(self.precedes(other, sent) for other in self._siblings(sent))
+        alike = (other for other in self._of_group(sent) if other.colour == sent.colour)
+        return not any(self.precedes(other, sent) for other in alike)
 
     def must_have(self, eater: Eater, sent: Sent) -> bool:
         """Tell whether nothing but room keeps a consumer from having a message."""
         if not self.may_have(eater, sent):
             return False
-        return all(self.precedes(sent, other) for other in self._siblings(sent))
+        return all(self.precedes(sent, other) for other in self._of_group(sent))
 
-    def _siblings(self, sent: Sent) -> list[Sent]:
-        """Return what waits of the same group and is wanted by the same consumers: in order."""
+    def _of_group(self, sent: Sent) -> list[Sent]:
+        """Return what else waits of its group: in order, as far as the same consumers want it."""
         if sent.group is None:
             return []
-        return [
-            other
-            for other in self.waiting()
-            if (other.group, other.colour) == (sent.group, sent.colour) and other is not sent
-        ]
+        return [each for each in self.waiting() if each.group == sent.group and each is not sent]
 
     def owner_of(self, sent: Sent) -> Eater | None:
         if sent.group is None or sent.group_sequence == 1:

@@ -19,7 +19,7 @@ def run(examples: int) -> None:
         seed(chosen)(QueueMachine),
         settings=settings(
             max_examples=examples,
-            stateful_step_count=40,
+            stateful_step_count=50,
             deadline=None,
             database=None,
             report_multiple_bugs=False,
