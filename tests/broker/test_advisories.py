@@ -112,11 +112,11 @@ def test_every_advisory_says_which_broker_it_is_from(bench: "Bench") -> None:
 def test_destinations_are_told_of(bench: "Bench", name: str, destination: Destination) -> None:
     listener, client = listen(bench, name), bench.client()
     if destination.is_temporary:
-        bench.broker.create_temporary(client.connection, destination)
+        bench.broker.destinations.create_temporary(client.connection, destination)
         client.leave()
     else:
         client.send(str(destination), "m", persistent=False)
-        bench.broker.remove_destination(destination, None)
+        bench.broker.destinations.remove(destination, None)
     bench.tick()
     came, went = contents(listener)
     assert isinstance(came, DestinationInfo) and isinstance(went, DestinationInfo)
@@ -188,7 +188,9 @@ def populated(bench: "Bench") -> "Client":
     client = bench.client("app")
     client.consume("Q")
     bench.broker.add_producer(client.connection, producer_of(client), topic("T"))
-    bench.broker.create_temporary(client.connection, Destination(Kind.TEMP_QUEUE, "ID:t:1"))
+    bench.broker.destinations.create_temporary(
+        client.connection, Destination(Kind.TEMP_QUEUE, "ID:t:1")
+    )
     bench.tick()
     return client
 
@@ -437,7 +439,7 @@ def test_advisory_topics_go_with_their_destination(bench: "Bench") -> None:
     client = bench.client()
     bench.broker.subscribing.unsubscribe(client.consume("Q"), -1)
     listener.leave()
-    bench.broker.remove_destination(queue("Q"), None)
+    bench.broker.destinations.remove(queue("Q"), None)
     assert [region.destination for region in bench.broker.registry] == []
 
 
@@ -446,9 +448,9 @@ def test_wildcards_leave_nothing_behind(bench: "Bench") -> None:
     client = bench.client()
     for number in range(20):
         reply_to = Destination(Kind.TEMP_QUEUE, f"ID:t:{number}")
-        bench.broker.create_temporary(client.connection, reply_to)
+        bench.broker.destinations.create_temporary(client.connection, reply_to)
         client.consume(str(reply_to))
-        bench.broker.remove_temporary(client.connection, reply_to)
+        bench.broker.destinations.remove_temporary(client.connection, reply_to)
     bench.tick()
     told = [each.topic for each in heard(listener)]
     assert told.count("TempQueue") == 40

@@ -53,11 +53,11 @@ def test_a_temporary_queue_is_told_of_as_activemq_does(bench: "Bench") -> None:
         assert isinstance(info, DestinationInfo) and info.destination is not None
         client, listener = bench.client(), bench.client()
         listener.consume(str(expected.destination))
-        bench.broker.create_temporary(client.connection, info.destination)
+        bench.broker.destinations.create_temporary(client.connection, info.destination)
         bench.tick()
         if info.operation_type:
             listener.deliveries()
-            bench.broker.remove_temporary(client.connection, info.destination)
+            bench.broker.destinations.remove_temporary(client.connection, info.destination)
         bench.tick()
         (delivery,) = listener.deliveries()
         ours = decoded(delivery.message)

@@ -174,7 +174,7 @@ def test_a_restart_does_not_keep_expired_messages_of_a_durable_subscriber(
 def test_a_destination_that_is_gone_is_not_looked_at(bench: "Bench") -> None:
     owner = bench.client()
     name = "temp-queue://ID:1:1"
-    bench.broker.create_temporary(owner.connection, parse_destination(name))
+    bench.broker.destinations.create_temporary(owner.connection, parse_destination(name))
     owner.send(name, "x", expiration=bench.now + 10)
     owner.leave()
     assert bench.broker.next_deadline() is None

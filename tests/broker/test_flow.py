@@ -281,7 +281,7 @@ def test_a_message_that_waited_for_a_destination_that_is_gone_is_refused(
     bench = make_bench(settings=usage())
     owner, client = bench.client(), bench.client()
     temporary = Destination(Kind.TEMP_QUEUE, "ID:1:1")
-    bench.broker.create_temporary(owner.connection, temporary)
+    bench.broker.destinations.create_temporary(owner.connection, temporary)
     fill(client)
     client.send(str(temporary), "late", persistent=False)
     owner.leave()

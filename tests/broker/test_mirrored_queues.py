@@ -54,7 +54,7 @@ def test_temporary_queues_have_mirrors_if_wanted(make_bench: "type[Bench]", want
     bench = make_bench(settings=BrokerSettings(mirrored_queues=mirrors))
     client = bench.client()
     temporary = Destination(Kind.TEMP_QUEUE, "ID:client-1:1")
-    bench.broker.create_temporary(client.connection, temporary)
+    bench.broker.destinations.create_temporary(client.connection, temporary)
     watching = client.consume(f"topic://Mirror.{temporary.name}")
     client.send(str(temporary), "a")
     assert client.texts(watching) == (["a"] if wanted else [])
@@ -67,6 +67,6 @@ def test_a_mirror_goes_with_its_queue(make_bench: "type[Bench]") -> None:
         client.send(name, "a")
     client.consume("topic://Mirror.R.seen")
     for name in ("Q", "R"):
-        bench.broker.remove_destination(queue(name), None)
+        bench.broker.destinations.remove(queue(name), None)
     assert bench.broker.registry.find(topic("Mirror.Q.seen")) is None
     assert bench.broker.registry.find(topic("Mirror.R.seen")) is not None

@@ -94,8 +94,8 @@ def test_what_a_connection_may_have_is_limited(limited: "Bench") -> None:
 def test_temporary_destinations_of_a_connection_are_limited(limited: "Bench") -> None:
     client, broker = limited.client(), limited.broker
     first, second = (Destination(Kind.TEMP_QUEUE, f"ID:1:{number}") for number in range(2))
-    broker.create_temporary(client.connection, first)
+    broker.destinations.create_temporary(client.connection, first)
     with pytest.raises(ResourceAllocationError, match=r"limits\.temporaryDestinations"):
-        broker.create_temporary(client.connection, second)
-    broker.remove_temporary(client.connection, first)
-    broker.create_temporary(client.connection, second)
+        broker.destinations.create_temporary(client.connection, second)
+    broker.destinations.remove_temporary(client.connection, first)
+    broker.destinations.create_temporary(client.connection, second)

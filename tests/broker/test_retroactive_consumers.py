@@ -133,6 +133,6 @@ def test_all_memory_is_free_when_the_topic_goes(make_bench: "type[Bench]") -> No
     client = bench.client()
     message = client.send(TOPIC, "m")
     assert bench.broker.context.memory.used > 0
-    bench.broker.remove_destination(message.destination, None)
+    bench.broker.destinations.remove(message.destination, None)
     assert bench.broker.context.memory.used == 0
     assert bench.broker.next_deadline() is None

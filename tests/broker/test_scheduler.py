@@ -286,7 +286,7 @@ def test_what_is_in_the_queue_of_jobs_and_is_none_ends_in_the_dead_letter_queue(
 def test_a_job_whose_destination_is_gone_ends_in_the_dead_letter_queue(bench: "Bench") -> None:
     owner = bench.client()
     temporary = parse_destination("temp-queue://ID:1:1")
-    bench.broker.create_temporary(owner.connection, temporary)
+    bench.broker.destinations.create_temporary(owner.connection, temporary)
     client = bench.client()
     client.send(str(temporary), "too late", properties=scheduled(delay=10))
     owner.leave()

@@ -133,7 +133,7 @@ def test_what_nobody_wants_any_more_gives_its_room_back(spooling: Any) -> None:
     client.leave()
     assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
     fill(sender, "Q")
-    bench.broker.remove_destination(queue("Q"), None)
+    bench.broker.destinations.remove(queue("Q"), None)
     assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
 
 

@@ -127,7 +127,7 @@ def test_a_temporary_queue_is_its_connections_own(bench: "Bench") -> None:
     owner, other = bench.client(), bench.client()
     listener = other.consume("topic://ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic")
     reply_to = Destination(Kind.TEMP_QUEUE, "ID:owner:1")
-    bench.broker.create_temporary(owner.connection, reply_to)
+    bench.broker.destinations.create_temporary(owner.connection, reply_to)
     bench.tick()
     assert len(other.deliveries(listener)) == 1
     with pytest.raises(InvalidDestinationError):
@@ -144,7 +144,7 @@ def test_a_temporary_queue_is_its_connections_own(bench: "Bench") -> None:
 def test_a_temporary_queue_leaves_nothing_behind(bench: "Bench") -> None:
     owner = bench.client()
     reply_to = Destination(Kind.TEMP_QUEUE, "ID:owner:2")
-    bench.broker.create_temporary(owner.connection, reply_to)
+    bench.broker.destinations.create_temporary(owner.connection, reply_to)
     bench.client().send(str(reply_to), "an answer that nobody fetches")
     assert bench.restart().depth(str(reply_to)) == 0
     owner.leave()
@@ -156,9 +156,9 @@ def test_a_removed_queue_is_gone_with_its_messages(bench: "Bench") -> None:
     client.send("Q", "m")
     consumer = client.consume("Q")
     with pytest.raises(InvalidDestinationError, match="active"):
-        bench.broker.remove_destination(consumer.destination, None)
+        bench.broker.destinations.remove(consumer.destination, None)
     bench.broker.subscribing.unsubscribe(consumer, -1)
-    bench.broker.remove_destination(consumer.destination, None)
+    bench.broker.destinations.remove(consumer.destination, None)
     bench.tick()
     assert bench.broker.context.memory.used == 0
     assert bench.restart().depth("Q") == bench.depth("Q") == 0

@@ -6,6 +6,7 @@ from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import DELIVERY_BITS, Context
+from lockkeeper.broker.destinations import Destinations
 from lockkeeper.broker.errors import (
     AcknowledgeError,
     BrokerError,
@@ -29,7 +30,7 @@ from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
 from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
-from lockkeeper.broker.sweeping import Sweeper, is_used
+from lockkeeper.broker.sweeping import Sweeper
 from lockkeeper.broker.transacting import Transacting
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
@@ -93,12 +94,20 @@ class Broker:
         self.forwarding = Forwarding(
             self.context, self.router, self.flow, self.audit, self.transactions
         )
+        self.destinations = Destinations(
+            self.context,
+            self.registry,
+            self.router,
+            self.subscribing,
+            self.connections,
+            settings.limits.temporary_destinations,
+        )
         self.sweeper = Sweeper(
             self.context,
             self.registry,
             self.connections,
             self.transactions.prepared.values,
-            self._remove_unused,
+            self.destinations.remove_unused,
             settings.schedule_period_for_destination_purge,
             settings.max_purged_destinations_per_sweep,
         )
@@ -179,7 +188,7 @@ class Broker:
         for producer in list(connection.producers):
             self.remove_producer(connection, producer)
         for destination in list(connection.temporary):
-            self.remove_temporary(connection, destination)
+            self.destinations.remove_temporary(connection, destination)
         self.flow.forget(connection)
         self.context.advisories.disconnected(connection)
 
@@ -399,67 +408,6 @@ class Broker:
     def next_deadline(self) -> int | None:
         """Return when `tick` is due at the latest (ms since the epoch), if anything waits."""
         return self.context.timers.next_due()
-
-    # Temporary destinations
-
-    def create_temporary(self, connection: Connection, destination: Destination) -> None:
-        """Make a temporary destination that lives as long as its connection."""
-        if destination in self.subscribing.temporary:
-            return
-        limit = self.settings.limits.temporary_destinations
-        if len(connection.temporary) >= limit:
-            raise ResourceAllocationError(
-                f"the connection has {limit} temporary destinations already "
-                "(limits.temporaryDestinations)"
-            )
-        self.subscribing.temporary[destination] = connection
-        connection.temporary.add(destination)
-        self.registry.open(self.context, destination)
-
-    def remove_temporary(self, connection: Connection, destination: Destination) -> None:
-        """Remove a temporary destination of this connection."""
-        if destination not in connection.temporary:
-            return
-        connection.temporary.discard(destination)
-        self.subscribing.close_all(destination)
-        self._forget(destination)
-        del self.subscribing.temporary[destination]
-
-    def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
-        """Remove a destination with its messages. Raises BrokerError while it has consumers."""
-        region = self.registry.find(destination)
-        if isinstance(region, Queue) and region.consumers:
-            raise InvalidDestinationError(
-                f"Destination still has an active subscription: {destination}"
-            )
-        if isinstance(region, Topic) and (region.volatiles or region.durables):
-            raise InvalidDestinationError(
-                f"Destination still has an active subscription: {destination}"
-            )
-        self._forget(destination)
-        self.context.store.remove_destination(destination, receipt)
-
-    def _remove_unused(self, destination: Destination) -> None:
-        self._forget(destination)
-        self.context.store.remove_destination(destination, None)
-
-    def _forget(self, destination: Destination) -> None:
-        region = self.registry.find(destination)
-        if region is not None:
-            region.close()
-            self._forget_mirror(destination)
-        self.registry.forget(destination)
-        self.context.advisories.destination_removed(destination)
-        for connection in self.connections.values():
-            connection.last_destination = None
-
-    def _forget_mirror(self, queue: Destination) -> None:
-        """Remove the mirror of a queue that is gone, unless somebody uses it."""
-        mirror = self.router.mirror_of(queue)
-        region = None if mirror is None else self.registry.find(mirror)
-        if region is not None and not is_used(region):
-            self.registry.forget(region.destination)
-            self.context.advisories.destination_removed(region.destination)
 
     # Time
 

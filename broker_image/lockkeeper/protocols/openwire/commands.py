@@ -133,11 +133,11 @@ class Commands:
             raise InvalidDestinationError("a DestinationInfo without its destination")
         removes = info.operation_type == DestinationOperation.REMOVE
         if destination.is_temporary and removes:
-            self._broker.remove_temporary(self._connection, destination)
+            self._broker.destinations.remove_temporary(self._connection, destination)
         elif destination.is_temporary:
-            self._broker.create_temporary(self._connection, destination)
+            self._broker.destinations.create_temporary(self._connection, destination)
         elif removes:
-            self._broker.remove_destination(destination, receipt)
+            self._broker.destinations.remove(destination, receipt)
             return
         else:
             self._broker.route(destination)

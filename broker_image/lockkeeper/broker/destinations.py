@@ -1,0 +1,94 @@
+"""Making temporary destinations, and removing destinations of any kind."""
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.regions.registry import Registry
+from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.routing.router import Router
+from lockkeeper.broker.subscribing import Subscribing
+from lockkeeper.broker.sweeping import is_used
+from lockkeeper.message.destination import Destination
+from lockkeeper.store.base import Receipt
+
+
+class Destinations:
+    """What destinations begin and end with, beyond the registry that finds them."""
+
+    def __init__(
+        self,
+        context: Context,
+        registry: Registry,
+        router: Router,
+        subscribing: Subscribing,
+        connections: dict[str, Connection],
+        temporary_max: int,
+    ) -> None:
+        """A connection may have *temporary_max* temporary destinations."""
+        self._context = context
+        self._registry = registry
+        self._router = router
+        self._subscribing = subscribing
+        self._connections = connections
+        self._limit = temporary_max
+
+    def create_temporary(self, connection: Connection, destination: Destination) -> None:
+        """Make a temporary destination that lives as long as its connection."""
+        if destination in self._subscribing.temporary:
+            return
+        limit = self._limit
+        if len(connection.temporary) >= limit:
+            raise ResourceAllocationError(
+                f"the connection has {limit} temporary destinations already "
+                "(limits.temporaryDestinations)"
+            )
+        self._subscribing.temporary[destination] = connection
+        connection.temporary.add(destination)
+        self._registry.open(self._context, destination)
+
+    def remove_temporary(self, connection: Connection, destination: Destination) -> None:
+        """Remove a temporary destination of this connection."""
+        if destination not in connection.temporary:
+            return
+        connection.temporary.discard(destination)
+        self._subscribing.close_all(destination)
+        self._forget(destination)
+        del self._subscribing.temporary[destination]
+
+    def remove(self, destination: Destination, receipt: Receipt | None) -> None:
+        """Remove a destination with its messages. Raises BrokerError while it has consumers."""
+        region = self._registry.find(destination)
+        if isinstance(region, Queue) and region.consumers:
+            raise InvalidDestinationError(
+                f"Destination still has an active subscription: {destination}"
+            )
+        if isinstance(region, Topic) and (region.volatiles or region.durables):
+            raise InvalidDestinationError(
+                f"Destination still has an active subscription: {destination}"
+            )
+        self._forget(destination)
+        self._context.store.remove_destination(destination, receipt)
+
+    def remove_unused(self, destination: Destination) -> None:
+        """Remove a destination that nobody uses any more."""
+        self._forget(destination)
+        self._context.store.remove_destination(destination, None)
+
+    def _forget(self, destination: Destination) -> None:
+        region = self._registry.find(destination)
+        if region is not None:
+            region.close()
+            self._forget_mirror(destination)
+        self._registry.forget(destination)
+        self._context.advisories.destination_removed(destination)
+        for connection in self._connections.values():
+            connection.last_destination = None
+
+    def _forget_mirror(self, queue: Destination) -> None:
+        """Remove the mirror of a queue that is gone, unless somebody uses it."""
+        mirror = self._router.mirror_of(queue)
+        region = None if mirror is None else self._registry.find(mirror)
+        if region is not None and not is_used(region):
+            self._registry.forget(region.destination)
+            self._context.advisories.destination_removed(region.destination)
