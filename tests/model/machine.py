@@ -11,6 +11,7 @@ from world import QUEUE, number_of
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
+from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.ids import LocalTransactionId
@@ -46,14 +47,14 @@ class QueueMachine(WatchedQueue):
         policy = DestinationPolicy(
             prioritized_messages=prioritized,
             memory_limit=memory,
+            # What does not fit leaves the memory, persistent or not, instead of waiting for room.
+            flow=FlowPolicy(producer_flow_control=False),
             dispatch=DispatchPolicy(
                 strict_order_dispatch=strict,
                 all_consumers_exclusive_by_default=all_exclusive,
                 lazy_dispatch=lazy,
             ),
         )
-        # With a small memory, what is not persistent would have to wait for room.
-        self.only_persistent = bool(memory)
         self.begin(policy)
 
     # Producers
@@ -62,7 +63,7 @@ class QueueMachine(WatchedQueue):
         self.numbers += 1
         sent = Sent(
             number=self.numbers,
-            persistent=persistent or self.only_persistent,
+            persistent=persistent,
             group=fields.get("group_id"),
             group_sequence=fields.get("group_sequence", 0),
             level=fields.get("priority", 4),
