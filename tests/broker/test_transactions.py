@@ -155,6 +155,23 @@ def test_an_empty_transaction_is_read_only(bench: "Bench") -> None:
     assert bench.broker.transactions.in_doubt() == ()
 
 
+def test_what_expired_at_the_client_ends_whatever_becomes_of_the_transaction(
+    bench: "Bench",
+) -> None:
+    client = bench.client()
+    client.send("Q", "short", expiration=bench.now + 10)
+    consumer = client.consume("Q")
+    (held,) = client.deliveries(consumer)
+    bench.tick(20)
+    transaction = client.begin()
+    bench.broker.acknowledge_in_transaction(
+        consumer, transaction, held.message.sequence, 1, AckType.EXPIRED
+    )
+    bench.broker.transactions.rollback(client.connection, transaction, None)
+    bench.tick()
+    assert (bench.depth("Q"), bench.depth("ActiveMQ.DLQ")) == (0, 1)
+
+
 def prepared(bench: "Bench") -> "Client":
     """Return a client with a prepared transaction: one message sent, one consumed."""
     client = bench.client()

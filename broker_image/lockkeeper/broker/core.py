@@ -338,7 +338,10 @@ class Broker:
     def acknowledge_in_transaction(
         self, consumer: Consumer, transaction_id: TransactionId, last: int, count: int, kind: int
     ) -> None:
-        """Add acknowledged messages to a transaction of the consumer's connection."""
+        """Add acknowledged messages to a transaction of the consumer's connection.
+
+        Expired ones end now, whatever the outcome: nobody could consume them after a rollback.
+        """
         transaction = self.transactions.find(consumer.connection, transaction_id)
         if kind == AckType.DELIVERED:
             consumer.extend(count)
@@ -353,6 +356,8 @@ class Broker:
                 self.transactions.consume(transaction, backlog, consumer, [reference])
         elif kind == AckType.POISON:
             raise AcknowledgeError("a poison acknowledgement cannot be part of a transaction")
+        else:
+            self.acknowledge(consumer, kind, last, count, None)
 
     def abort(self, consumer: Consumer, with_connection: bool) -> None:
         """End a consumer that does not keep up, or its whole connection."""

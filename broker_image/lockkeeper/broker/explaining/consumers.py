@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import DELIVERY_BITS
-from lockkeeper.broker.explaining.reason import Reason, facts_of, name_of
+from lockkeeper.broker.explaining.reason import Reason, counted, facts_of, name_of
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -32,7 +32,8 @@ def why_no_room(consumer: "Consumer") -> Reason | None:
     oldest = min(each.delivery for each in consumer.dispatched.values())
     return Reason(
         "window-full",
-        f"{name} has not acknowledged {held:,} messages; its window is {consumer.prefetch:,}",
+        f"{name} has not acknowledged {counted(held, 'message')}, "
+        f"and its window is {consumer.prefetch:,}",
         "it has to acknowledge, or needs a larger prefetch",
         {
             **facts,

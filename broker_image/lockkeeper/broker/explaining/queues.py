@@ -6,6 +6,7 @@ from lockkeeper.broker.context import DELIVERY_BITS
 from lockkeeper.broker.explaining.consumers import why_no_room
 from lockkeeper.broker.explaining.reason import (
     Reason,
+    counted,
     facts_of,
     facts_of_connection,
     name_of,
@@ -84,7 +85,7 @@ def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reaso
         if message is not None and message.key == key:
             ahead = Reason(
                 "waiting",
-                f"it waits; {position:,} messages are ahead of it",
+                f"it waits behind {counted(position, 'message')}",
                 "they come first, unless nobody wants them",
                 {"ahead": position},
             )
