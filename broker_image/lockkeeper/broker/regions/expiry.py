@@ -17,7 +17,7 @@ class Expiry:
     """Looks through one backlog when the first of its messages has expired, once a period.
 
     `earliest` is when (ms since the epoch), as far as is known; whoever admits a message that
-    expires before it has to call `watch`.
+    expires has to call `expect`.
     """
 
     __slots__ = ("_backlog", "_timer", "earliest")
@@ -27,8 +27,12 @@ class Expiry:
         self._timer: Timer | None = None
         self._forget()
 
-    def watch(self, expiration: int) -> None:
+    def expect(self, expiration: int) -> None:
         """Look as soon as a message with this expiration (ms since the epoch) is over."""
+        if 0 < expiration < self.earliest:
+            self._watch(expiration)
+
+    def _watch(self, expiration: int) -> None:
         self.earliest = expiration
         period = self._backlog.policy.expiry.expire_messages_period
         # At whole periods: messages that expire one after the other are found together.
@@ -37,14 +41,12 @@ class Expiry:
     def watch_all(self, references: Iterable[Reference]) -> None:
         """Look as soon as one of several messages that begin to wait is over."""
         for reference in references:
-            expiration = _expiration_of(reference)
-            if 0 < expiration < self.earliest:
-                self.watch(expiration)
+            self.expect(_expiration_of(reference))
 
     def watch_unknown(self) -> None:
         """Look soon: there are messages of which only the disk knows when they expire."""
         if self._backlog.policy.expiry.expire_messages_period:
-            self.watch(self._backlog.context.now)
+            self._watch(self._backlog.context.now)
 
     def stop(self) -> None:
         """Never look again."""
@@ -82,7 +84,7 @@ class Expiry:
         if len(expired) > page:
             self._look_at(now)
         elif earliest != NEVER:
-            self.watch(earliest)
+            self._watch(earliest)
         if over:
             backlog.withdraw(set(over))
             for reference in over:

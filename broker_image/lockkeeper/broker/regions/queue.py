@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from lockkeeper.broker.routing.rule import Rule
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
-# How many messages in a row one consumer gets while a backlog waits: fewer wake-ups for the
-# same messages. With less waiting than this for each consumer, strict turns.
+# How many messages in a row one of several consumers gets while a backlog waits: fewer wake-ups
+# for the same messages. With less waiting than this for each consumer, strict turns.
 BURST = 8
 
 
@@ -74,8 +74,8 @@ class Queue(Backlog):
         self.residency.charge(reference)
         self.ready.append(reference)
         message = reference.message
-        if message is not None and 0 < message.expiration < self.expiry.earliest:
-            self.expiry.watch(message.expiration)
+        if message is not None and message.expiration:
+            self.expiry.expect(message.expiration)
         if not self.is_active:
             self.activate()
 
@@ -191,7 +191,10 @@ class Queue(Backlog):
         if not self.gate.is_open:
             return
         ready, turns = self.ready, self.turns
-        burst = BURST if len(ready) >= BURST * len(self.consumers) else 1
+        waiting, takers = len(ready), len(turns.active)
+        burst = BURST if waiting >= BURST * takers else 1
+        if takers == 1:
+            burst = waiting
         while self.lanes is None and ready:
             consumer = turns.next()
             if consumer is None:
