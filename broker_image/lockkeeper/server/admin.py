@@ -93,11 +93,11 @@ class Admin:
             match request.match_info["kind"]:
                 case "queue":
                     message_id = request.query.get("message", "")
-                    answer = await queue_answer(engine.broker, name, message_id)
+                    answer = queue_answer(engine.broker, name, message_id)
                 case "file":
                     answer = await files_answer(engine.broker, name)
                 case "producer":
-                    answer = await producers_answer(engine.broker, name)
+                    answer = producers_answer(engine.broker, name)
                 case kind:
                     return _refusal(404, f"why {kind}: queue, producer and file can be explained")
         except (UnknownSubjectError, ValueError) as error:

@@ -16,7 +16,7 @@ class UnknownSubjectError(Exception):
     """There is nothing of the name that was asked about."""
 
 
-async def queue_answer(broker: Broker, name: str, message_id: str = "") -> dict[str, Any]:
+def queue_answer(broker: Broker, name: str, message_id: str = "") -> dict[str, Any]:
     """Return why a queue keeps its messages, or one of them. Raises UnknownSubjectError."""
     region = broker.registry.find(parse_destination(name))
     if not isinstance(region, Queue):
@@ -30,7 +30,7 @@ async def queue_answer(broker: Broker, name: str, message_id: str = "") -> dict[
     }
 
 
-async def producers_answer(broker: Broker, name: str = "") -> dict[str, Any]:
+def producers_answer(broker: Broker, name: str = "") -> dict[str, Any]:
     """Return why producers wait: those of a destination or connection, else all."""
     return {"reasons": _views(why_producers(broker, name))}
 

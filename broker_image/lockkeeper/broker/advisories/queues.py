@@ -29,17 +29,12 @@ class AdvisingQueue(Queue):
     ) -> None:
         """Forget acknowledged messages, and tell of them."""
         super().consumed(consumer, references, receipt)
-        self._tell_consumed(references)
+        self.tell_consumed(references)
 
     def forget_applied(self, references: Sequence[Reference]) -> None:
         """Let go of messages whose removal a committed transaction has stored; tell of them."""
         super().forget_applied(references)
-        self._tell_consumed(references)
-
-    def _tell_consumed(self, references: Sequence[Reference]) -> None:
-        policy = self.policy.advisories
-        if policy.advisory_for_consumed:
-            self.context.advisories.consumed(self.destination, policy, references)
+        self.tell_consumed(references)
 
     def dispatch(self) -> None:
         """Send what consumers have room for, and tell of those that messages wait for."""

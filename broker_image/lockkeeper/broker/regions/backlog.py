@@ -197,7 +197,7 @@ class Backlog:
         if policy is None or not self.destination.is_queue:
             self._bury(reference, cause, expired=False)
             return
-        message = self._loaded(reference)
+        message = self.body_of(reference)
         sequence = self.context.next_sequence()
         later = redelivery(policy, message, reference.redeliveries, sequence)
         if later is not None:
@@ -210,7 +210,7 @@ class Backlog:
             self._discard(reference)
 
     def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
-        message, advisories = self._loaded(reference), self.context.advisories
+        message, advisories = self.body_of(reference), self.context.advisories
         if expired:
             advisories.expired(self.destination, self.policy.advisories, message)
         policy = self.policy.dead_letters
@@ -228,10 +228,17 @@ class Backlog:
         advisories.dead_lettered(self.destination, self.policy.advisories, message)
         self._remove_moved(reference)
 
-    def _loaded(self, reference: Reference) -> Message:
+    def body_of(self, reference: Reference) -> Message:
+        """Return a message, read from the store if it is only there."""
         if reference.message is None:
             self.residency.load([reference])
         return reference.loaded
+
+    def tell_consumed(self, references: Sequence[Reference]) -> None:
+        """Tell of messages that were consumed, if the policy asks for that."""
+        policy = self.policy.advisories
+        if policy.advisory_for_consumed:
+            self.context.advisories.consumed(self.destination, policy, references)
 
     def _discard(self, reference: Reference) -> None:
         """End a message for good."""

@@ -9,7 +9,6 @@ from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS, Job, read_job
 from lockkeeper.broker.timers import Timer
-from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 
 if TYPE_CHECKING:
@@ -80,16 +79,7 @@ class JobQueue(Queue):
             return
         _, reference, timer = found
         timer.cancel()
-        freed = self._remove(reference)
-        self._refund((reference,))
-        if freed is not None:
-            freed.settle()
-
-    def body_of(self, reference: Reference) -> Message:
-        """Return the message of a job, read from the store if need be."""
-        if reference.message is None:
-            self.residency.load([reference])
-        return reference.loaded
+        self._discard(reference)
 
     def close(self) -> None:
         """Stop every job: the queue is gone."""

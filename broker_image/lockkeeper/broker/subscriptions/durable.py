@@ -71,17 +71,12 @@ class DurableSubscription(TopicSubscription):
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         super().consumed(consumer, references, receipt)
-        self._tell_consumed(references)
+        self.tell_consumed(references)
 
     def forget_applied(self, references: Sequence[Reference]) -> None:
         """Let go of messages whose removal a committed transaction has stored."""
         super().forget_applied(references)
-        self._tell_consumed(references)
-
-    def _tell_consumed(self, references: Sequence[Reference]) -> None:
-        policy = self.policy.advisories
-        if policy.advisory_for_consumed:
-            self.context.advisories.consumed(self.destination, policy, references)
+        self.tell_consumed(references)
 
     def restore(self, references: Iterable[Reference]) -> None:
         """Add what the store held when the broker started.

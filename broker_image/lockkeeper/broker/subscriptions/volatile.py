@@ -8,7 +8,6 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.message_eviction import evict
 from lockkeeper.broker.policies.pending_message_limit import UNLIMITED, pending_message_limit
 from lockkeeper.broker.subscriptions.topic import TopicSubscription
-from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 
 if TYPE_CHECKING:
@@ -45,12 +44,12 @@ class VolatileSubscription(TopicSubscription):
             if self._next_expiry < self.context.now:
                 self._end_expired()
             self._discard_all(
-                evict(self.policy.message_eviction, self.ready, self.pending_limit, self._body_of)
+                evict(self.policy.message_eviction, self.ready, self.pending_limit, self.body_of)
             )
 
     def _expect_expiry(self, references: Iterable[Reference]) -> None:
         for reference in references:
-            expiration = self._body_of(reference).expiration
+            expiration = self.body_of(reference).expiration
             if 0 < expiration < self._next_expiry:
                 self._next_expiry = expiration
 
@@ -59,17 +58,12 @@ class VolatileSubscription(TopicSubscription):
         waiting = list(self.ready)
         self.ready.clear()
         for reference in waiting:
-            if self.is_expired(self._body_of(reference)):
+            if self.is_expired(self.body_of(reference)):
                 self.expire(reference)
             else:
                 self.ready.append(reference)
         self._next_expiry = inf
         self._expect_expiry(self.ready)
-
-    def _body_of(self, reference: Reference) -> Message:
-        if reference.message is None:
-            self.residency.load([reference])
-        return reference.loaded
 
     def _discard_all(self, references: Sequence[Reference]) -> None:
         """Drop messages that the consumer was too slow for."""
@@ -77,7 +71,7 @@ class VolatileSubscription(TopicSubscription):
         self.statistics.discarded += len(references)
         self.statistics.dequeued += len(references)
         if self.policy.advisories.advisory_for_discarding_messages and self.consumer is not None:
-            messages = [self._body_of(reference) for reference in references]
+            messages = [self.body_of(reference) for reference in references]
             self.context.advisories.discarded(
                 self.consumer, self.destination, messages, self.discarded
             )
@@ -86,7 +80,7 @@ class VolatileSubscription(TopicSubscription):
     def _bury(self, reference: Reference, cause: str, expired: bool) -> None:
         """End a message, and leave no dead letter: ActiveMQ keeps only those of the durable."""
         if expired:
-            message, policy = self._body_of(reference), self.policy.advisories
+            message, policy = self.body_of(reference), self.policy.advisories
             self.context.advisories.expired(self.destination, policy, message)
         self.statistics.dequeued += 1
         self._drop((reference,))
