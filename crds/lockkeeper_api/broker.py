@@ -3,18 +3,33 @@
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
+from lockkeeper_api.cluster.access import Access
+from lockkeeper_api.cluster.exposure import ListenerService, Tls
+from lockkeeper_api.cluster.lease import Lease
+from lockkeeper_api.cluster.operation import (
+    AllowedDestinations,
+    Analytics,
+    DisruptionBudget,
+    Monitoring,
+    Update,
+)
+from lockkeeper_api.cluster.pods import Image, Pods
+from lockkeeper_api.cluster.security import Security
+from lockkeeper_api.cluster.storage import Storage
 from lockkeeper_api.composites import CompositeDestination
 from lockkeeper_api.limits import Limits
 from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion, Metadata
 from lockkeeper_api.mirrors import MirroredQueues
 from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.quantities import MEBIBYTE, Duration, Size, durations, sizes
+from lockkeeper_api.raw import Raw
+from lockkeeper_api.rules import rules
 from lockkeeper_api.system_usage import SystemUsage
 from lockkeeper_api.virtual_topics import VirtualTopic
+from lockkeeper_api.zones import TimeZone
 
 AdvertisedUrl = Annotated[
     str, Field(max_length=300, pattern=r"^[a-z]+://[A-Za-z0-9.\-\[\]:]+:[0-9]{1,5}$")
@@ -32,7 +47,7 @@ class Listener(ApiModel):
     protocol: Literal["openwire"] = "openwire"
     """Protocol spoken there."""
     host: str | None = Field(default=None, min_length=1, max_length=253)
-    """Address to listen on; absent: 127.0.0.1 for local processes."""
+    """Address to listen on; absent: 127.0.0.1 for local processes, all addresses of a pod."""
     port: Port = 61616
     """Port to listen on; 0 takes any free one."""
     frame_bytes_max: Annotated[Size, sizes("1Ki", "1Gi")] = 100 * MEBIBYTE
@@ -45,14 +60,18 @@ class Listener(ApiModel):
     """A client id in use goes to whoever connects with it last (ActiveMQ's allowLinkStealing)."""
     advertised_urls: list[AdvertisedUrl] = Field(default=[], max_length=9)
     """Where the broker's replicas are, for clients, which look there when they fail over (what
-    ActiveMQ tells with updateClusterClients); empty: nothing is told."""
+    ActiveMQ tells with updateClusterClients); empty: nothing is told, in a cluster the pods."""
+    tls: Tls | None = None
+    """Cluster: encryption; absent: none."""
+    service: ListenerService = ListenerService()
+    """Cluster: the Service BROKER-LISTENER, which leads to the master."""
 
 
 class Admin(ApiModel):
     """The HTTP endpoint for health, status and metrics."""
 
     host: str | None = Field(default=None, min_length=1, max_length=253)
-    """Address to listen on; absent: 127.0.0.1 for local processes."""
+    """Address to listen on; absent: 127.0.0.1 for local processes, all addresses of a pod."""
     port: Port = 8161
     """Port of the first replica; every further local replica takes the next one. 0: any free."""
 
@@ -88,6 +107,8 @@ class Locker(ApiModel):
     """How often a standby tries to get it (ActiveMQ's lockAcquireSleepInterval)."""
     keep_alive_period: Annotated[Duration, durations("0s", "1h")] = SECOND
     """How often the master checks that the lock is still its own; 0s never."""
+    lease: Lease = Lease()
+    """Cluster: a second lock, for file systems that can lose the first."""
 
 
 class Timestamps(ApiModel):
@@ -101,28 +122,29 @@ class Timestamps(ApiModel):
     """Never move an expiry to an earlier time."""
 
 
-def _time_zone(name: str) -> str:
-    """Return *name* if it is a time zone; ValueError otherwise."""
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise ValueError(f"{name!r} is no time zone such as Europe/Berlin") from None
-    return name
-
-
 class Scheduler(ApiModel):
     """Delivery later, or again and again, as a message's AMQ_SCHEDULED_… properties ask."""
 
     enabled: bool = False
     """Heed AMQ_SCHEDULED_DELAY, _PERIOD, _REPEAT and _CRON (ActiveMQ's schedulerSupport)."""
-    time_zone: Annotated[str, Field(max_length=64), AfterValidator(_time_zone)] = "UTC"
+    time_zone: TimeZone = "UTC"
     """Time zone of AMQ_SCHEDULED_CRON, such as Europe/Berlin."""
 
 
-ADDRESSES_RULE = (
-    "self.all(a, a.port == 0 || self.exists_one(b, a.port == b.port && "
-    "(has(a.host) ? a.host : '') == (has(b.host) ? b.host : '')))"
+NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+NAME_RULE = "metadata.name: expected a letter, then letters, digits and hyphens"
+NAME_CHARACTERS_MAX = 45
+"""Length of a Broker's name in a cluster, where others begin with it."""
+RESERVED_LISTENER = "replicas"
+SERVICE_NAMES = (
+    "metadata.name: at most 45 characters, 62 with any listener's, and no listener `replicas`"
 )
+SERVICE_NAMES_RULE = (
+    f"size(self.metadata.name) <= {NAME_CHARACTERS_MAX} && self.spec.listeners.all(l, "
+    f"l.name != '{RESERVED_LISTENER}' && size(l.name) + size(self.metadata.name) <= 62)"
+)
+FIXED_PORTS = "a cluster needs to know ports beforehand: a port for each, 0 is for local processes"
+FIXED_PORTS_RULE = "self.all(a, a.port > 0 && self.exists_one(b, a.port == b.port))"
 
 
 def _unique(listeners: list[Listener]) -> list[Listener]:
@@ -142,7 +164,10 @@ def _refuse_twice(what: str, values: Iterable[str]) -> None:
 
 
 class BrokerSpec(ApiModel):
-    """What a broker is to be."""
+    """What a broker is to be.
+
+    `lockkeeper up` passes over what is described as "Cluster:"; the operator carries it out.
+    """
 
     replicas: int = Field(default=1, ge=1, le=9)
     """Processes that share the store: one is the master, the others stand by."""
@@ -153,9 +178,7 @@ class BrokerSpec(ApiModel):
         json_schema_extra={
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["name"],
-            "x-kubernetes-validations": [
-                {"rule": ADDRESSES_RULE, "message": "two listeners have the same address"}
-            ],
+            **rules((FIXED_PORTS_RULE, FIXED_PORTS)),
         },
     )
     """Addresses that clients connect to."""
@@ -203,10 +226,44 @@ class BrokerSpec(ApiModel):
     """How often such subscriptions are looked for."""
     destination_policies: list[DestinationPolicyEntry] = Field(default=[], max_length=512)
     """How destinations behave; those that no entry matches get the defaults of one."""
+    storage: Storage = Storage()
+    """Cluster: where the journal lies; local processes have it where --data says."""
+    access: Access = Access()
+    """Cluster: who may connect and what they may do."""
+    image: Image = Image()
+    """Cluster: the container image."""
+    resources: Raw | None = None
+    """Cluster: requests and limits of the broker's container."""
+    pods: Pods = Pods()
+    """Cluster: where pods run, with what, and what else is in them."""
+    security: Security = Security()
+    """Cluster: what pods may do, and who reaches them."""
+    disruption_budget: DisruptionBudget = DisruptionBudget()
+    """Cluster: how many pods may be away when nodes are drained."""
+    monitoring: Monitoring = Monitoring()
+    """Cluster: what Prometheus is told."""
+    update: Update = Update()
+    """Cluster: how changes that need a restart reach the pods."""
+    paused: bool = False
+    """Cluster: the operator leaves everything as it is."""
+    hibernated: bool = False
+    """Cluster: no pods; the journal stays."""
+    allowed_destinations: AllowedDestinations = AllowedDestinations()
+    """Cluster: from which namespaces Destinations may come."""
+    analytics: Analytics = Analytics()
+    """Cluster: regular analyses of the journal."""
 
 
 class Broker(ApiModel):
     """An ActiveMQ-compatible message broker."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (f"self.metadata.name.matches('{NAME_PATTERN}')", NAME_RULE),
+            (SERVICE_NAMES_RULE, SERVICE_NAMES),
+            ("self.spec.admin.port > 0", FIXED_PORTS),
+        )
+    )
 
     api_version: ApiVersion
     """lockkeeper.dev/v1alpha1."""

@@ -6,8 +6,10 @@ from lockkeeper_api.broker import Broker
 from lockkeeper_api.destination import Destination
 from lockkeeper_api.meta import GROUP, VERSION, ApiModel
 from lockkeeper_api.schema import flat_schema, structural_schema
+from lockkeeper_api.status import BrokerStatus, DestinationStatus
 
 READY = '.status.conditions[?(@.type=="Ready")].status'
+WHY = '.status.conditions[?(@.type=="Ready")].reason'
 AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
 
 
@@ -20,10 +22,18 @@ def broker_definition() -> dict[str, Any]:
     """Return the CustomResourceDefinition of Broker."""
     columns = [
         _column("Replicas", ".spec.replicas", "integer"),
+        _column("Master", ".status.master"),
         _column("Ready", READY),
+        {**_column("Why", WHY), "priority": 1},
+        {**_column("Version", ".status.version"), "priority": 1},
         AGE,
     ]
-    return _definition(Broker, "brokers", "lkb", columns)
+    scale = {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    }
+    return _definition(Broker, BrokerStatus, "lkb", columns, scale)
 
 
 def destination_definition() -> dict[str, Any]:
@@ -31,17 +41,25 @@ def destination_definition() -> dict[str, Any]:
     columns = [
         _column("Broker", ".spec.brokerRef.name"),
         _column("Kind", ".spec.kind"),
-        _column("Destination", ".spec.name"),
+        _column("Destination", ".status.name"),
+        _column("Depth", ".status.depth", "integer"),
+        _column("Consumers", ".status.consumers", "integer"),
         _column("Ready", READY),
+        {**_column("Why", WHY), "priority": 1},
         AGE,
     ]
-    return _definition(Destination, "destinations", "lkd", columns)
+    return _definition(Destination, DestinationStatus, "lkd", columns)
 
 
 def _definition(
-    model: type[ApiModel], plural: str, short: str, columns: list[dict[str, Any]]
+    model: type[ApiModel],
+    status: type[ApiModel],
+    short: str,
+    columns: list[dict[str, Any]],
+    scale: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the definition of one namespaced kind with a status subresource."""
+    """Return the definition of one namespaced kind with a status, and *scale* if it has one."""
+    plural = f"{model.__name__.lower()}s"
     kind = model.__name__
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -63,8 +81,8 @@ def _definition(
                     "name": VERSION,
                     "served": True,
                     "storage": True,
-                    "schema": {"openAPIV3Schema": _schema(model)},
-                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": _schema(model, status)},
+                    "subresources": {"status": {}, **({"scale": scale} if scale else {})},
                     "additionalPrinterColumns": columns,
                 }
             ],
@@ -72,7 +90,7 @@ def _definition(
     }
 
 
-def _schema(model: type[ApiModel]) -> dict[str, Any]:
+def _schema(model: type[ApiModel], status: type[ApiModel]) -> dict[str, Any]:
     """Return the structural schema of a whole resource."""
     schema = flat_schema(model)
     required = {"required": ["spec"]} if "spec" in schema["required"] else {}
@@ -80,41 +98,12 @@ def _schema(model: type[ApiModel]) -> dict[str, Any]:
         "type": "object",
         "description": schema["description"],
         **required,
+        **{key: schema[key] for key in ("x-kubernetes-validations",) if key in schema},
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
             "metadata": {"type": "object"},
             "spec": structural_schema(schema["properties"]["spec"]),
-            "status": _status(),
-        },
-    }
-
-
-def _status() -> dict[str, Any]:
-    """Return the schema of a status: the generation it is about, and conditions."""
-    text = {"type": "string"}
-    condition = {
-        "type": "object",
-        "required": ["type", "status", "lastTransitionTime", "reason", "message"],
-        "properties": {
-            "type": {**text, "maxLength": 316},
-            "status": {**text, "enum": ["True", "False", "Unknown"]},
-            "reason": {**text, "minLength": 1, "maxLength": 1024},
-            "message": {**text, "maxLength": 32768},
-            "lastTransitionTime": {**text, "format": "date-time"},
-            "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
-        },
-    }
-    return {
-        "type": "object",
-        "description": "What the operator found and did.",
-        "properties": {
-            "observedGeneration": {"type": "integer", "format": "int64", "minimum": 0},
-            "conditions": {
-                "type": "array",
-                "items": condition,
-                "x-kubernetes-list-type": "map",
-                "x-kubernetes-list-map-keys": ["type"],
-            },
+            "status": structural_schema(flat_schema(status)),
         },
     }

@@ -2,20 +2,46 @@
 
 from typing import Literal
 
-from lockkeeper_api.meta import ApiModel, ApiVersion, DestinationKind, Metadata, ResourceName
+from pydantic import ConfigDict, Field
+
+from lockkeeper_api.meta import (
+    LABEL_PATTERN,
+    ApiModel,
+    ApiVersion,
+    DestinationKind,
+    Metadata,
+    ResourceName,
+)
 from lockkeeper_api.policy import DestinationPolicy
+from lockkeeper_api.rules import rules
 from lockkeeper_api.wildcards import DestinationName
+
+MOVED = "a Destination stays what and where it is: make another one"
+MOVED_RULE = (
+    "self.kind == oldSelf.kind && self.brokerRef.name == oldSelf.brokerRef.name && "
+    "has(self.brokerRef.namespace) == has(oldSelf.brokerRef.namespace) && "
+    "(!has(self.brokerRef.namespace) || "
+    "self.brokerRef.namespace == oldSelf.brokerRef.namespace) && "
+    "has(self.name) == has(oldSelf.name) && (!has(self.name) || self.name == oldSelf.name)"
+)
+PURGE_ANNOTATION = "lockkeeper.dev/purge"
+"""Asks once for all messages of a Destination to be removed; confirmed by its full name, the one
+that clients use, as the annotation's value."""
 
 
 class BrokerReference(ApiModel):
-    """A Broker in the same namespace."""
+    """A Broker in the same namespace, or in another one that allows it."""
 
     name: ResourceName
     """Name of the Broker."""
+    namespace: str | None = Field(default=None, max_length=63, pattern=LABEL_PATTERN)
+    """Namespace of the Broker, whose allowedDestinations must allow it; absent: this one."""
 
 
 class DestinationSpec(ApiModel):
     """What a destination is to be."""
+
+    model_config = ConfigDict(json_schema_extra=rules((MOVED_RULE, MOVED)))
 
     broker_ref: BrokerReference
     """The Broker that the destination lives on."""
@@ -24,7 +50,14 @@ class DestinationSpec(ApiModel):
     name: DestinationName | None = None
     """Name that clients use; absent: the name of the resource."""
     policy: DestinationPolicy | None = None
-    """How it behaves, before any entry of the Broker; absent: as the Broker's entries say."""
+    """How it behaves, before any entry of the Broker, its dead letters included; absent: as the
+    Broker's entries say."""
+    deletion_policy: Literal["Retain", "DeleteIfEmpty", "Delete"] = "Retain"
+    """Cluster: what becomes of the destination when the resource is deleted. DeleteIfEmpty: it
+    stays while there are messages or consumers. Delete: its messages go, too."""
+    adoption: Literal["Allowed", "Refused"] = "Allowed"
+    """Cluster: what to do when the destination is there already; Refused: the resource is not
+    accepted, and the destination stays as it is."""
 
 
 class Destination(ApiModel):
@@ -43,3 +76,8 @@ class Destination(ApiModel):
     def name(self) -> str:
         """The name that clients use."""
         return self.spec.name or self.metadata.name
+
+    @property
+    def broker_namespace(self) -> str | None:
+        """Namespace of the Broker."""
+        return self.spec.broker_ref.namespace or self.metadata.namespace

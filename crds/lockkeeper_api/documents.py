@@ -43,7 +43,7 @@ class Resources:
             destination
             for destination in self.destinations
             if destination.spec.broker_ref.name == broker.metadata.name
-            and destination.metadata.namespace == broker.metadata.namespace
+            and destination.broker_namespace == broker.metadata.namespace
         )
 
 
@@ -147,7 +147,7 @@ def _conflicts(found: list[tuple[Document, ApiModel]]) -> Iterator[str]:
                 yield f"{document.where()}: {what} is already in {earlier.where()}"
             seen.setdefault(identity, document)
         if isinstance(resource, Destination) and brokers:
-            key = (resource.metadata.namespace, resource.spec.broker_ref.name)
+            key = (resource.broker_namespace, resource.spec.broker_ref.name)
             if key not in brokers:
                 known = ", ".join(sorted(name for _, name in brokers))
                 where = document.where(("spec", "brokerRef", "name"))
@@ -163,5 +163,6 @@ def _identities(resource: ApiModel) -> Iterator[tuple[tuple[object, ...], str]]:
         metadata, spec = resource.metadata, resource.spec
         name = metadata.name
         yield ("Destination", metadata.namespace, name), f"Destination {name}"
-        served = ("served", metadata.namespace, spec.broker_ref.name, spec.kind, resource.name)
+        on = (resource.broker_namespace, spec.broker_ref.name)
+        served = ("served", *on, spec.kind, resource.name)
         yield served, f"{spec.kind.lower()} {resource.name} of Broker {spec.broker_ref.name}"

@@ -34,15 +34,36 @@ def generated_files() -> dict[str, str]:
 
 def _yaml(definition: dict[str, Any]) -> str:
     """Return a definition as YAML that no one edits."""
-    return NOTE + yaml.dump(definition, Dumper=_Dumper, sort_keys=False, width=96)
+    return NOTE + yaml.dump(definition, Dumper=_Dumper, sort_keys=False, width=LINE_MAX)
+
+
+LINE_MAX = 1_000_000
+"""Characters: a value's line is never wrapped."""
+LEVELS_IN_A_LINE = 2
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes shared parts out in full: Kubernetes' tools do not all read YAML's anchors."""
+    """Writes a field with all its rules as one line, which halves the file.
+
+    Shared parts are written out in full: Kubernetes' tools do not all read YAML's anchors.
+    """
+
+    def represent_mapping(
+        self, tag: str, mapping: Any, flow_style: bool | None = None
+    ) -> yaml.MappingNode:
+        """Return the node of *mapping*, in one line if there is little in it."""
+        one_line = _levels(mapping) <= LEVELS_IN_A_LINE
+        return super().represent_mapping(tag, mapping, flow_style=one_line or flow_style)
 
     def ignore_aliases(self, _data: Any) -> bool:
         """Return True: never an anchor."""
         return True
+
+
+def _levels(value: Any) -> int:
+    """Return how deep mappings and lists are nested in *value*, 0 for a leaf's own."""
+    inner = value.values() if isinstance(value, dict) else value
+    return max((1 + _levels(item) for item in inner if isinstance(item, dict | list)), default=0)
 
 
 def stale_files() -> list[str]:

@@ -14,6 +14,8 @@ NOTE = "<!-- Written by `make crds` from the models in crds/lockkeeper_api. Do n
 OPERATION = (
     *("replicas", "listeners", "admin", "journal", "locker"),
     "destinationPolicies",
+    *("storage", "access", "image", "resources", "pods", "security", "disruptionBudget"),
+    *("monitoring", "update", "paused", "hibernated", "allowedDestinations", "analytics"),
 )
 """What of a Broker's spec says how it runs, not how it behaves."""
 HEADER = "| Field | Type | Default | Meaning |\n|-|-|-|-|"
@@ -30,7 +32,8 @@ def reference_page(model: type[ApiModel], sample: str) -> str:
         f"{schema['description']} `apiVersion: {API_VERSION}`, `kind: {model.__name__}`,",
         f"for kubectl `{_short_name(model)}`. An example: [{sample}]({sample}).",
         "Sizes are written `512Ki`, `64Mi`, `1Gi` (or as a number of bytes), durations `500ms`,",
-        "`30s`, `1h30m`. A field that is not listed here is an error.",
+        "`30s`, `1h30m`. A field that is not listed here is an error. What begins with *Cluster:*",
+        "is for the operator; `lockkeeper up` passes it over.",
     ]
     metadata = schema["properties"]["metadata"]
     lines += _section("metadata", metadata)
@@ -127,7 +130,7 @@ def _default(schema: Schema) -> str:
     """Return a field's default for people."""
     default: Any = schema.get("default", "")
     if isinstance(default, dict):
-        return "as below"
+        return "as below" if "properties" in schema else "none"
     if isinstance(default, list):
         return "as below" if default else "none"
     if isinstance(default, bool):

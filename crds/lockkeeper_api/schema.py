@@ -18,6 +18,9 @@ Schema = dict[str, Any]
 UNIT_CHARACTERS_MAX = 32
 """Length of a size or duration as text."""
 
+CLUSTER = "Cluster: "
+"""What the description of a field begins with that only the operator honours."""
+
 _ISO_DURATION = TypeAdapter(timedelta)
 _TEXTS: dict[str, Callable[[Any], str]] = {
     "size": format_size,
@@ -44,8 +47,10 @@ def _flat(schema: Schema, definitions: Schema) -> Schema:
         result = only | result
     if "$ref" in result:
         result = definitions[result.pop("$ref").rpartition("/")[2]] | result
-    for ignored in ("$defs", "title", "additionalProperties"):
+    for ignored in ("$defs", "title"):
         result.pop(ignored, None)
+    if isinstance(result.get("additionalProperties"), bool):
+        del result["additionalProperties"]
     if result.get("default", ...) is None:
         del result["default"]
     if "default" in result and result.get("type") in _TEXTS:
@@ -61,23 +66,38 @@ def _flat(schema: Schema, definitions: Schema) -> Schema:
     return result
 
 
-def structural_schema(schema: Schema) -> Schema:
-    """Return a flat schema as CustomResourceDefinitions want it."""
+def structural_schema(schema: Schema, in_list: bool = False) -> Schema:
+    """Return a flat schema as CustomResourceDefinitions want it.
+
+    A size may be a number or text of any length, so that a rule about it is dear; *in_list*,
+    where the API server multiplies the cost, there is none, and the operator checks it instead.
+    """
     result = dict(schema)
+    if "description" in result:
+        result["description"] = _description(result["description"])
     bounds = result.pop("bounds", None)
     if result.get("type") == "size":
-        result = _size(result, bounds)
+        result = _size(result, None if in_list else bounds)
     elif result.get("type") == "duration":
         result = _duration(result, bounds)
     if "properties" in result:
         result["properties"] = {
-            name: structural_schema(inner) for name, inner in result["properties"].items()
+            name: structural_schema(inner, in_list) for name, inner in result["properties"].items()
         }
     if "items" in result:
-        result["items"] = structural_schema(result["items"])
+        result["items"] = structural_schema(result["items"], in_list=True)
     if "default" in result:
         result["default"] = _default(result)
     return result
+
+
+def _description(text: str) -> str:
+    """Return a description as one line; that a field is for clusters goes without saying."""
+    line = " ".join(text.split())
+    if not line.startswith(CLUSTER):
+        return line
+    rest = line.removeprefix(CLUSTER)
+    return rest[0].upper() + rest[1:]
 
 
 def _size(schema: Schema, bounds: list[str] | None) -> Schema:
@@ -88,13 +108,15 @@ def _size(schema: Schema, bounds: list[str] | None) -> Schema:
     result["pattern"] = SIZE_PATTERN
     result["maxLength"] = UNIT_CHARACTERS_MAX
     if bounds:
-        least, most = (parse_size(bound) for bound in bounds)
+        least, most = bounds
         text = (
-            f"quantity(self).compareTo(quantity('{bounds[0]}')) >= 0 && "
-            f"quantity(self).compareTo(quantity('{bounds[1]}')) <= 0"
+            f"quantity(self).compareTo(quantity('{least}')) >= 0 && "
+            f"quantity(self).compareTo(quantity('{most}')) <= 0"
         )
-        rule = f"type(self) == int ? self >= {least} && self <= {most} : {text}"
-        result["x-kubernetes-validations"] = [_rule(rule, bounds)]
+        numbers = f"self >= {parse_size(least)} && self <= {parse_size(most)}"
+        rule = f"type(self) == int ? {numbers} : {text}"
+        own = result.get("x-kubernetes-validations", [])
+        result["x-kubernetes-validations"] = [_rule(rule, bounds), *own]
     return result
 
 

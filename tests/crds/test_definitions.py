@@ -14,7 +14,8 @@ ALLOWED = {
     "type", "description", "default", "enum", "pattern", "format", "properties", "items",
     "required", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "anyOf",
     "additionalProperties", "x-kubernetes-int-or-string", "x-kubernetes-list-type",
-    "x-kubernetes-list-map-keys", "x-kubernetes-validations",
+    "x-kubernetes-list-map-keys", "x-kubernetes-validations", "maxProperties",
+    "x-kubernetes-preserve-unknown-fields",
 }  # fmt: skip
 
 
@@ -65,9 +66,53 @@ def test_names_columns_and_status_are_there(kind: str) -> None:
     (version,) = spec["versions"]
     assert spec["names"]["shortNames"] == [{"Broker": "lkb", "Destination": "lkd"}[kind]]
     assert spec["names"]["categories"] == ["lockkeeper"]
-    assert version["subresources"] == {"status": {}}
+    assert version["subresources"]["status"] == {}
     assert "conditions" in whole_schema(kind)["properties"]["status"]["properties"]
     assert "Ready" in [column["name"] for column in version["additionalPrinterColumns"]]
+
+
+def test_a_broker_can_be_scaled() -> None:
+    (version,) = DEFINITIONS["Broker"]["spec"]["versions"]
+    paths = version["subresources"]["scale"]
+    assert set(paths) == {"specReplicasPath", "statusReplicasPath", "labelSelectorPath"}
+    schema = whole_schema("Broker")
+    for path in paths.values():
+        _, part, name = path.split(".")
+        assert name in schema["properties"][part]["properties"]
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_columns_show_what_there_is(kind: str) -> None:
+    (version,) = DEFINITIONS[kind]["spec"]["versions"]
+    properties = whole_schema(kind)["properties"]
+    for column in version["additionalPrinterColumns"]:
+        _, part, *names = column["jsonPath"].partition("[")[0].split(".")
+        schema = properties[part]
+        for name in names if part != "metadata" else ():
+            schema = schema["properties"][name]
+
+
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_every_rule_says_what_is_expected(kind: str) -> None:
+    rules = [
+        rule
+        for _, schema in schemas(whole_schema(kind))
+        for rule in schema.get("x-kubernetes-validations", ())
+    ]
+    assert len(rules) > 10
+    assert all(rule["message"] and "self" in rule["rule"] for rule in rules)
+
+
+def test_rules_about_sizes_stay_out_of_lists_where_they_would_cost_too_much() -> None:
+    for path, schema in schemas(whole_schema("Broker")):
+        if "[]" in path and "x-kubernetes-int-or-string" in schema:
+            assert "x-kubernetes-validations" not in schema, path
+
+
+def test_that_a_field_is_for_clusters_is_said_where_it_is_news() -> None:
+    files = generated_files()
+    assert "Cluster: where the journal lies" in files["docs/reference/broker.md"]
+    assert "Cluster: " not in files["crds/lockkeeper.dev_brokers.yaml"]
 
 
 def test_defaults_and_ranges_are_in_the_definition() -> None:

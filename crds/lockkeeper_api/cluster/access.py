@@ -1,0 +1,69 @@
+"""Who may connect and what they may do there."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from lockkeeper_api.meta import ApiModel
+from lockkeeper_api.policy import DestinationMatch
+from lockkeeper_api.raw import ObjectName
+
+Group = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s,]+$")]
+Groups = Annotated[list[Group], Field(max_length=32)]
+
+
+class User(ApiModel):
+    """Someone who connects with a password."""
+
+    name: str = Field(min_length=1, max_length=128, pattern=r"^[^\s:,]+$")
+    """Cluster: user name, unique in the Broker."""
+    secret_name: ObjectName | None = None
+    """Cluster: Secret whose `password` is the user's; absent: the operator makes one up, in the
+    Secret BROKER-user-NAME for names that can be part of one."""
+    groups: Groups = Field(default=[])
+    """Cluster: groups that the user belongs to, besides one of the user's own name."""
+
+
+class Permission(DestinationMatch):
+    """What groups may do with destinations; the most specific entry that matches decides."""
+
+    read: Groups = Field(default=[])
+    """Cluster: groups that may consume and browse."""
+    write: Groups = Field(default=[])
+    """Cluster: groups that may send."""
+    admin: Groups = Field(default=[])
+    """Cluster: groups that may create and remove."""
+
+
+def _unique(users: list[User]) -> list[User]:
+    """Return *users* if no two have the same name; ValueError otherwise."""
+    _refuse_twice(user.name for user in users)
+    return users
+
+
+def _refuse_twice(names: Iterable[str]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"two users have the same name, {name!r}")
+        seen.add(name)
+
+
+class Access(ApiModel):
+    """Who may connect and what they may do; `lockkeeper up` is for one person and asks nobody."""
+
+    anonymous: bool = False
+    """Cluster: clients without a user name may connect, and belong to the group `anonymous`."""
+    users: Annotated[list[User], AfterValidator(_unique)] = Field(
+        default=[],
+        max_length=64,
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+        },
+    )
+    """Cluster: who may connect; empty, and nobody anonymous: one user, made up by the operator,
+    whose credentials are in the Secret BROKER-client."""
+    permissions: list[Permission] = Field(default=[], max_length=128)
+    """Cluster: what users may do; empty: everything."""
