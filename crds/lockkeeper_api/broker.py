@@ -60,7 +60,7 @@ class Listener(ApiModel):
     """A client id in use goes to whoever connects with it last (ActiveMQ's allowLinkStealing)."""
     advertised_urls: list[AdvertisedUrl] = Field(default=[], max_length=9)
     """Where the broker's replicas are, for clients, which look there when they fail over (what
-    ActiveMQ tells with updateClusterClients); empty: nothing is told, in a cluster the pods."""
+    ActiveMQ tells with updateClusterClients); empty: nothing is told."""
     tls: Tls | None = None
     """Cluster: encryption; absent: none."""
     service: ListenerService = ListenerService()

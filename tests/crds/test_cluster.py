@@ -94,6 +94,7 @@ def test_the_defaults_are_a_restricted_broker_that_keeps_its_journal() -> None:
         {"locker": {"lease": {"retryPeriod": "6s"}}},
         {"access": {"users": [{"name": "a"}, {"name": "a"}]}},
         {"access": {"users": [{"name": "a b"}]}},
+        {"access": {"users": [{"name": "A@b"}]}},
         {"access": {"permissions": [{"read": ["a"]}]}},
         {"pods": {"labels": {"a": 1}}},
         {"security": {"runAsUser": 0}},

@@ -1,28 +1,42 @@
 """Who may connect and what they may do there."""
 
+import re
 from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from lockkeeper_api.meta import ApiModel
+from lockkeeper_api.meta import LABEL, LABEL_PATTERN, ApiModel
 from lockkeeper_api.policy import DestinationMatch
 from lockkeeper_api.raw import ObjectName
+from lockkeeper_api.rules import rules
 
 Group = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s,]+$")]
 Groups = Annotated[list[Group], Field(max_length=32)]
 
 
+NO_SECRET = "without secretName, a user's name has lower-case letters, digits and hyphens only"
+_NO_SECRET_RULE = f"has(self.secretName) || self.name.matches('{LABEL_PATTERN}')"
+
+
 class User(ApiModel):
     """Someone who connects with a password."""
 
-    name: str = Field(min_length=1, max_length=128, pattern=r"^[^\s:,]+$")
+    model_config = ConfigDict(json_schema_extra=rules((_NO_SECRET_RULE, NO_SECRET)))
+
+    name: str = Field(min_length=1, max_length=63, pattern=r"^[^\s:,]+$")
     """Cluster: user name, unique in the Broker."""
     secret_name: ObjectName | None = None
     """Cluster: Secret whose `password` is the user's; absent: the operator makes one up, in the
-    Secret BROKER-user-NAME for names that can be part of one."""
+    Secret BROKER-user-NAME."""
     groups: Groups = Field(default=[])
     """Cluster: groups that the user belongs to, besides one of the user's own name."""
+
+    @model_validator(mode="after")
+    def _can_have_a_secret(self) -> "User":
+        if self.secret_name is None and not re.fullmatch(LABEL, self.name):
+            raise ValueError(NO_SECRET)
+        return self
 
 
 class Permission(DestinationMatch):
@@ -63,7 +77,7 @@ class Access(ApiModel):
             "x-kubernetes-list-map-keys": ["name"],
         },
     )
-    """Cluster: who may connect; empty, and nobody anonymous: one user, made up by the operator,
-    whose credentials are in the Secret BROKER-client."""
+    """Cluster: who may connect; empty, and nobody anonymous: one user, called `client`. The
+    Secret BROKER-client has the credentials of the first one without a Secret."""
     permissions: list[Permission] = Field(default=[], max_length=128)
     """Cluster: what users may do; empty: everything."""

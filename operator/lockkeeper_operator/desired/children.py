@@ -1,0 +1,53 @@
+"""All children of a Broker, in the order in which they are applied."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from lockkeeper_operator.desired import (
+    claim,
+    client_secret,
+    client_services,
+    config_map,
+    disruption_budget,
+    headless_service,
+    lease,
+    monitor,
+    network_policy,
+    role,
+    role_binding,
+    service_account,
+    stateful_set,
+    user_secrets,
+    users_secret,
+)
+from lockkeeper_operator.desired.subject import Manifest, Subject
+
+Builder = Callable[[Subject], Manifest | Iterable[Manifest] | None]
+
+BUILDERS: tuple[Builder, ...] = (
+    service_account.build,
+    role.build,
+    role_binding.build,
+    lease.build,
+    user_secrets.build,
+    users_secret.build,
+    client_secret.build,
+    config_map.build,
+    claim.build,
+    headless_service.build,
+    client_services.build,
+    network_policy.build,
+    disruption_budget.build,
+    monitor.build,
+    stateful_set.build,
+)
+"""What pods need comes before them."""
+
+
+def children(subject: Subject) -> Iterator[Manifest]:
+    """Yield the manifests of all children that are wanted."""
+    for build in BUILDERS:
+        built = build(subject)
+        if isinstance(built, dict):
+            yield built
+        elif built is not None:
+            yield from built

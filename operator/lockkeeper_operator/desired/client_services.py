@@ -1,0 +1,39 @@
+"""Services for clients: one for each listener, leading to the master alone."""
+
+from collections.abc import Iterator
+
+from lockkeeper_api.broker import Listener
+from lockkeeper_operator.desired.metadata import master_selector, metadata
+from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.names import SERVICE_LABEL
+
+
+def build(subject: Subject) -> Iterator[Manifest]:
+    """Yield the Services. They follow the label that brokers write on their own pods, so that a
+    new master is found with the operator down.
+    """
+    for listener in subject.spec.listeners:
+        yield _service(subject, listener)
+
+
+def _service(subject: Subject, listener: Listener) -> Manifest:
+    settings = listener.service
+    port: Manifest = {
+        "name": listener.name,
+        "port": listener.port,
+        "targetPort": listener.port,
+        "protocol": "TCP",
+    }
+    if settings.node_port is not None:
+        port["nodePort"] = settings.node_port
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(
+            subject,
+            subject.listener_service(listener.name),
+            more_labels={SERVICE_LABEL: listener.name},
+            annotations=settings.annotations,
+        ),
+        "spec": {"type": settings.type, "selector": master_selector(subject), "ports": [port]},
+    }

@@ -1,0 +1,27 @@
+"""Service without an address of its own: gives each pod a name in DNS."""
+
+from lockkeeper_operator.desired.metadata import metadata, selector
+from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.names import ADMIN_PORT_NAME, SERVICE_LABEL
+
+
+def build(subject: Subject) -> Manifest:
+    """Return the Service. Pods have their names from the start, whatever their state."""
+    ports = [
+        {"name": listener.name, "port": listener.port, "targetPort": listener.port}
+        for listener in subject.spec.listeners
+    ]
+    admin = subject.spec.admin.port
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(
+            subject, subject.replicas_service, more_labels={SERVICE_LABEL: "replicas"}
+        ),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": selector(subject),
+            "ports": [*ports, {"name": ADMIN_PORT_NAME, "port": admin, "targetPort": admin}],
+        },
+    }

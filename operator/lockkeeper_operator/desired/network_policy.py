@@ -1,0 +1,50 @@
+"""NetworkPolicy: who may connect to the pods."""
+
+from lockkeeper_operator.desired.metadata import metadata, selector
+from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.names import NAME_LABEL
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+OPERATOR = "lockkeeper-operator"
+
+
+def build(subject: Subject) -> Manifest | None:
+    """Return the policy, or None where it is switched off; what pods connect to is left open."""
+    policy = subject.spec.security.network_policy
+    if not policy.enabled:
+        return None
+    listeners: Manifest = {
+        "ports": [_port(listener.port) for listener in subject.spec.listeners],
+    }
+    if policy.clients:
+        listeners["from"] = list(policy.clients)
+    admin = {"ports": [_port(subject.spec.admin.port)], "from": _askers(subject)}
+    return {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": metadata(subject, subject.name),
+        "spec": {
+            "podSelector": {"matchLabels": selector(subject)},
+            "policyTypes": ["Ingress"],
+            "ingress": [listeners, admin],
+        },
+    }
+
+
+def _port(number: int) -> Manifest:
+    return {"protocol": "TCP", "port": number}
+
+
+def _askers(subject: Subject) -> list[Manifest]:
+    """Return who reaches the admin endpoint: the pods among themselves, the operator, monitors."""
+    policy = subject.spec.security.network_policy
+    operator = {
+        "namespaceSelector": {
+            "matchLabels": {NAMESPACE_NAME_LABEL: subject.surroundings.operator_namespace}
+        },
+        "podSelector": {"matchLabels": {NAME_LABEL: OPERATOR}},
+    }
+    monitors = list(policy.monitors)
+    if not monitors and subject.spec.monitoring.kind in subject.surroundings.monitors:
+        monitors = [{"namespaceSelector": {}}]
+    return [{"podSelector": {"matchLabels": selector(subject)}}, operator, *monitors]

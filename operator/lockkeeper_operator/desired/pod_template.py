@@ -1,0 +1,78 @@
+"""The pods of a Broker: one container, restricted as Pod Security's standard asks."""
+
+from lockkeeper_operator.desired.broker_container import broker_container
+from lockkeeper_operator.desired.metadata import labels, selector
+from lockkeeper_operator.desired.patch import patched
+from lockkeeper_operator.desired.revision import revision_of
+from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.volumes import volumes
+from lockkeeper_operator.names import CONTAINER, REVISION_ANNOTATION
+
+HOST_NAME_LABEL = "kubernetes.io/hostname"
+
+
+def pod_template(subject: Subject) -> Manifest:
+    """Return the template, with the spec's own patch over all of it."""
+    pods = subject.spec.pods
+    template = {
+        "metadata": {
+            "labels": {**pods.labels, **labels(subject)},
+            "annotations": {
+                "kubectl.kubernetes.io/default-container": CONTAINER,
+                **pods.annotations,
+                REVISION_ANNOTATION: revision_of(subject),
+            },
+        },
+        "spec": _spec(subject),
+    }
+    result: Manifest = patched(template, pods.template_patch or {})
+    return result
+
+
+def _spec(subject: Subject) -> Manifest:
+    pods, image = subject.spec.pods, subject.spec.image
+    optional = {
+        "imagePullSecrets": [{"name": name} for name in image.pull_secrets],
+        "nodeSelector": dict(pods.node_selector),
+        "tolerations": list(pods.tolerations),
+        "priorityClassName": pods.priority_class_name,
+        "topologySpreadConstraints": _spread(subject),
+    }
+    return {
+        "serviceAccountName": subject.name,
+        "automountServiceAccountToken": True,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": pods.termination_grace_period_seconds,
+        "securityContext": _security(subject),
+        "affinity": pods.affinity if pods.affinity is not None else _apart(subject),
+        "containers": [broker_container(subject)],
+        "volumes": volumes(subject),
+        **{name: value for name, value in optional.items() if value},
+    }
+
+
+def _security(subject: Subject) -> Manifest:
+    security = subject.spec.security
+    return {
+        "runAsNonRoot": True,
+        "runAsUser": security.run_as_user,
+        "runAsGroup": security.fs_group,
+        "fsGroup": security.fs_group,
+        "fsGroupChangePolicy": security.fs_group_change_policy,
+        "seccompProfile": {"type": security.seccomp_profile},
+    }
+
+
+def _apart(subject: Subject) -> Manifest:
+    """Return the wish for different nodes; where there is one node only, pods share it."""
+    term = {
+        "topologyKey": HOST_NAME_LABEL,
+        "labelSelector": {"matchLabels": selector(subject)},
+    }
+    preferred = [{"weight": 100, "podAffinityTerm": term}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
+def _spread(subject: Subject) -> list[Manifest]:
+    own = {"labelSelector": {"matchLabels": selector(subject)}}
+    return [{**own, **given} for given in subject.spec.pods.topology_spread_constraints]

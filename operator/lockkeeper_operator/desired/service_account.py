@@ -1,0 +1,14 @@
+"""ServiceAccount: who the pods are."""
+
+from lockkeeper_operator.desired.metadata import metadata
+from lockkeeper_operator.desired.subject import Manifest, Subject
+
+
+def build(subject: Subject) -> Manifest:
+    """Return the account; only the broker's container is given its token."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": metadata(subject, subject.name),
+        "automountServiceAccountToken": False,
+    }

@@ -1,0 +1,133 @@
+"""The Broker that children are built for, and what the operator knows besides."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockkeeper_api import BrokerSpec
+from lockkeeper_api.cluster.access import User
+from lockkeeper_api.meta import API_VERSION
+
+Manifest = dict[str, Any]
+"""One object as the API server's JSON has it."""
+
+DEFAULT_USER = User(name="client")
+"""Who may connect when the spec names nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the operator knows that no Broker says.
+
+    *image* is that of its own release, *monitors* the kinds of Prometheus' operator that the
+    cluster has, *domain* what names in its DNS end with.
+    """
+
+    image: str
+    operator_namespace: str = "lockkeeper-system"
+    monitors: frozenset[str] = frozenset()
+    domain: str = "cluster.local"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A Broker: who it is, what it is to be.
+
+    *passwords* are those of the users without a Secret of their own, by name: read from where
+    they are, or made up outside. *password_hashes* are those of all users, by name, salted
+    outside, too.
+    """
+
+    name: str
+    namespace: str
+    uid: str
+    spec: BrokerSpec
+    surroundings: Surroundings
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
+    password_hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def replicas_service(self) -> str:
+        """Name of the headless Service, in which each pod has a name of its own."""
+        return f"{self.name}-replicas"
+
+    @property
+    def claim(self) -> str:
+        """Name of the claim that holds the journal."""
+        return self.spec.storage.existing_claim or f"{self.name}-journal"
+
+    @property
+    def users_secret(self) -> str:
+        """Name of the Secret with the hashes of all users' passwords, for the pods."""
+        return f"{self.name}-users"
+
+    @property
+    def pods(self) -> tuple[str, ...]:
+        """Names of the pods, by their numbers."""
+        return tuple(f"{self.name}-{number}" for number in range(self.spec.replicas))
+
+    @property
+    def users(self) -> tuple[User, ...]:
+        """Who may connect with a password."""
+        access = self.spec.access
+        if not access.users and not access.anonymous:
+            return (DEFAULT_USER,)
+        return tuple(access.users)
+
+    @property
+    def users_without_secret(self) -> tuple[User, ...]:
+        """Those whose passwords the operator makes up."""
+        return tuple(user for user in self.users if user.secret_name is None)
+
+    def secret_of(self, user: User) -> str:
+        """Return the name of the Secret with the password of *user*."""
+        return user.secret_name or f"{self.name}-user-{user.name}"
+
+    def listener_service(self, listener: str) -> str:
+        """Return the name of the Service that leads to a listener of the master."""
+        return f"{self.name}-{listener}"
+
+    def host(self, service: str) -> str:
+        """Return the name in DNS of a Service of this namespace."""
+        return f"{service}.{self.namespace}.svc.{self.surroundings.domain}"
+
+    def pod_host(self, pod: str) -> str:
+        """Return the name in DNS of a pod."""
+        return f"{pod}.{self.host(self.replicas_service)}"
+
+
+def subject_of(
+    resource: Manifest,
+    surroundings: Surroundings,
+    passwords: Mapping[str, str] | None = None,
+    password_hashes: Mapping[str, str] | None = None,
+) -> Subject:
+    """Return the subject of a Broker as the API server holds it.
+
+    Raises pydantic.ValidationError for a spec that is no Broker's, which the CRD lets pass where
+    a rule would be too dear.
+    """
+    metadata = resource["metadata"]
+    return Subject(
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        uid=metadata["uid"],
+        spec=BrokerSpec.model_validate(resource.get("spec", {})),
+        surroundings=surroundings,
+        annotations=metadata.get("annotations", {}),
+        passwords=passwords or {},
+        password_hashes=password_hashes or {},
+    )
+
+
+def owner(subject: Subject) -> Manifest:
+    """Return the reference that makes a child go with its Broker."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Broker",
+        "name": subject.name,
+        "uid": subject.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

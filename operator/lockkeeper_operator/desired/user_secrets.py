@@ -1,0 +1,20 @@
+"""Secrets with the passwords that the operator made up, for who is to connect with them."""
+
+from collections.abc import Iterator
+
+from lockkeeper_operator.desired.encoding import encoded
+from lockkeeper_operator.desired.metadata import metadata
+from lockkeeper_operator.desired.subject import Manifest, Subject
+
+
+def build(subject: Subject) -> Iterator[Manifest]:
+    """Yield a Secret for each such user; KeyError for a password that is not there."""
+    for user in subject.users_without_secret:
+        values = {"username": user.name, "password": subject.passwords[user.name]}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": metadata(subject, subject.secret_of(user)),
+            "type": "kubernetes.io/basic-auth",
+            "data": encoded(values),
+        }

@@ -1,0 +1,58 @@
+"""What is mounted into the pods: the journal, the configuration, Secrets, room for temporaries."""
+
+from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.names import (
+    CONFIGURATION_PATH,
+    DATA_PATH,
+    SECRETS_PATH,
+    TEMPORARY_PATH,
+    USERS_FILE,
+)
+
+JOURNAL, CONFIGURATION, SECRETS, TEMPORARY = "journal", "configuration", "secrets", "temporary"
+
+
+def data_directory(subject: Subject) -> str:
+    """Return the directory of the journal, as the broker sees it."""
+    path = subject.spec.storage.path.strip("/")
+    return f"{DATA_PATH}/{path}" if path else DATA_PATH
+
+
+def volumes(subject: Subject) -> list[Manifest]:
+    """Return the volumes of a pod."""
+    return [
+        {"name": JOURNAL, "persistentVolumeClaim": {"claimName": subject.claim}},
+        {"name": CONFIGURATION, "configMap": {"name": subject.name}},
+        {"name": TEMPORARY, "emptyDir": {}},
+        {"name": SECRETS, "projected": {"sources": _sources(subject)}},
+    ]
+
+
+def mounts(subject: Subject) -> list[Manifest]:
+    """Return where the container has them."""
+    return [
+        {"name": JOURNAL, "mountPath": DATA_PATH},
+        {"name": CONFIGURATION, "mountPath": CONFIGURATION_PATH, "readOnly": True},
+        {"name": TEMPORARY, "mountPath": TEMPORARY_PATH},
+        {"name": SECRETS, "mountPath": SECRETS_PATH, "readOnly": True},
+    ]
+
+
+def _sources(subject: Subject) -> list[Manifest]:
+    """Return the Secrets: the users' hashes as `users`, keys and certificates as
+    `tls/LISTENER/tls.crt`. Kubernetes brings changes of them to running pods.
+    """
+    found = [_source(subject.users_secret, {USERS_FILE: USERS_FILE})]
+    for listener in subject.spec.listeners:
+        if listener.tls is not None:
+            keys = ["tls.crt", "tls.key"]
+            if listener.tls.client_certificates != "Ignored":
+                keys.append("ca.crt")
+            paths = {key: f"tls/{listener.name}/{key}" for key in keys}
+            found.append(_source(listener.tls.secret_name, paths))
+    return found
+
+
+def _source(secret: str, paths: dict[str, str]) -> Manifest:
+    items = [{"key": key, "path": path} for key, path in paths.items()]
+    return {"secret": {"name": secret, "items": items}}

@@ -1,0 +1,58 @@
+"""Objects as an API server holds them, and what the operator makes of them."""
+
+from typing import Any
+
+from lockkeeper_operator.desired.children import children
+from lockkeeper_operator.desired.subject import Manifest, Subject, Surroundings, subject_of
+
+MONITORS = frozenset({"PodMonitor", "ServiceMonitor"})
+SURROUNDINGS = Surroundings(image="example/lockkeeper:1", monitors=MONITORS)
+
+
+def broker_resource(annotations: dict[str, str] | None = None, **spec: Any) -> Manifest:
+    return {
+        "apiVersion": "lockkeeper.dev/v1alpha1",
+        "kind": "Broker",
+        "metadata": {
+            "name": "departures",
+            "namespace": "airport",
+            "uid": "uid-of-departures",
+            "generation": 3,
+            "annotations": annotations or {},
+        },
+        "spec": spec,
+    }
+
+
+def subject(
+    surroundings: Surroundings = SURROUNDINGS,
+    annotations: dict[str, str] | None = None,
+    **spec: Any,
+) -> Subject:
+    return subject_of(
+        broker_resource(annotations, **spec),
+        surroundings,
+        passwords={"client": "secret", "jfk": "runway"},
+        password_hashes={"client": "hash-of-client", "jfk": "hash-of-jfk"},
+    )
+
+
+def by_kind(found: Subject) -> dict[str, list[Manifest]]:
+    kinds: dict[str, list[Manifest]] = {}
+    for child in children(found):
+        kinds.setdefault(child["kind"], []).append(child)
+    return kinds
+
+
+def child(found: Subject, kind: str, name: str | None = None) -> Manifest:
+    (only,) = (
+        manifest
+        for manifest in by_kind(found).get(kind, [])
+        if name in (None, manifest["metadata"]["name"])
+    )
+    return only
+
+
+def pod_spec(found: Subject) -> Manifest:
+    spec: Manifest = child(found, "StatefulSet")["spec"]["template"]["spec"]
+    return spec
