@@ -1,0 +1,40 @@
+"""From what there is to what there is to be: the next steps.
+
+Level-triggered: a plan is made from the present state alone, whatever woke the operator, and
+after its steps a new one is made. Pure: no clock, no request.
+"""
+
+from lockkeeper_operator.child_steps import child_steps
+from lockkeeper_operator.observed import Observed
+from lockkeeper_operator.rollout import pod_steps
+from lockkeeper_operator.steps import Conflict, Step, Wait
+from lockkeeper_operator.target import Desired
+
+STATEFUL_SET = "StatefulSet"
+CONTROLLER_BEHIND = "ControllerBehind"
+
+
+def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
+    """Return the next steps, in order; none when all is done, or while the Broker is paused.
+
+    Pods are touched only when every child is as it is to be, and the StatefulSet's controller
+    knows the present template: a pod that is deleted earlier would come back unchanged.
+    """
+    if desired.paused:
+        return ()
+    steps = tuple(child_steps(observed, desired))
+    if any(not isinstance(step, Conflict) for step in steps):
+        return steps
+    if any(isinstance(step, Conflict) and step.kind == STATEFUL_SET for step in steps):
+        return steps
+    if _controller_is_behind(observed, desired):
+        return (*steps, Wait(CONTROLLER_BEHIND, "the StatefulSet's change is not yet seen"))
+    return (*steps, *pod_steps(observed.pods, desired))
+
+
+def _controller_is_behind(observed: Observed, desired: Desired) -> bool:
+    present = observed.children.get((STATEFUL_SET, desired.name))
+    if present is None:
+        return False
+    generation = present["metadata"].get("generation", 0)
+    return bool(present.get("status", {}).get("observedGeneration", 0) < generation)

@@ -1,0 +1,44 @@
+"""What a Broker is to be brought to: its children, and what its pods are to be like."""
+
+from dataclasses import dataclass
+
+from lockkeeper_operator.desired.children import children
+from lockkeeper_operator.desired.configuration import configuration_hash
+from lockkeeper_operator.desired.revision import revision_of
+from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.names import APPROVE_ANNOTATION
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """The goal of a plan.
+
+    *pods* are the names of those that are to be there; *approved* is the revision that a person
+    has let the master of a *supervised* Broker go to.
+    """
+
+    name: str
+    uid: str
+    children: tuple[Manifest, ...] = ()
+    pods: tuple[str, ...] = ()
+    revision: str = ""
+    configuration: str = ""
+    paused: bool = False
+    supervised: bool = False
+    approved: str = ""
+
+
+def desired_of(subject: Subject) -> Desired:
+    """Return the goal for a Broker."""
+    spec = subject.spec
+    return Desired(
+        name=subject.name,
+        uid=subject.uid,
+        children=tuple(children(subject)),
+        pods=() if spec.hibernated else subject.pods,
+        revision=revision_of(subject),
+        configuration=configuration_hash(subject),
+        paused=spec.paused,
+        supervised=spec.update.strategy == "Supervised",
+        approved=subject.annotations.get(APPROVE_ANNOTATION, ""),
+    )
