@@ -13,7 +13,8 @@ from lockkeeper_operator.names import APPROVE_ANNOTATION
 class Desired:
     """The goal of a plan.
 
-    *pods* are the names of those that are to be there; *approved* is the revision that a person
+    *pods* are the names of those that are to be there, *claim* that of the claim with the journal,
+    the Broker's own or not; *approved* is the revision that a person
     has let the master of a *supervised* Broker go to.
     """
 
@@ -23,7 +24,9 @@ class Desired:
     pods: tuple[str, ...] = ()
     revision: str = ""
     configuration: str = ""
+    claim: str = ""
     paused: bool = False
+    hibernated: bool = False
     supervised: bool = False
     approved: str = ""
 
@@ -38,7 +41,9 @@ def desired_of(subject: Subject) -> Desired:
         pods=() if spec.hibernated else subject.pods,
         revision=revision_of(subject),
         configuration=configuration_hash(subject),
+        claim=subject.claim,
         paused=spec.paused,
+        hibernated=spec.hibernated,
         supervised=spec.update.strategy == "Supervised",
         approved=subject.annotations.get(APPROVE_ANNOTATION, ""),
     )

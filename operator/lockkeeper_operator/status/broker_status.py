@@ -1,0 +1,79 @@
+"""The status of a Broker."""
+
+from typing import Any
+
+from lockkeeper_api.status import Binding, BrokerStatus
+from lockkeeper_operator.names import INSTANCE_LABEL, NAME_LABEL
+from lockkeeper_operator.status import (
+    configuration_applied,
+    master_elected,
+    paused,
+    ready,
+    standbys_ready,
+    storage_bound,
+    upgrading,
+)
+from lockkeeper_operator.status.conditions import dated
+from lockkeeper_operator.status.facts import Facts
+from lockkeeper_operator.status.failover import last_failover
+
+CONDITIONS = (
+    ready.condition,
+    master_elected.condition,
+    standbys_ready.condition,
+    storage_bound.condition,
+    configuration_applied.condition,
+    upgrading.condition,
+    paused.condition,
+)
+
+
+def broker_status(
+    facts: Facts, previous: dict[str, Any], generation: int, now: str
+) -> dict[str, Any] | None:
+    """Return the status to be written, None if *previous* says the same already."""
+    verdicts = [condition(facts) for condition in CONDITIONS]
+    report = None if facts.master is None else facts.master.report
+    name = facts.desired.name
+    status = BrokerStatus(
+        observed_generation=generation,
+        conditions=dated(verdicts, previous, generation, now),
+        replicas=len(facts.observed.pods),
+        selector=f"{NAME_LABEL}=lockkeeper,{INSTANCE_LABEL}={name}",
+        master=_master(facts, previous),
+        epoch=previous.get("epoch") if report is None else report.epoch,
+        last_failover=last_failover(facts, previous, now),
+        configuration=previous.get("configuration") if report is None else report.configuration,
+        revision=facts.desired.revision,
+        version=previous.get("version") if report is None else report.version,
+        binding=Binding(name=f"{name}-client"),
+    )
+    return _if_changed(status, previous)
+
+
+def invalid_status(
+    problems: str, previous: dict[str, Any], generation: int, now: str
+) -> dict[str, Any] | None:
+    """Return the status of a Broker whose spec is refused; the rest of it stays as it was."""
+    others = [each for each in previous.get("conditions", ()) if each["type"] != ready.TYPE]
+    conditions = dated([ready.invalid(problems)], previous, generation, now)
+    status = BrokerStatus.model_validate({**previous, "conditions": others})
+    changed = status.model_copy(
+        update={
+            "observed_generation": generation,
+            "conditions": [*conditions, *status.conditions],
+        }
+    )
+    return _if_changed(changed, previous)
+
+
+def _master(facts: Facts, previous: dict[str, Any]) -> str | None:
+    """Return the master; the last one, while it is being found out who is the next."""
+    if facts.desired.hibernated:
+        return None
+    return facts.master.name if facts.master is not None else previous.get("master")
+
+
+def _if_changed(status: BrokerStatus, previous: dict[str, Any]) -> dict[str, Any] | None:
+    written: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return None if written == previous else written

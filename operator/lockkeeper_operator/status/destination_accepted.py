@@ -1,0 +1,22 @@
+"""Accepted: the Destination may be on its Broker."""
+
+from lockkeeper_operator.status.destination_facts import DestinationFacts
+from lockkeeper_operator.status.verdict import NO, YES, Verdict
+
+TYPE = "Accepted"
+
+
+def condition(facts: DestinationFacts) -> Verdict:
+    """Return the condition."""
+    if not facts.broker_there:
+        return Verdict(TYPE, NO, "BrokerNotFound", f"there is no Broker {facts.broker}")
+    if not facts.allowed:
+        message = f"Broker {facts.broker} allows no Destinations of this namespace"
+        return Verdict(TYPE, NO, "NotAllowed", message)
+    if facts.holder:
+        message = f"{facts.name} is Destination {facts.holder}'s already"
+        return Verdict(TYPE, NO, "NameTaken", message)
+    if facts.foreign:
+        message = f"{facts.name} was there before, and adoption is refused"
+        return Verdict(TYPE, NO, "AlreadyThere", message)
+    return Verdict(TYPE, YES, "Accepted", f"lives on Broker {facts.broker}")

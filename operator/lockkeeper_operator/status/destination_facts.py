@@ -1,0 +1,34 @@
+"""What conditions of a Destination are told from."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """A destination as the broker counts it; *oldest_age* is text such as `1h30m`."""
+
+    depth: int = 0
+    consumers: int = 0
+    enqueued: int = 0
+    dequeued: int = 0
+    oldest_age: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationFacts:
+    """A Destination: its Broker, and what that broker has.
+
+    *holder* names another Destination resource that has the same destination and is older.
+    *figures* are None where the broker does not have it. *foreign* says that it was there before
+    the resource and is not adopted; *in_sync* that its policy is as the resource says.
+    """
+
+    name: str
+    broker: str
+    broker_there: bool = True
+    allowed: bool = True
+    broker_answers: bool = True
+    holder: str = ""
+    foreign: bool = False
+    figures: Figures | None = None
+    in_sync: bool = False

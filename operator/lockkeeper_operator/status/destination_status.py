@@ -1,0 +1,38 @@
+"""The status of a Destination."""
+
+from typing import Any
+
+from lockkeeper_api.status import DestinationStatus
+from lockkeeper_operator.status import (
+    destination_accepted,
+    destination_in_sync,
+    destination_ready,
+)
+from lockkeeper_operator.status.conditions import dated
+from lockkeeper_operator.status.destination_facts import DestinationFacts
+
+CONDITIONS = (
+    destination_ready.condition,
+    destination_accepted.condition,
+    destination_in_sync.condition,
+)
+
+
+def destination_status(
+    facts: DestinationFacts, previous: dict[str, Any], generation: int, now: str
+) -> dict[str, Any] | None:
+    """Return the status to be written, None if *previous* says the same already."""
+    verdicts = [condition(facts) for condition in CONDITIONS]
+    figures = facts.figures
+    status = DestinationStatus(
+        observed_generation=generation,
+        conditions=dated(verdicts, previous, generation, now),
+        name=facts.name,
+        depth=None if figures is None else figures.depth,
+        consumers=None if figures is None else figures.consumers,
+        enqueued=None if figures is None else figures.enqueued,
+        dequeued=None if figures is None else figures.dequeued,
+        oldest_message_age=None if figures is None else figures.oldest_age,
+    )
+    written: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return None if written == previous else written

@@ -1,0 +1,28 @@
+"""Ready: clients are served, as the spec says."""
+
+from lockkeeper_operator.status import master_elected, standbys_ready, storage_bound
+from lockkeeper_operator.status.facts import Facts
+from lockkeeper_operator.status.verdict import NO, YES, Verdict
+from lockkeeper_operator.steps import Conflict
+
+TYPE = "Ready"
+
+
+def condition(facts: Facts) -> Verdict:
+    """Return the condition. Clients are served without a standby, too; the reason tells."""
+    for step in facts.steps:
+        if isinstance(step, Conflict):
+            message = f"{step.kind} {step.name} belongs to {step.owner}"
+            return Verdict(TYPE, NO, "Conflict", message)
+    for part in (storage_bound.condition(facts), master_elected.condition(facts)):
+        if part.status != YES:
+            return Verdict(TYPE, NO, part.reason, part.message)
+    standbys = standbys_ready.condition(facts)
+    if standbys.status != YES:
+        return Verdict(TYPE, YES, "NoSafetyNet", f"serves clients; standbys: {standbys.message}")
+    return Verdict(TYPE, YES, "Serving", "serves clients")
+
+
+def invalid(problems: str) -> Verdict:
+    """Return the condition of a resource whose spec is refused, with the reasons."""
+    return Verdict(TYPE, NO, "InvalidSpec", problems)

@@ -1,0 +1,20 @@
+"""Upgrading: pods are brought to another revision."""
+
+from lockkeeper_operator.status.facts import Facts
+from lockkeeper_operator.status.verdict import NO, YES, Verdict
+from lockkeeper_operator.steps import Wait
+
+TYPE = "Upgrading"
+
+
+def condition(facts: Facts) -> Verdict:
+    """Return the condition; its reason says what is waited for."""
+    revision = facts.desired.revision
+    behind = [pod.name for pod in facts.pods if pod.revision != revision]
+    if not behind:
+        return Verdict(TYPE, NO, "UpToDate", f"all pods are of revision {revision}")
+    left = f"{', '.join(behind)} still to come to revision {revision}"
+    for step in facts.steps:
+        if isinstance(step, Wait):
+            return Verdict(TYPE, YES, step.reason, f"{left}: {step.message}")
+    return Verdict(TYPE, YES, "RollingOut", left)

@@ -1,0 +1,60 @@
+from typing import Any
+
+import pytest
+
+from lockkeeper_operator.observed import Report, pod_of
+
+
+def manifest(**status: Any) -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": "b-0",
+            "uid": "u",
+            "labels": {"lockkeeper.dev/role": "master"},
+            "annotations": {"lockkeeper.dev/revision": "r"},
+        },
+        "status": status,
+    }
+
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def test_a_pod_is_what_its_status_and_its_broker_say() -> None:
+    found = pod_of(manifest(**READY), Report("standby", takes_over=True))
+    assert (found.name, found.uid, found.revision) == ("b-0", "u", "r")
+    assert (found.role, found.ready, found.takes_over, found.leads) == (
+        "standby", True, True, False,
+    )  # fmt: skip
+
+
+def test_the_label_counts_only_when_the_broker_says_nothing() -> None:
+    assert pod_of(manifest(**READY)).leads
+    assert not pod_of(manifest(**READY), Report("standby")).leads
+
+
+def test_a_pod_that_ends_takes_nothing_over() -> None:
+    ends = manifest(**READY)
+    ends["metadata"]["deletionTimestamp"] = "now"
+    found = pod_of(ends, Report("standby", takes_over=True))
+    assert (found.terminating, found.takes_over) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "trouble"),
+    [
+        ({"phase": "Failed", "reason": "Evicted"}, "Evicted"),
+        ({"phase": "Failed"}, "Failed"),
+        ({"conditions": [{"type": "PodScheduled", "status": "False"}]}, "Unschedulable"),
+        (
+            {"containerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}]},
+            "CrashLoopBackOff",
+        ),
+        ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, ""),
+        ({"containerStatuses": [{"state": {"running": {}}}]}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_pod_that_cannot_run_says_why(status: dict[str, Any], trouble: str) -> None:
+    found = pod_of(manifest(**status))
+    assert (found.trouble, found.broken, found.ready) == (trouble, bool(trouble), False)
