@@ -1,0 +1,45 @@
+# Sourced by every script here: where things are, and how a daemon is started.
+set -euo pipefail
+
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# Everything that the running cluster owns.
+STATE=${LK_CLUSTER:-/var/tmp/lk-cluster}
+# The built kube binary and images; they survive down.sh.
+CACHE=${LK_CLUSTER_CACHE:-$HOME/.cache/lk-cluster}
+KUBE=$CACHE/kube
+# The control plane's address, on the bridge lk0 that all nodes hang on.
+HOST_IP=10.243.0.1
+KUBECONFIG=$STATE/pki/admin.kubeconfig
+export KUBECONFIG
+
+kubectl() { "$KUBE" kubectl "$@"; }
+node_ip() { echo "10.243.0.$((10 + $1))"; }
+socket() { echo "$STATE/node$1/containerd.sock"; }
+on_node() { ctr -a "$(socket "$1")" -n k8s.io "${@:2}"; } # NODE ARGUMENTS-OF-CTR…
+
+start() { # NAME COMMAND…: a daemon with its log and the file of its process id
+  local name=$1
+  shift
+  mkdir -p "$STATE/log" "$STATE/pid"
+  setsid nohup "$@" >"$STATE/log/$name.log" 2>&1 </dev/null &
+  echo $! >"$STATE/pid/$name"
+}
+
+wait_for() { # SECONDS COMMAND…: until the command succeeds
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end)) || { echo "gave up waiting for: $*" >&2; return 1; }
+    sleep 0.3
+  done
+}
+
+install_absent() { # COMMAND=PACKAGE…: Debian packages of the commands or files that are absent
+  local need=() pair
+  for pair; do
+    command -v "${pair%%=*}" >/dev/null || [ -x "${pair%%=*}" ] || need+=("${pair#*=}")
+  done
+  if ((${#need[@]})); then
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${need[@]}" >&2
+  fi
+}
