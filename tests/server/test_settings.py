@@ -13,10 +13,10 @@ from lockkeeper.broker.routing.virtual_topics import VirtualTopic
 from lockkeeper.broker.settings import BrokerSettings, LimitSettings
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.server.conversion import converted
-from lockkeeper.server.settings import policy_map
+from lockkeeper.server.settings import listener_settings, policy_map
 from lockkeeper_api import DestinationPolicy as PolicyModel
 from lockkeeper_api import parse_resources
-from lockkeeper_api.broker import BrokerSpec, Timestamps
+from lockkeeper_api.broker import BrokerSpec, Listener, Timestamps
 from lockkeeper_api.policies.redelivery import Redelivery
 
 BROKER = """
@@ -107,3 +107,22 @@ def test_every_field_of_the_resource_has_its_field_in_the_core() -> None:
 def test_a_feature_that_is_asked_for_without_more_has_its_defaults() -> None:
     assert converted(Redelivery(), RedeliveryPolicy) == RedeliveryPolicy()
     assert converted(Timestamps(), TimestampSettings) == TimestampSettings()
+
+
+def test_what_only_clusters_honour_changes_nothing_of_a_local_broker() -> None:
+    for_clusters = {
+        "storage": {"size": "20Gi", "path": "data"},
+        "access": {"users": [{"name": "jfk"}], "permissions": [{"match": ">"}]},
+        "image": {"name": "example/lockkeeper:1"},
+        "resources": {"limits": {"memory": "1Gi"}},
+        "pods": {"tolerations": [{"operator": "Exists"}]},
+        "security": {"runAsUser": 999},
+        "paused": True,
+        "hibernated": True,
+        "analytics": {"schedule": "0 3 * * *"},
+    }
+    spec, plain = BrokerSpec.model_validate(for_clusters), BrokerSpec()
+    assert converted(spec, BrokerSettings) == converted(plain, BrokerSettings)
+    protected = {"name": "openwire", "tls": {"secretName": "web"}, "service": {"type": "NodePort"}}
+    listener = Listener.model_validate(protected)
+    assert listener_settings(listener) == listener_settings(Listener(name="openwire"))
