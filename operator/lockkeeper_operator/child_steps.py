@@ -44,7 +44,14 @@ def _step(present: Manifest | None, wanted: Manifest, desired: Desired) -> Step 
     if kind == CLAIM:
         wanted = grown(present, wanted)
     wanted = stamped(wanted)
-    return None if covers(present, wanted) else Apply(wanted)
+    if covers(present, wanted):
+        return None
+    return Apply(wanted, drift=_applied(present) == _applied(wanted))
+
+
+def _applied(manifest: Manifest) -> str:
+    """Return the hash of what was applied last."""
+    return str(manifest["metadata"].get("annotations", {}).get(APPLIED_ANNOTATION, ""))
 
 
 def _unwanted(observed: Observed, desired: Desired) -> Iterator[Step]:

@@ -17,9 +17,13 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Bring an object to what it is to be, by server-side apply."""
+    """Bring an object to what it is to be, by server-side apply.
+
+    *drift* says that it was so once, and somebody else changed it.
+    """
 
     manifest: dict[str, Any]
+    drift: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,13 +97,14 @@ def test_drift_is_repaired(kind: str) -> None:
             children[key][part] = type(children[key][part])()
     (step,) = plan(Observed(children), goal)
     assert isinstance(step, Apply)
-    assert key_of(step.manifest) == key
+    assert (key_of(step.manifest), step.drift) == (key, True)
 
 
 def test_what_leaves_the_spec_leaves_the_child_though_all_the_rest_is_there() -> None:
     before = desired(pods={"tolerations": [{"operator": "Exists"}]})
     (step,) = plan(Observed(applied(before)), desired())
     assert isinstance(step, Apply)
+    assert not step.drift
     assert "tolerations" not in step.manifest["spec"]["template"]["spec"]
 
 
