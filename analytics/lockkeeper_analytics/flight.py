@@ -8,14 +8,21 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.effects import with_position
-from lockkeeper_analytics.recorder import COUNTERS, EVENT, LINE_DDL, STARTING_EVENTS, STATISTICS
+from lockkeeper_analytics.recorder import (
+    COUNTERS,
+    EVENT,
+    LIFE_EVENTS,
+    LINE_DDL,
+    STARTING_EVENTS,
+    STATISTICS,
+)
 
 GROWING = tuple(name for name in COUNTERS if name not in ("bytes", "depth", "consumers"))
 """The counters that only grow during a run."""
 
 
 def lines_of(records: DataFrame) -> DataFrame:
-    """Return every statistics and event line in its place, with its run.
+    """Return every statistics line and event of a broker's life in its place, with its run.
 
     `run` counts the starting events of the directory up to the line; run 0 is what is left of
     one whose beginning is gone.
@@ -24,7 +31,7 @@ def lines_of(records: DataFrame) -> DataFrame:
         with_position(records.where(F.col("recorder").isNotNull()))
         .select("directory", "position", "written_after", "recorder")
         .withColumn("line", F.from_json("recorder", LINE_DDL))
-        .where(F.col("line.t").isin(STATISTICS, EVENT))
+        .where((F.col("line.t") == STATISTICS) | F.col("line.event").isin(*LIFE_EVENTS))
     )
     so_far = (
         Window.partitionBy("directory")

@@ -15,6 +15,7 @@ one; a clock line that says `every` names another interval."""
 
 STARTING_EVENTS = ("start", "takeover")
 STOPPING_EVENT = "stop"
+LIFE_EVENTS = (*STARTING_EVENTS, STOPPING_EVENT)
 
 COUNTERS = (
     "enqueued",

@@ -102,7 +102,8 @@ def _before(after: list[int], limits: list[int], told: list[bool], following: in
 
 
 def _clock_of(data: bytes, batch: Sequence[QuickRecord]) -> tuple[int, int] | None:
-    for record in batch:
+    """Return what the last clock line of a batch says: an earlier one has waited for it."""
+    for record in reversed(batch):
         if record[0] == TRACE and (clock := parse_clock(_text(data, record))):
             return clock
     return None

@@ -116,3 +116,8 @@ def test_only_a_whole_clock_line_tells_the_time(line):
     text = b"lk1 " + json.dumps(line).encode()
     assert parse_line(text) == line
     assert parse_clock(text) is None
+
+
+def test_of_two_clock_lines_in_a_batch_the_last_one_tells_its_time(maker):
+    maker.clock(5000).add(1, 60_000).remove(1).clock(60_010).flush()
+    assert bounds(maker.directory) == [(60_010, 60_010)]

@@ -5,9 +5,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.effects import with_position
 from lockkeeper_analytics.journal import Journal
-from lockkeeper_analytics.recorder import STARTING_EVENTS, STOPPING_EVENT
-
-LIFE_EVENTS = (*STARTING_EVENTS, STOPPING_EVENT)
+from lockkeeper_analytics.recorder import LIFE_EVENTS, STARTING_EVENTS, STOPPING_EVENT
 
 
 def takeovers(journal: Journal) -> DataFrame:

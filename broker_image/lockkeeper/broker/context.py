@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
+from lockkeeper.broker.listener import Listener, Nobody
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.subscriptions.slow import SlowConsumers
 from lockkeeper.broker.timers import Timers
@@ -71,6 +72,8 @@ class Context:
         self.abort = abort
         # Made by the core when what they tell of is there.
         self.advisories: Advisories
+        # Whoever wants to know takes this place.
+        self.listener: Listener = Nobody()
         # The scheduler's, there when a policy redelivers: a message and the ms until then.
         self.deliver_later: Callable[[Message, int], None]
         self.dead_letter_audit = DeadLetterAudit()

@@ -170,6 +170,7 @@ class Broker:
         connection.client_id = client_id
         self.connections[identifier] = connection
         self.context.advisories.connected(connection)
+        self.context.listener.connected(connection)
 
     def _end(self, connection: Connection, error: BrokerError) -> None:
         """End a connection against its will."""
@@ -191,6 +192,7 @@ class Broker:
             self.destinations.remove_temporary(connection, destination)
         self.flow.forget(connection)
         self.context.advisories.disconnected(connection)
+        self.context.listener.disconnected(connection)
 
     # Producers
 
@@ -225,12 +227,14 @@ class Broker:
         connection.producers[identifier] = destination
         if is_new:
             self.context.advisories.producer_added(identifier, destination)
+            self.context.listener.producer_added(connection, identifier, destination)
 
     def remove_producer(self, connection: Connection, identifier: object) -> None:
         """Forget a producer, if it is there."""
         if identifier in connection.producers:
             destination = connection.producers.pop(identifier)
             self.context.advisories.producer_removed(identifier, destination)
+            self.context.listener.producer_removed(connection, identifier, destination)
 
     def send(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Take a message from a client. Raises BrokerError, with nothing changed.

@@ -78,6 +78,7 @@ class Subscribing:
                 receipt.settle()
         connection.consumers[request.identifier] = consumer
         self._context.advisories.consumer_added(consumer)
+        self._context.listener.consumer_added(consumer)
         return consumer
 
     def _check(self, connection: Connection, request: ConsumeRequest) -> None:
@@ -187,6 +188,7 @@ class Subscribing:
                 [kept for kept in unacknowledged if kept.loaded.destination == backlog.destination]
             )
         self._context.advisories.consumer_removed(consumer)
+        self._context.listener.consumer_removed(consumer)
 
     def _detach(self, consumer: Consumer, backlog: object) -> None:
         if isinstance(backlog, Queue):

@@ -125,7 +125,7 @@ class Engine:
             return
         self._waited_for = 0
         if waiting > self._left_waiting:
-            self.recorder.clock(self.now)
+            self.recorder.before_write(self.now)
         receipts = self.store.flush()
         self._left_waiting = self.store.waiting()
         if receipts:
@@ -184,7 +184,7 @@ class Engine:
             self._flow_log.look(now)
             for peer in list(self.peers):
                 self._check_activity(peer, now)
-            self.recorder.statistics(now)
+            self.recorder.look(now)
         except StoreError as error:
             self._stop_on(error)
         self.wake()

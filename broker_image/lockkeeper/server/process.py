@@ -23,6 +23,7 @@ from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPPED
 from lockkeeper.server.settings import (
     LOOPBACK,
+    configuration_hash,
     destination_of,
     policy_map,
 )
@@ -155,6 +156,8 @@ class BrokerProcess:
         engine = self._engine = Engine(broker, store, recorder, self._fail)
         now = engine.stamp()
         recorder.event("takeover" if waited else "start", now, replica=self.name, epoch=now)
+        asked = configuration_hash(self.options.resource, self.options.destinations)
+        recorder.event("configuration", now, replica=self.name, hash=asked)
         try:
             await doors.open(engine)
             self._become(MASTER)

@@ -9,12 +9,15 @@ from typing import Any
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
+from lockkeeper.server.clientele import Clientele
 from lockkeeper.server.conversion import milliseconds
 from lockkeeper.server.views import destination_view
 from lockkeeper.store.base import Store
 from lockkeeper_api.broker import Recorder as RecorderSettings
 
 PREFIX = "lk1 "
+EVENTS_PER_WRITE_MAX = 50
+"""So many events go with one write: making their lines takes less than a millisecond."""
 _COUNTERS = (
     "enqueued",
     "dequeued",
@@ -40,18 +43,32 @@ class FlightRecorder:
         self._clock_at = 0
         self._statistics_at = broker.context.now
         self._written: dict[str, dict[str, Any]] = {}
+        self._clientele = Clientele(broker.context)
+        if self._enabled:
+            broker.context.listener = self._clientele
 
-    def clock(self, now: int) -> None:
-        """Note the time, if something else is about to be written and the last note is old."""
-        if self._enabled and now - self._clock_at >= self._clock_interval:
+    def before_write(self, now: int) -> None:
+        """Add events that wait, and the time if the last note of it is old.
+
+        To be called when something else is about to be written.
+        """
+        if not self._enabled:
+            return
+        for told in self._clientele.take(EVENTS_PER_WRITE_MAX):
+            self._write_event(told, {})
+        if now - self._clock_at >= self._clock_interval:
             self._clock_at = now
             self._write({"t": "clock", "at": now})
 
-    def statistics(self, now: int) -> None:
-        """Note the figures of the destinations that changed, if it is time."""
-        if not self._enabled or now - self._statistics_at < self._statistics_interval:
+    def look(self, now: int) -> None:
+        """Look at the time; note the figures of the destinations that changed, if they are due."""
+        if not self._enabled:
+            return
+        if now - self._statistics_at < self._statistics_interval:
             return
         self._statistics_at = now
+        connections = self._broker.connections.values()
+        self._clientele.look([each for one in connections for each in one.consumers.values()])
         self.write_statistics(now)
 
     def write_statistics(self, now: int) -> None:
@@ -72,10 +89,14 @@ class FlightRecorder:
             )
 
     def event(self, event: str, now: int, **details: object) -> None:
-        """Note that something happened once: start, takeover, stop."""
+        """Note that something happened to the broker: start, takeover, configuration, stop."""
         if self._enabled:
-            name = self._broker.name
-            self._write({"t": "event", "at": now, "event": event, "broker": name, **details})
+            for told in self._clientele.take():
+                self._write_event(told, {})
+            self._write_event({"at": now, "event": event}, details)
+
+    def _write_event(self, told: dict[str, Any], details: dict[str, object]) -> None:
+        self._write({"t": "event", **told, "broker": self._broker.name, **details})
 
     def _write(self, record: dict[str, Any]) -> None:
         self._store.trace(PREFIX + json.dumps(record, separators=(",", ":")))

@@ -1,5 +1,7 @@
 """A validated Broker resource as the settings of the core and its listeners."""
 
+import hashlib
+import json
 from collections.abc import Iterable
 
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
@@ -12,6 +14,7 @@ from lockkeeper_api.broker import Listener
 from lockkeeper_api.policy import DestinationPolicyEntry
 
 LOOPBACK = "127.0.0.1"
+HASH_DIGITS = 16
 
 
 def listener_settings(listener: Listener) -> Settings:
@@ -28,6 +31,22 @@ def destination_of(resource: DestinationResource) -> Destination:
     """Return the destination that a resource asks for."""
     kind = Kind.QUEUE if resource.spec.kind == "Queue" else Kind.TOPIC
     return Destination(kind, resource.name)
+
+
+def configuration_hash(broker: Broker, destinations: Iterable[DestinationResource]) -> str:
+    """Return 16 hexadecimal digits that change with anything the resources ask for.
+
+    They are of the SHA-256 of the specs as JSON with sorted keys, destinations by name.
+    """
+    asked = {
+        "broker": broker.spec.model_dump(mode="json"),
+        "destinations": sorted(
+            [[each.name, each.spec.model_dump(mode="json")] for each in destinations],
+            key=lambda pair: str(pair[0]),
+        ),
+    }
+    text = json.dumps(asked, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:HASH_DIGITS]
 
 
 def policy_map(broker: Broker, destinations: Iterable[DestinationResource]) -> PolicyMap:

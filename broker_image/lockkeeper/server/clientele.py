@@ -1,0 +1,146 @@
+"""The flight recorder's events of connections, consumers and producers.
+
+What peers control is bounded: texts are cut, and events beyond a rate are only counted. Lines
+wait here until something is written anyway.
+"""
+
+from collections import deque
+from typing import Any
+
+from lockkeeper.broker.advisories.names import is_advisory
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.message.destination import Destination
+
+TEXT_CHARACTERS_MAX = 256
+CUT = "…"
+EVENTS_AT_ONCE_MAX = 1_000
+"""So many events may come at once, and so many may wait to be written."""
+EVENTS_PER_SECOND_MAX = 20
+"""How fast the right to another event comes back."""
+
+
+class Clientele:
+    """Listens to the core and keeps what there is to write; see `Listener`."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._waiting: deque[dict[str, Any]] = deque()
+        self._left_out = 0
+        self._allowance = float(EVENTS_AT_ONCE_MAX)
+        self._allowed_at = context.now
+        self._slow: dict[Consumer, tuple[int, int]] = {}
+        self._told: set[Consumer] = set()
+
+    def take(self, most: int = EVENTS_AT_ONCE_MAX) -> list[dict[str, Any]]:
+        """Return what is to be written, the oldest *most* events, and forget them."""
+        taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+        if self._left_out and not self._waiting:
+            taken.append({"at": self._context.now, "event": "leftOut", "count": self._left_out})
+            self._left_out = 0
+        return taken
+
+    def connected(self, connection: Connection) -> None:
+        """See `Listener.connected`."""
+        self._tell("connectionOpened", **_connection(connection), address=connection.address)
+
+    def disconnected(self, connection: Connection) -> None:
+        """See `Listener.disconnected`."""
+        self._tell("connectionClosed", **_connection(connection))
+
+    def consumer_added(self, consumer: Consumer) -> None:
+        """See `Listener.consumer_added`."""
+        if is_advisory(consumer.destination):
+            return
+        self._tell(
+            "consumerOpened",
+            **_consumer(consumer),
+            selector=consumer.request.selector,
+            prefetch=consumer.prefetch,
+            subscription=consumer.subscription_name,
+            browser=consumer.browser or None,
+        )
+
+    def consumer_removed(self, consumer: Consumer) -> None:
+        """See `Listener.consumer_removed`."""
+        self._slow.pop(consumer, None)
+        self._told.discard(consumer)
+        if not is_advisory(consumer.destination):
+            self._tell("consumerClosed", **_consumer(consumer), delivered=consumer.delivered)
+
+    def producer_added(
+        self, connection: Connection, identifier: object, destination: Destination | None
+    ) -> None:
+        """See `Listener.producer_added`."""
+        self._tell("producerOpened", **_producer(connection, identifier, destination))
+
+    def producer_removed(
+        self, connection: Connection, identifier: object, destination: Destination | None
+    ) -> None:
+        """See `Listener.producer_removed`."""
+        self._tell("producerClosed", **_producer(connection, identifier, destination))
+
+    def look(self, consumers: list[Consumer]) -> None:
+        """Tell of consumers that are slow, once until they move.
+
+        Slow is whose window was full while messages waited at the last look, is so now, and has
+        neither got nor acknowledged anything in between.
+        """
+        before, self._slow = self._slow, {}
+        for consumer in consumers:
+            if not consumer.is_slow() or is_advisory(consumer.destination):
+                continue
+            held = len(consumer.dispatched)
+            progress = self._slow[consumer] = (consumer.delivered, held)
+            if before.get(consumer) != progress:
+                self._told.discard(consumer)
+            elif consumer not in self._told:
+                self._told.add(consumer)
+                self._tell("slowConsumer", **_consumer(consumer), held=held)
+        self._told &= self._slow.keys()
+
+    def _tell(self, event: str, **details: object) -> None:
+        now = self._context.now
+        gained = max(0, now - self._allowed_at) * EVENTS_PER_SECOND_MAX / 1000
+        self._allowance = min(EVENTS_AT_ONCE_MAX, self._allowance + gained)
+        self._allowed_at = now
+        if self._allowance < 1 or len(self._waiting) >= EVENTS_AT_ONCE_MAX:
+            self._left_out += 1
+            return
+        self._allowance -= 1
+        told = {name: _cut(value) for name, value in details.items() if value is not None}
+        self._waiting.append({"at": now, "event": event, **told})
+
+
+def _connection(connection: Connection) -> dict[str, object]:
+    return {
+        "connection": connection.identifier,
+        "clientId": connection.client_id or None,
+        "user": connection.user_name or None,
+    }
+
+
+def _consumer(consumer: Consumer) -> dict[str, object]:
+    return {
+        **_connection(consumer.connection),
+        "consumer": str(consumer.identifier),
+        "destination": str(consumer.destination),
+    }
+
+
+def _producer(
+    connection: Connection, identifier: object, destination: Destination | None
+) -> dict[str, object]:
+    return {
+        **_connection(connection),
+        "producer": str(identifier),
+        "destination": None if destination is None else str(destination),
+    }
+
+
+def _cut(value: object) -> object:
+    """Return *value*, a text with no more characters than may be."""
+    if not isinstance(value, str) or len(value) <= TEXT_CHARACTERS_MAX:
+        return value
+    return value[: TEXT_CHARACTERS_MAX - 1] + CUT
