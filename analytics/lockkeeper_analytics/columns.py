@@ -7,13 +7,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lockkeeper.journal.decode import decode_record
+from lockkeeper.journal.records import Subscription
+from lockkeeper.journal.walk import QuickRecord
 from lockkeeper.message.bodies import Body, MessageType, decode_body
 from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.message.primitives import Value
-from lockkeeper_analytics.frames import cause_in, properties_in, stored_time
+from lockkeeper_analytics.frames import cause_in, decode_info, properties_in, stored_time
 from lockkeeper_analytics.recorder import PREFIX
-from lockkeeper_analytics.records import TRACE, is_message, kind_of
+from lockkeeper_analytics.records import SUBSCRIPTION, TRACE, is_message, kind_of
 from lockkeeper_analytics.rowset import Rows
 from lockkeeper_analytics.schema import COLUMNS
 
@@ -135,6 +139,23 @@ def _ack(name: str) -> Builder:
     return build
 
 
+def _subscribed(
+    name: str, value_of: Callable[[Subscription, SubscriptionInfo], str | bool | None]
+) -> Builder:
+    def build(rows: Rows) -> pa.Array:
+        def value(record: QuickRecord) -> str | bool | None:
+            if record[0] != SUBSCRIPTION or not record[5]:
+                return None
+            found = rows.guarded(record, lambda start, end: decode_info(rows.data[start:end]))
+            said = decode_record(rows.data, record[1], rows.context.name)
+            assert isinstance(said, Subscription)
+            return None if found is None else value_of(said, found)
+
+        return _array(name, [value(record) for record in rows.records])
+
+    return build
+
+
 def _trace(name: str, is_recorder: bool) -> Builder:
     def text(data: bytes, start: int, end: int) -> bytes | None:
         ours = data.startswith(PREFIX, start, end)
@@ -224,6 +245,9 @@ BUILDERS: dict[str, Builder] = {
     "ack_type": _ack("ack_type"),
     "consumer_id": _ack("consumer_id"),
     "ack_cause": _ack("ack_cause"),
+    "selector": _subscribed("selector", lambda record, info: info.selector),
+    "no_local": _subscribed("no_local", lambda record, info: info.no_local),
+    "retroactive": _subscribed("retroactive", lambda record, info: record.retroactive or False),
     "trace": _trace("trace", is_recorder=False),
     "recorder": _trace("recorder", is_recorder=True),
     "body": _body("body", _body_text),

@@ -1,11 +1,12 @@
-"""The Spark data source `lockkeeper`: journal directories in, one row for each record out.
+"""The Spark data source `lockkeeper`: journal directories in, rows of a table out.
 
     spark.dataSource.register(LockkeeperDataSource)
     spark.read.format("lockkeeper").option("columns", "kind,destination").load("data/kahadb")
 
-Options: path (directories, commas between), columns, destination (names or wildcards, commas
-between), since (ISO 8601 or ms), body (true: decode bodies too), bodyBytesMax, corrupt (fail or
-skip). docs/analytics.md lists the columns.
+Options: path (directories, commas between), table (records, messages, acks, statistics, events,
+subscriptions, destinations, files or transactions), columns, destination (names or wildcards,
+commas between), since and until (ISO 8601 or ms), body (true: decode bodies too), bodyBytesMax,
+corrupt (fail or skip). docs/analytics.md lists the columns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from lockkeeper_analytics.options import ReadOptions, parse_options
-from lockkeeper_analytics.partitions import Part, plan_parts
-from lockkeeper_analytics.rows import read_part
-from lockkeeper_analytics.schema import ddl_of
+from lockkeeper_analytics.asked import ReadOptions
+from lockkeeper_analytics.options import parse_options
+from lockkeeper_analytics.tables import TABLES
 
 FORMAT = "lockkeeper"
 
@@ -32,7 +32,8 @@ class LockkeeperDataSource(DataSource):  # type: ignore[misc]  # pyspark is not 
 
     def schema(self) -> str:
         """Return the columns asked for; raises OptionError."""
-        return ddl_of(parse_options(self.options).columns)
+        options = parse_options(self.options)
+        return TABLES[options.table].ddl(options.columns)
 
     def reader(self, schema: Any) -> "JournalReader":
         """Return the reader; raises OptionError."""
@@ -40,17 +41,16 @@ class LockkeeperDataSource(DataSource):  # type: ignore[misc]  # pyspark is not 
 
 
 class JournalReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not typed here
-    """Plans parts on the driver and reads each where Spark wants it read."""
+    """Plans pieces on the driver and reads each where Spark wants it read."""
 
     def __init__(self, options: ReadOptions) -> None:
         self.options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one partition for each part of a file; raises NoJournalError."""
-        parts = plan_parts(self.options.directories, self.options.since)
-        return [InputPartition(part) for part in parts]
+        """Return a partition for each part of a file, or each directory; raises NoJournalError."""
+        pieces = TABLES[self.options.table].plan(self.options)
+        return [InputPartition(piece) for piece in pieces]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one part as Arrow batches."""
-        part: Part = partition.value
-        return read_part(part, self.options)
+        """Yield the rows of one piece as Arrow batches."""
+        return TABLES[self.options.table].read(partition.value, self.options)

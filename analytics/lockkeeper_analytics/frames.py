@@ -78,6 +78,14 @@ def decode_message(data: bytes, start: int, end: int) -> openwire.Message:
     return structure
 
 
+def decode_info(frame: bytes) -> openwire.SubscriptionInfo:
+    """Return the subscription that *frame* holds; raises MalformedMessageError."""
+    structure, _ = openwire.decode(frame)
+    if not isinstance(structure, openwire.SubscriptionInfo):
+        raise MalformedMessageError(f"{type(structure).__name__} where a subscription must be")
+    return structure
+
+
 class _Lead(NamedTuple):
     """What messages with the same bytes from producerId to the sequence number share."""
 

@@ -2,37 +2,29 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
-from lockkeeper.message.destination import SCHEMES, Kind, parse_destination
+from lockkeeper.message.destination import SCHEMES, parse_destination
+from lockkeeper_analytics.asked import BODY_BYTES_MAX, Pattern, ReadOptions
 from lockkeeper_analytics.errors import OptionError
-from lockkeeper_analytics.schema import BODY_COLUMNS, COLUMNS, DEFAULT_COLUMNS
+from lockkeeper_analytics.schema import BODY_COLUMNS
+from lockkeeper_analytics.tables import RECORDS, TABLES
+from lockkeeper_analytics.tables.shape import Table
 
-BODY_BYTES_MAX = 1024 * 1024
 CORRUPT_CHOICES = ("fail", "skip")
-NAMES = ("path", "paths", "columns", "destination", "since", "body", "bodyBytesMax", "corrupt")
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A destination to keep: a name that may hold wildcards, of one kind or of any."""
-
-    kind: Kind | None
-    path: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
-    """What to read; `since` is in ms since the epoch, 0 for everything."""
-
-    directories: tuple[str, ...]
-    columns: tuple[str, ...] = DEFAULT_COLUMNS
-    destinations: tuple[Pattern, ...] = ()
-    since: int = 0
-    body_bytes_max: int = BODY_BYTES_MAX
-    skip_corrupt: bool = False
+NAMES = (
+    "path",
+    "paths",
+    "table",
+    "columns",
+    "destination",
+    "since",
+    "until",
+    "body",
+    "bodyBytesMax",
+    "corrupt",
+)
 
 
 def parse_options(options: Mapping[str, str]) -> ReadOptions:
@@ -41,11 +33,14 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
     corrupt = given.get("corrupt", "fail").lower()
     if corrupt not in CORRUPT_CHOICES:
         raise OptionError(f"option corrupt: {corrupt!r} is not one of {', '.join(CORRUPT_CHOICES)}")
+    table = _table(given.get("table", RECORDS))
     return ReadOptions(
         directories=_directories(given),
-        columns=_columns(given),
-        destinations=tuple(map(_pattern, _list(given.get("destination", "")))),
-        since=_since(given.get("since", "")),
+        table=table.name,
+        columns=_columns(given, table),
+        destinations=_destinations(given, table),
+        since=_time("since", given.get("since", "")),
+        until=_time("until", given.get("until", "")),
         body_bytes_max=_bytes_max(given.get("bodyBytesMax", str(BODY_BYTES_MAX))),
         skip_corrupt=corrupt == "skip",
     )
@@ -78,12 +73,21 @@ def _directories(given: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(directories))
 
 
-def _columns(given: Mapping[str, str]) -> tuple[str, ...]:
-    asked = tuple(dict.fromkeys(_list(given.get("columns", "")))) or DEFAULT_COLUMNS
+def _table(name: str) -> Table:
+    if name not in TABLES:
+        raise OptionError(f"option table: unknown table {name!r}{_nearest(name, TABLES)}")
+    return TABLES[name]
+
+
+def _columns(given: Mapping[str, str], table: Table) -> tuple[str, ...]:
+    asked = tuple(dict.fromkeys(_list(given.get("columns", "")))) or table.default_columns
     for name in asked:
-        if name not in COLUMNS:
-            raise OptionError(f"option columns: unknown column {name!r}{_nearest(name, COLUMNS)}")
+        if name not in table.columns:
+            known = _nearest(name, table.columns)
+            raise OptionError(f"option columns: unknown column {name!r} of {table.name}{known}")
     if _flag("body", given.get("body", "false")):
+        if table.name != RECORDS:
+            raise OptionError(f"option body: table {table.name} has none, table {RECORDS} has")
         asked += tuple(name for name in BODY_COLUMNS if name not in asked)
     return asked
 
@@ -92,6 +96,13 @@ def _flag(name: str, text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise OptionError(f"option {name}: {text!r} is neither true nor false")
     return text.lower() == "true"
+
+
+def _destinations(given: Mapping[str, str], table: Table) -> tuple[Pattern, ...]:
+    patterns = tuple(map(_pattern, _list(given.get("destination", ""))))
+    if patterns and not table.has_destinations:
+        raise OptionError(f"option destination: rows of {table.name} are of all destinations")
+    return patterns
 
 
 def _pattern(text: str) -> Pattern:
@@ -103,7 +114,7 @@ def _pattern(text: str) -> Pattern:
     return Pattern(destination.kind if named else None, destination.path)
 
 
-def _since(text: str) -> int:
+def _time(name: str, text: str) -> int:
     """Return *text*, an ISO 8601 time (UTC unless it says otherwise) or ms, in ms."""
     if not text:
         return 0
@@ -114,7 +125,7 @@ def _since(text: str) -> int:
     except ValueError:
         example = "2026-01-31T12:00:00Z"
         raise OptionError(
-            f"option since: {text!r} is neither an ISO 8601 time such as {example} "
+            f"option {name}: {text!r} is neither an ISO 8601 time such as {example} "
             "nor milliseconds since 1970"
         ) from None
     if moment.tzinfo is None:

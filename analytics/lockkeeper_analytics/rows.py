@@ -10,10 +10,9 @@ import pyarrow as pa
 from lockkeeper.journal.decode import decode_destination
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord, walk_batch
-from lockkeeper.message.destination import Destination, path_matches
+from lockkeeper_analytics.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.batches import Chunk, first_batch_from, read_chunks
 from lockkeeper_analytics.columns import BUILDERS
-from lockkeeper_analytics.options import Pattern, ReadOptions
 from lockkeeper_analytics.partitions import ARCHIVE, Part
 from lockkeeper_analytics.records import complete
 from lockkeeper_analytics.rowset import Context, Rows
@@ -47,7 +46,9 @@ class _PartReader:
         self.options = options
         self.schema = arrow_schema_of(options.columns)
         self.context = Context(part, options)
-        self.needs_times = bool(self.context.needs & Needs.TIMES) or options.since > 0
+        self.needs_times = (
+            bool(self.context.needs & Needs.TIMES) or options.since + options.until > 0
+        )
         self.name = self.context.name
         self.kept: dict[bytes, bool] = {b"": True}
 
@@ -85,13 +86,15 @@ class _PartReader:
 
     def _kept(self, records: list[QuickRecord], bounds: Bounds) -> tuple[list[QuickRecord], Bounds]:
         """Leave out what the options do not ask for."""
-        since = self.options.since
-        if not since and not self.options.destinations:
+        since, until = self.options.since, self.options.until
+        if not since and not until and not self.options.destinations:
             return records, bounds
         keep = [
             index
             for index, record in enumerate(records)
-            if self._is_kept(record[3]) and not (since and 0 < bounds.before[index] < since)
+            if self._is_kept(record[3])
+            and not (since and 0 < bounds.before[index] < since)
+            and not (until and bounds.after[index] > until)
         ]
         if bounds is not NO_BOUNDS:
             after = [bounds.after[index] for index in keep]
@@ -101,19 +104,11 @@ class _PartReader:
     def _is_kept(self, destination: bytes) -> bool:
         kept = self.kept.get(destination)
         if kept is None:
-            patterns = self.options.destinations
             found = decode_destination(destination)
-            kept = self.kept[destination] = not patterns or _is_asked_for(found, patterns)
+            kept = self.kept[destination] = is_asked_for(found, self.options.destinations)
         return kept
 
     def _batch(self, chunk: Chunk, records: list[QuickRecord], bounds: Bounds) -> pa.RecordBatch:
         rows = Rows(self.context, chunk.data, chunk.base, records, bounds)
         arrays = [BUILDERS[name](rows) for name in self.options.columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def _is_asked_for(destination: Destination, patterns: tuple[Pattern, ...]) -> bool:
-    return any(
-        pattern.kind in (None, destination.kind) and path_matches(pattern.path, destination.path)
-        for pattern in patterns
-    )

@@ -11,8 +11,8 @@ from lockkeeper.journal.walk import REMOVE, QuickRecord
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.frames import FrameReader, Head, Tail
-from lockkeeper_analytics.options import ReadOptions
 from lockkeeper_analytics.partitions import Part
 from lockkeeper_analytics.records import is_message
 from lockkeeper_analytics.schema import BODY_COLUMNS, Needs, needs_of

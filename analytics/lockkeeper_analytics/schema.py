@@ -27,61 +27,64 @@ class Column(NamedTuple):
     meaning: str
 
 
-_TEXT = ("string", pa.string())
-_INT = ("int", pa.int32())
-_LONG = ("bigint", pa.int64())
-_FLAG = ("boolean", pa.bool_())
-_TIME = ("timestamp", pa.timestamp("us", tz="UTC"))
-_MAP = ("map<string,string>", pa.map_(pa.string(), pa.string()))
-_BYTES = ("binary", pa.binary())
+TEXT = ("string", pa.string())
+INT = ("int", pa.int32())
+LONG = ("bigint", pa.int64())
+FLAG = ("boolean", pa.bool_())
+TIME = ("timestamp", pa.timestamp("us", tz="UTC"))
+MAP = ("map<string,string>", pa.map_(pa.string(), pa.string()))
+BYTES = ("binary", pa.binary())
 
 _RECORD, _TIMES, _HEAD, _TAIL = Needs.RECORD, Needs.TIMES, Needs.HEAD, Needs.TAIL
 
 _ALL = (
-    ("directory", _TEXT, _RECORD, "the journal directory, as it was named"),
-    ("file", _TEXT, _RECORD, "name of the data file, such as `db-3.log`"),
-    ("file_id", _INT, _RECORD, "number of the data file"),
-    ("offset", _LONG, _RECORD, "where the record begins in its file, in bytes"),
-    ("record_bytes", _INT, _RECORD, "size of the record with its header"),
-    ("kind", _TEXT, _RECORD, "what the record says: `add`, `remove`, `commit`, … (see below)"),
-    ("destination_kind", _TEXT, _RECORD, "`queue`, `topic`, `temp-queue` or `temp-topic`"),
-    ("destination", _TEXT, _RECORD, "name of the destination"),
-    ("message_id", _TEXT, _RECORD, "JMSMessageID"),
-    ("subscription", _TEXT, _RECORD, "`clientId:name` of the durable subscription"),
-    ("transaction", _TEXT, _RECORD, "`TX:…` or `XID:…` of the transaction it belongs to"),
-    ("written_after", _TIME, _TIMES, "the record was written at this time or later"),
-    ("written_before", _TIME, _TIMES, "… and at this time or earlier; null: not known"),
-    ("message_bytes", _INT, _RECORD, "size of the message in bytes"),
+    ("directory", TEXT, _RECORD, "the journal directory, as it was named"),
+    ("file", TEXT, _RECORD, "name of the data file, such as `db-3.log`"),
+    ("file_id", INT, _RECORD, "number of the data file"),
+    ("offset", LONG, _RECORD, "where the record begins in its file, in bytes"),
+    ("record_bytes", INT, _RECORD, "size of the record with its header"),
+    ("kind", TEXT, _RECORD, "what the record says: `add`, `remove`, `commit`, … (see below)"),
+    ("destination_kind", TEXT, _RECORD, "`queue`, `topic`, `temp-queue` or `temp-topic`"),
+    ("destination", TEXT, _RECORD, "name of the destination"),
+    ("message_id", TEXT, _RECORD, "JMSMessageID"),
+    ("subscription", TEXT, _RECORD, "`clientId:name` of the durable subscription"),
+    ("transaction", TEXT, _RECORD, "`TX:…` or `XID:…` of the transaction it belongs to"),
+    ("written_after", TIME, _TIMES, "the record was written at this time or later"),
+    ("written_before", TIME, _TIMES, "… and at this time or earlier; null: not known"),
+    ("message_bytes", INT, _RECORD, "size of the message in bytes"),
     (
         "message_type",
-        _TEXT,
+        TEXT,
         _RECORD,
         "`text`, `bytes`, `map`, `stream`, `object`, `blob` or `message`",
     ),
-    ("stored_at", _TIME, _RECORD, "when the broker got the message (brokerInTime)"),
-    ("producer_id", _TEXT, _HEAD, "`connectionId:sessionId:number` of the producer"),
-    ("persistent", _FLAG, _HEAD, "JMSDeliveryMode is PERSISTENT"),
-    ("priority", _INT, _HEAD, "JMSPriority, 0 to 9"),
-    ("sent_at", _TIME, _HEAD, "JMSTimestamp, by the client's clock"),
-    ("expires_at", _TIME, _HEAD, "JMSExpiration; null: never"),
-    ("correlation_id", _TEXT, _HEAD, "JMSCorrelationID"),
-    ("group_id", _TEXT, _HEAD, "JMSXGroupID"),
-    ("group_sequence", _INT, _HEAD, "JMSXGroupSeq; null without a group"),
-    ("reply_to", _TEXT, _HEAD, "JMSReplyTo, such as `queue://ANSWERS`"),
-    ("original_destination", _TEXT, _HEAD, "where the message was before it was moved"),
-    ("jms_type", _TEXT, _TAIL, "JMSType"),
-    ("compressed", _FLAG, _TAIL, "the body is stored deflated"),
-    ("redeliveries", _INT, _TAIL, "redelivery counter at the time of the record"),
-    ("user_id", _TEXT, _TAIL, "JMSXUserID"),
-    ("properties", _MAP, _TAIL, "the application's properties, values as text"),
-    ("dead_letter_cause", _TEXT, _TAIL, "why the message is a dead letter"),
-    ("ack_type", _TEXT, Needs.ACK, "how a remove came about: `standard`, `poison`, `expired`, …"),
-    ("consumer_id", _TEXT, Needs.ACK, "who acknowledged: `connectionId:sessionId:number`"),
-    ("ack_cause", _TEXT, Needs.ACK, "why the consumer gave the message up"),
-    ("trace", _TEXT, _RECORD, "text of a trace record that is not the flight recorder's"),
-    ("recorder", _TEXT, _RECORD, "JSON of a flight recorder line"),
-    ("body", _TEXT, Needs.BODY | _TAIL, "text bodies; map and stream bodies as JSON"),
-    ("content", _BYTES, Needs.BODY | _TAIL, "bytes and object bodies, inflated"),
+    ("stored_at", TIME, _RECORD, "when the broker got the message (brokerInTime)"),
+    ("producer_id", TEXT, _HEAD, "`connectionId:sessionId:number` of the producer"),
+    ("persistent", FLAG, _HEAD, "JMSDeliveryMode is PERSISTENT"),
+    ("priority", INT, _HEAD, "JMSPriority, 0 to 9"),
+    ("sent_at", TIME, _HEAD, "JMSTimestamp, by the client's clock"),
+    ("expires_at", TIME, _HEAD, "JMSExpiration; null: never"),
+    ("correlation_id", TEXT, _HEAD, "JMSCorrelationID"),
+    ("group_id", TEXT, _HEAD, "JMSXGroupID"),
+    ("group_sequence", INT, _HEAD, "JMSXGroupSeq; null without a group"),
+    ("reply_to", TEXT, _HEAD, "JMSReplyTo, such as `queue://ANSWERS`"),
+    ("original_destination", TEXT, _HEAD, "where the message was before it was moved"),
+    ("jms_type", TEXT, _TAIL, "JMSType"),
+    ("compressed", FLAG, _TAIL, "the body is stored deflated"),
+    ("redeliveries", INT, _TAIL, "redelivery counter at the time of the record"),
+    ("user_id", TEXT, _TAIL, "JMSXUserID"),
+    ("properties", MAP, _TAIL, "the application's properties, values as text"),
+    ("dead_letter_cause", TEXT, _TAIL, "why the message is a dead letter"),
+    ("ack_type", TEXT, Needs.ACK, "how a remove came about: `standard`, `poison`, `expired`, …"),
+    ("consumer_id", TEXT, Needs.ACK, "who acknowledged: `connectionId:sessionId:number`"),
+    ("ack_cause", TEXT, Needs.ACK, "why the consumer gave the message up"),
+    ("selector", TEXT, _RECORD, "what a durable subscription that begins wants of its topic"),
+    ("no_local", FLAG, _RECORD, "it does not want what its own connection sends"),
+    ("retroactive", FLAG, _RECORD, "it wants what the topic has stored already"),
+    ("trace", TEXT, _RECORD, "text of a trace record that is not the flight recorder's"),
+    ("recorder", TEXT, _RECORD, "JSON of a flight recorder line"),
+    ("body", TEXT, Needs.BODY | _TAIL, "text bodies; map and stream bodies as JSON"),
+    ("content", BYTES, Needs.BODY | _TAIL, "bytes and object bodies, inflated"),
 )
 
 COLUMNS = {name: Column(name, *kind, needs, meaning) for name, kind, needs, meaning in _ALL}
@@ -89,11 +92,6 @@ COLUMNS = {name: Column(name, *kind, needs, meaning) for name, kind, needs, mean
 
 BODY_COLUMNS = ("body", "content")
 DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in BODY_COLUMNS)
-
-
-def ddl_of(columns: tuple[str, ...]) -> str:
-    """Return the Spark schema of *columns*."""
-    return ", ".join(f"`{name}` {COLUMNS[name].ddl}" for name in columns)
 
 
 def arrow_schema_of(columns: tuple[str, ...]) -> pa.Schema:

@@ -21,8 +21,7 @@ from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
 from lockkeeper.message.openwire import ActiveMQTextMessage, encode
 from lockkeeper.message.primitives import encode_map
 from lockkeeper_analytics.options import parse_options
-from lockkeeper_analytics.partitions import plan_parts
-from lockkeeper_analytics.rows import read_part
+from lockkeeper_analytics.tables import TABLES
 
 START = 1_795_000_000_000
 """The first moment of every journal made here, in ms since the epoch."""
@@ -48,7 +47,7 @@ class JournalMaker:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
         self.file_id = 1
-        self._waiting: list[bytes] = []
+        self.waiting: list[bytes] = []
 
     @property
     def path(self) -> Path:
@@ -57,7 +56,7 @@ class JournalMaker:
 
     def record(self, record: Record) -> "JournalMaker":
         """Let *record* wait for the next batch."""
-        self._waiting.append(encode_record(record))
+        self.waiting.append(encode_record(record))
         return self
 
     def add(
@@ -127,8 +126,8 @@ class JournalMaker:
         """Write what waits as one batch, over the end record of the last one."""
         data = self.path.read_bytes() if self.path.exists() else b""
         whole = data[: -EOF_SIZE or None] if data else b""
-        self.path.write_bytes(whole + build_batch(b"".join(self._waiting)))
-        self._waiting.clear()
+        self.path.write_bytes(whole + build_batch(b"".join(self.waiting)))
+        self.waiting.clear()
         return self
 
     def roll(self) -> "JournalMaker":
@@ -140,9 +139,5 @@ class JournalMaker:
 def rows_of(directory: Path, **options: str) -> list[dict[str, Any]]:
     """Return the rows of a journal as the data source makes them, without Spark."""
     checked = parse_options({"path": str(directory), **options})
-    batches = [
-        batch
-        for part in plan_parts(checked.directories, checked.since)
-        for batch in read_part(part, checked)
-    ]
+    batches = list(TABLES[checked.table].batches(checked))
     return pa.Table.from_batches(batches).to_pylist() if batches else []

@@ -1,0 +1,87 @@
+"""`events`: one row for each event line of the flight recorder; the pieces are parts of files."""
+
+import json
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from lockkeeper.message.destination import parse_destination
+from lockkeeper_analytics.asked import ReadOptions, is_asked_for
+from lockkeeper_analytics.partitions import Part
+from lockkeeper_analytics.recorder import EVENT
+from lockkeeper_analytics.schema import INT, LONG, TEXT, TIME
+from lockkeeper_analytics.tables import records
+from lockkeeper_analytics.tables.lines import Line, number, read_lines, text
+from lockkeeper_analytics.tables.shape import MICROSECONDS, Getter, Table, Type, fields
+
+
+def _text(name: str, key: str, meaning: str) -> tuple[str, Type, Getter, str]:
+    return name, TEXT, lambda line: text(line.told.get(key)), meaning
+
+
+def _number(name: str, key: str, meaning: str) -> tuple[str, Type, Getter, str]:
+    return name, LONG, lambda line: number(line.told.get(key)), meaning
+
+
+def _epoch(line: Line) -> int | None:
+    epoch = number(line.told.get("epoch"))
+    return None if epoch is None else epoch * MICROSECONDS
+
+
+def _details(line: Line) -> str:
+    return json.dumps(line.told, separators=(",", ":"))
+
+
+_FIELDS = fields(
+    ("directory", TEXT, lambda line: line.directory, "the journal directory, as it was named"),
+    ("at", TIME, lambda line: line.at, "when it happened"),
+    _text("event", "event", "what happened: `start`, `takeover`, `consumerOpened`, …"),
+    _text("broker", "broker", "name of the broker"),
+    _text("replica", "replica", "which of its processes"),
+    ("epoch", TIME, _epoch, "when that one became master"),
+    _text("cause", "cause", "why, in words"),
+    _text("configuration", "hash", "changes with the configuration"),
+    _text("connection_id", "connection", "the connection"),
+    _text("client_id", "clientId", "its client id"),
+    _text("user_name", "user", "its user"),
+    _text("address", "address", "where it comes from"),
+    _text("consumer_id", "consumer", "the consumer, as acknowledgements name it"),
+    _text("producer_id", "producer", "the producer, as messages name it"),
+    _text("destination", "destination", "such as `queue://ORDERS`"),
+    _text("selector", "selector", "the consumer's; at most 256 characters"),
+    _number("prefetch", "prefetch", "the consumer's window"),
+    _text("subscription", "subscription", "name of a durable consumer's subscription"),
+    _number("delivered", "delivered", "messages that the consumer was sent"),
+    _number("held", "held", "messages in a slow consumer's window"),
+    _number("left_out", "count", "events that were only counted"),
+    ("line", TEXT, _details, "the whole line as JSON"),
+    ("file_id", INT, lambda line: line.file_id, "number of the data file"),
+    ("offset", LONG, lambda line: line.offset, "where the record begins there, in bytes"),
+)
+
+
+def read(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Yield the events in *part*; with `destination`, those that name one are chosen by it."""
+    lines = (line for line in read_lines(part, EVENT, options) if _is_asked_for(line, options))
+    yield from _FIELDS.batches(lines, options.columns)
+
+
+def _is_asked_for(line: Line, options: ReadOptions) -> bool:
+    named = text(line.told.get("destination"))
+    if not named or not options.destinations:
+        return True
+    try:
+        parts = parse_destination(named).parts()
+    except ValueError:
+        return False
+    return any(is_asked_for(each, options.destinations) for each in parts)
+
+
+TABLE = Table(
+    "events",
+    "what happened to brokers and their clients, by the flight recorder",
+    _FIELDS.columns,
+    tuple(_FIELDS.columns),
+    records.plan,
+    read,
+)

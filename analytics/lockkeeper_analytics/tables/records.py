@@ -1,0 +1,24 @@
+"""`records`: what is in the journal, one row for each record; the pieces are parts of files."""
+
+from collections.abc import Sequence
+
+from lockkeeper_analytics.asked import ReadOptions
+from lockkeeper_analytics.partitions import Part, plan_parts
+from lockkeeper_analytics.rows import read_part
+from lockkeeper_analytics.schema import COLUMNS, DEFAULT_COLUMNS
+from lockkeeper_analytics.tables.shape import Table
+
+
+def plan(options: ReadOptions) -> Sequence[Part]:
+    """Return the parts of all files that may hold what is asked for. Raises NoJournalError."""
+    return plan_parts(options.directories, options.since)
+
+
+TABLE = Table(
+    "records",
+    "what is in the journal, one row for each record",
+    COLUMNS,
+    DEFAULT_COLUMNS,
+    plan,
+    read_part,
+)

@@ -1,0 +1,76 @@
+"""What a table is: its columns, how a row tells each, and how it is cut into pieces."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from lockkeeper_analytics.asked import ReadOptions
+from lockkeeper_analytics.schema import Column, Needs
+
+ROWS_PER_BATCH = 8192
+MICROSECONDS = 1000
+"""In a millisecond: rows hold times in microseconds since the epoch, as Arrow does."""
+
+TEXTS = ("array<string>", pa.list_(pa.string()))
+NUMBERS = ("array<bigint>", pa.list_(pa.int64()))
+COUNTS = ("map<string,bigint>", pa.map_(pa.string(), pa.int64()))
+
+Type = tuple[str, pa.DataType]
+Getter = Callable[[Any], Any]
+Row = TypeVar("Row")
+
+
+class Table(NamedTuple):
+    """A table; `plan` cuts what is asked for into pieces, and `read` yields a piece's batches.
+
+    A piece is small and can be pickled. Tables without `has_destinations` take no `destination`.
+    """
+
+    name: str
+    meaning: str
+    columns: Mapping[str, Column]
+    default_columns: tuple[str, ...]
+    plan: Callable[[ReadOptions], Sequence[Any]]
+    read: Callable[[Any, ReadOptions], Iterator[pa.RecordBatch]]
+    has_destinations: bool = True
+
+    def ddl(self, columns: Iterable[str]) -> str:
+        """Return the Spark schema of *columns*."""
+        return ", ".join(f"`{name}` {self.columns[name].ddl}" for name in columns)
+
+    def arrow(self, columns: Iterable[str]) -> pa.Schema:
+        """Return the Arrow schema of *columns*."""
+        return pa.schema([(name, self.columns[name].arrow) for name in columns])
+
+    def batches(self, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Yield all rows that are asked for, piece by piece."""
+        for piece in self.plan(options):
+            yield from self.read(piece, options)
+
+
+class Fields(NamedTuple):
+    """The columns of a table whose rows are Python objects, with what tells each of a row."""
+
+    columns: dict[str, Column]
+    getters: dict[str, Getter]
+
+    def batches(self, rows: Iterable[Row], names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield *rows* as Arrow batches of the columns *names*."""
+        schema = pa.schema([(name, self.columns[name].arrow) for name in names])
+        source = iter(rows)
+        while some := list(islice(source, ROWS_PER_BATCH)):
+            arrays = []
+            for name in names:
+                get = self.getters[name]
+                arrays.append(pa.array([get(row) for row in some], self.columns[name].arrow))
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def fields(*entries: tuple[str, Type, Getter, str]) -> Fields:
+    """Return the fields listed as name, type, what tells it of a row, and meaning."""
+    columns = {
+        name: Column(name, *kind, Needs.RECORD, meaning) for name, kind, _, meaning in entries
+    }
+    return Fields(columns, {name: get for name, _, get, _ in entries})
