@@ -13,5 +13,9 @@ class NoJournalError(AnalyticsError):
     """A directory is missing, cannot be read, or holds no journal file."""
 
 
+class QueryError(AnalyticsError):
+    """A query is wrong, or is none; the text is DuckDB's."""
+
+
 class NoJavaError(AnalyticsError):
     """No Java that Spark runs on was found."""

@@ -1,4 +1,4 @@
-"""docs/analytics.md lists the columns and options that there are."""
+"""docs/analytics.md and docs/reference/tables.md list the tables, columns and options there are."""
 
 from pathlib import Path
 
@@ -6,8 +6,10 @@ from lockkeeper_analytics.options import NAMES
 from lockkeeper_analytics.records import KINDS
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.schema import COLUMNS
+from lockkeeper_analytics.tables import RECORDS, TABLES
 
-TEXT = (Path(__file__).parents[2] / "docs" / "analytics.md").read_text("utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = (DOCS / "analytics.md").read_text("utf-8")
 
 
 def test_every_column_is_told_with_its_type_and_meaning():
@@ -18,3 +20,14 @@ def test_every_column_is_told_with_its_type_and_meaning():
 def test_options_kinds_and_reports_are_told():
     for name in (*NAMES, *KINDS.values(), *REPORTS):
         assert f"`{name}`" in TEXT or name == "paths", name
+
+
+def test_every_table_has_a_section_with_its_columns():
+    sections = (DOCS / "reference" / "tables.md").read_text("utf-8").split("\n## ")[1:]
+    told = {section.partition("\n")[0]: section for section in sections}
+    assert list(told) == [name for name in TABLES if name != RECORDS]
+    for name, section in told.items():
+        listed = [line for line in section.splitlines() if line.startswith("| `")]
+        columns = TABLES[name].columns.values()
+        assert listed == [f"| `{each.name}` | {each.ddl} | {each.meaning} |" for each in columns]
+        assert f"`{name}`" in TEXT

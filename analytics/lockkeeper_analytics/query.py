@@ -1,0 +1,187 @@
+"""SQL over the tables of journals by DuckDB, without Spark: for a quick look.
+
+A query is planned over empty tables first: a mistake in it is told before anything is read, and
+then only the tables and columns that it uses are. These are copied into a database in memory,
+which spills to a temporary folder beyond its limit.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lockkeeper.journal.errors import JournalError
+from lockkeeper_analytics.asked import ReadOptions
+from lockkeeper_analytics.errors import AnalyticsError, QueryError
+from lockkeeper_analytics.options import parse_options
+from lockkeeper_analytics.schema import BODY_COLUMNS
+from lockkeeper_analytics.tables import RECORDS, TABLES
+
+MEMORY_LIMIT = "1GB"
+ROWS_PER_BATCH = 8192
+_SOURCE = "_source"
+# With these an empty table would be planned away, and the columns it needs with it.
+_UNPLANNED = "statistics_propagation,empty_result_pullup"
+_WORD = re.compile(r"\w+")
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
+
+
+def run(
+    query: str,
+    options: Mapping[str, str],
+    memory_limit: str = MEMORY_LIMIT,
+    scratch: Path | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the answer to *query*, one SELECT, as Arrow batches; at least one.
+
+    *options* are those of the data source but for `table` and `columns`; `destination` leaves the
+    table `files` whole. DuckDB spills into a folder in *scratch* (None: where temporary files
+    are). Raises QueryError, OptionError, NoJournalError, and AnalyticsError for a damaged journal.
+    """
+    with (
+        TemporaryDirectory(prefix="lockkeeper-sql-", dir=scratch) as folder,
+        _connect(folder, memory_limit) as connection,
+    ):
+        try:
+            for name, columns in _needed(connection, query).items():
+                _fill(connection, _options_of(name, columns, options))
+            reader = connection.sql(query).to_arrow_reader(ROWS_PER_BATCH)
+            yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+            yield from reader
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+
+
+def _connect(folder: str, memory_limit: str) -> duckdb.DuckDBPyConnection:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "autoinstall_known_extensions": "false",
+        "python_enable_replacements": "false",
+        "memory_limit": memory_limit,
+        "temp_directory": folder,
+    }
+    try:
+        connection = duckdb.connect(":memory:", config=config)
+    except duckdb.Error as error:
+        raise QueryError(str(error)) from error
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _needed(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, tuple[str, ...]]:
+    """Return the tables that *query* reads, each with the columns that it needs of them."""
+    statements = connection.extract_statements(query)
+    if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
+        raise QueryError("a query is one SELECT")
+    words = {word.lower() for word in _WORD.findall(query)}
+    offered = {name: _offered(name, words) for name in TABLES}
+    for name, columns in offered.items():
+        empty = TABLES[name].arrow(columns).empty_table()
+        connection.register(_SOURCE, empty)
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {_SOURCE}")
+        connection.unregister(_SOURCE)
+    used = _named(connection, query) & offered.keys()
+    if not used:
+        return {}
+    planned = _planned(connection, query)
+    return {
+        name: tuple(
+            column
+            for column in offered[name]
+            if name not in planned or column in planned[name] or column in words
+        )
+        or offered[name][:1]
+        for name in sorted(used)
+    }
+
+
+def _named(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    """Return the names of the tables that *query* reads, and perhaps more.
+
+    DuckDB cannot tell them of every sound query; then all words outside of literals are taken.
+    """
+    try:
+        return {name.lower() for name in connection.get_table_names(query)}
+    except duckdb.Error:
+        connection.execute(f"EXPLAIN {query}")
+    return {word.lower() for word in _WORD.findall(_LITERAL.sub("", query))}
+
+
+def _offered(name: str, words: set[str]) -> tuple[str, ...]:
+    """Return the columns a table has for a query of these *words*: bodies only by name."""
+    columns = TABLES[name].default_columns
+    if name != RECORDS:
+        return columns
+    return columns + tuple(column for column in BODY_COLUMNS if column in words)
+
+
+def _planned(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, set[str]]:
+    """Return the columns of each table that the plan of *query* scans.
+
+    A table of which the plan does not tell is missing: all of it is to be read.
+    """
+    connection.execute(f"SET disabled_optimizers = '{_UNPLANNED}'")
+    (told,) = connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()
+    connection.execute("SET disabled_optimizers = ''")
+    found: dict[str, set[str]] = {}
+    with suppress(ValueError, AttributeError):
+        for node in _nodes(json.loads(told[1])):
+            extra = node.get("extra_info", {})
+            if "Table" in extra and "Projections" in extra:
+                scanned = found.setdefault(extra["Table"].rpartition(".")[2], set())
+                # What is only compared is among the filters, in words.
+                said = json.dumps([extra["Projections"], extra.get("Filters", "")])
+                scanned.update(_WORD.findall(said))
+    return found
+
+
+def _nodes(plan: Any) -> Iterator[dict[str, Any]]:
+    for node in plan:
+        yield node
+        yield from _nodes(node.get("children", []))
+
+
+def _options_of(name: str, columns: tuple[str, ...], options: Mapping[str, str]) -> ReadOptions:
+    table = TABLES[name]
+    given = {
+        option: value
+        for option, value in options.items()
+        if value and (option != "destination" or table.has_destinations)
+    }
+    return replace(parse_options({**given, "table": name}), columns=columns)
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, options: ReadOptions) -> None:
+    """Read a table into the database, in place of the empty one.
+
+    What goes wrong while it is read would come back as DuckDB's error, so it is kept aside.
+    """
+    table = TABLES[options.table]
+    failures: list[Exception] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from table.batches(options)
+        except (JournalError, AnalyticsError, OSError) as error:
+            failures.append(error)
+            raise
+
+    schema = table.arrow(options.columns)
+    connection.register(_SOURCE, pa.RecordBatchReader.from_batches(schema, batches()))
+    try:
+        connection.execute(f"CREATE OR REPLACE TABLE {table.name} AS SELECT * FROM {_SOURCE}")
+    except duckdb.Error:
+        if not failures:
+            raise
+    finally:
+        connection.unregister(_SOURCE)
+    for failure in failures:
+        if isinstance(failure, AnalyticsError):
+            raise failure
+        raise AnalyticsError(str(failure)) from failure

@@ -1,0 +1,134 @@
+"""`lockkeeper sql`: ask journals in SQL, without Spark."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+ROWS_SHOWN_MAX = 10_000
+"""Of a table for people; csv and json print everything."""
+
+
+class Format(StrEnum):
+    """How an answer is printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+
+
+def sql(
+    query: Annotated[
+        str,
+        typer.Argument(metavar="QUERY", help="One SELECT; `show tables` and `describe messages`."),
+    ],
+    directories: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR…", help="Journal directories: Lockkeeper's or ActiveMQ's, live or not."
+        ),
+    ],
+    output: Annotated[
+        Format, typer.Option("--format", "-f", help="json: an object a line.")
+    ] = Format.TABLE,
+    destination: Annotated[
+        str,
+        typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
+    ] = "",
+    since: Annotated[
+        str, typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, or ms.")
+    ] = "",
+    until: Annotated[
+        str, typer.Option("--until", help="Everything as it stood then: an ISO time, or ms.")
+    ] = "",
+    skip_corrupt: Annotated[
+        bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
+    ] = False,
+    memory: Annotated[
+        str, typer.Option("--memory", help="Upper bound of DuckDB's memory; then it spills.")
+    ] = "1GB",
+) -> None:
+    """Ask journals in SQL (DuckDB's); docs/reference/tables.md lists tables and columns."""
+    # DuckDB takes a moment to import, and `--help` does without.
+    from lockkeeper_analytics import query as asked
+
+    options = {
+        "path": ",".join(directories),
+        "destination": destination,
+        "since": since,
+        "until": until,
+        "corrupt": "skip" if skip_corrupt else "",
+    }
+    _PRINTERS[output](asked.run(query, options, memory))
+
+
+def _print_table(batches: Iterator[pa.RecordBatch]) -> None:
+    first = next(batches)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for field in first.schema:
+        is_number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        table.add_column(field.name, justify="right" if is_number else "left", overflow="fold")
+    for number, row in enumerate(_rows(batches)):
+        if number == ROWS_SHOWN_MAX:
+            typer.echo(f"lockkeeper: only the first {number:,} rows are shown", err=True)
+            break
+        table.add_row(*(Text(_text(value)) for value in row))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        # Nothing is cut where a program reads along.
+        console.width = max(console.measure(table).maximum, 1)
+    console.print(table)
+
+
+def _print_csv(batches: Iterator[pa.RecordBatch]) -> None:
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(next(batches).schema.names)
+    for row in _rows(batches):
+        writer.writerow(map(_text, row))
+
+
+def _print_json(batches: Iterator[pa.RecordBatch]) -> None:
+    names = next(batches).schema.names
+    for row in _rows(batches):
+        print(json.dumps(dict(zip(names, row, strict=True)), default=_text, ensure_ascii=False))
+
+
+_PRINTERS: dict[Format, Callable[[Iterator[pa.RecordBatch]], None]] = {
+    Format.TABLE: _print_table,
+    Format.CSV: _print_csv,
+    Format.JSON: _print_json,
+}
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        columns = (
+            [
+                dict(value) if pa.types.is_map(column.type) and value is not None else value
+                for value in column.to_pylist()
+            ]
+            for column in batch.columns
+        )
+        yield from zip(*columns, strict=True)
+
+
+def _text(value: object) -> str:
+    """Return *value* for people: times in UTC to the ms, lists and maps as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, list | dict):
+        return json.dumps(value, default=_text, ensure_ascii=False)
+    return str(value)

@@ -1,0 +1,186 @@
+"""`lockkeeper sql` answers queries over the tables of journals."""
+
+import csv
+import json
+from io import StringIO
+
+import pytest
+import typer
+from journal_maker import START, JournalMaker, message_id
+from typer.testing import CliRunner
+
+from lockkeeper.journal.batch import CONTROL_START
+from lockkeeper.message.destination import queue
+from lockkeeper_analytics import query
+from lockkeeper_analytics.errors import AnalyticsError, NoJournalError, OptionError, QueryError
+from lockkeeper_analytics.sql import sql
+from lockkeeper_analytics.tables import TABLES
+
+
+@pytest.fixture
+def maker(tmp_path):
+    """Two acknowledged messages of three, one of another queue."""
+    maker = JournalMaker(tmp_path / "journal")
+    maker.add(1, 0).add(2, 1).add(3, 2).add(4, 3, queue("OTHER")).clock(3).flush()
+    return maker.remove(1).clock(103).flush().remove(2).clock(203).flush()
+
+
+def asked(text, directory, **options):
+    batches = list(query.run(text, {"path": str(directory), **options}))
+    return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+
+def printed(*arguments):
+    app = typer.Typer()
+    app.command()(sql)
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_query_counts_and_groups(maker):
+    text = "select destination, outcome, count(*) from messages group by all order by all"
+    assert asked(text, maker.directory) == [
+        ("ORDERS", "acknowledged", 2),
+        ("ORDERS", "pending", 1),
+        ("OTHER", "pending", 1),
+    ]
+
+
+def test_tables_are_joined_with_each_other_and_themselves(maker):
+    text = """
+        with late as (select * from acks where latency_at_least_ms > 150)
+        select m.message_id, late.latency_at_least_ms, (select count(*) from acks), f.file
+        from messages m join late using (message_id) join acks a on a.message_id = m.message_id
+        join files f on f.file_id = m.file_id
+    """
+    assert asked(text, maker.directory) == [(message_id(2), 202, 2, "db-1.log")]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_table_can_be_read_whole_and_counted(golden, table):
+    directory = golden / "amq-5.17.2-crash"
+    rows = asked(f"select * from {table}", directory)
+    assert asked(f"select count(*) from {table}", directory) == [(len(rows),)]
+    assert rows or table in ("statistics", "events")
+    assert all(len(row) == len(TABLES[table].default_columns) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("select count(*) from messages", {"directory"}),
+        ("select outcome from messages where priority > 3", {"outcome", "priority"}),
+        ("select max(stored_at) from messages", {"stored_at"}),
+        ("from messages", set(TABLES["messages"].columns)),
+        ("select m from messages m", set(TABLES["messages"].columns)),
+        ('select "OUTCOME" from messages order by Message_Bytes', {"outcome", "message_bytes"}),
+    ],
+)
+def test_only_columns_that_a_query_needs_are_read(maker, monkeypatch, text, columns):
+    seen = []
+    table = TABLES["messages"]
+
+    def read(piece, options):
+        seen.append(set(options.columns))
+        return table.read(piece, options)
+
+    monkeypatch.setitem(TABLES, "messages", table._replace(read=read))
+    asked(text, maker.directory)
+    assert seen == [columns]
+
+
+def test_tables_that_a_query_does_not_name_are_not_read(maker, monkeypatch):
+    table = TABLES["files"]
+
+    def read(piece, options):
+        raise AssertionError("files is read")
+
+    monkeypatch.setitem(TABLES, "files", table._replace(read=read))
+    assert asked("select count(*) from acks where 'files' = 'files'", maker.directory) == [(2,)]
+
+
+def test_bodies_are_there_by_name(golden):
+    text = "select body from records where body = 'hello world'"
+    assert asked(text, golden / "amq-5.17.2-crash") == [("hello world",)]
+
+
+def test_names_may_be_in_any_case(maker):
+    assert asked("SELECT COUNT(*) FROM Main.Acks WHERE Cause IS NULL", maker.directory) == [(2,)]
+
+
+def test_options_narrow_what_is_read(maker):
+    count = "select count(*) from messages"
+    assert asked(count, maker.directory, destination="OTHER") == [(1,)]
+    assert asked("select count(*) from files", maker.directory, destination="OTHER") == [(1,)]
+    text = "select count(*) from messages where outcome = 'pending'"
+    assert asked(text, maker.directory, until=str(START + 150)) == [(3,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("select * from mesages", 'Did you mean "messages"'),
+        ("select outcom from messages", "outcom"),
+        ("selec 1", "syntax error"),
+        ("select 1; select 2", "one SELECT"),
+        ("drop table messages", "one SELECT"),
+        ("", "one SELECT"),
+    ],
+)
+def test_a_wrong_query_is_told_before_anything_is_read(tmp_path, text, complaint):
+    with pytest.raises(QueryError, match=complaint):
+        asked(text, tmp_path / "nowhere")
+
+
+def test_a_wrong_place_or_option_is_told(maker, tmp_path):
+    with pytest.raises(NoJournalError, match="no such directory"):
+        asked("select 1 from messages", tmp_path / "nowhere")
+    with pytest.raises(OptionError, match="option since"):
+        asked("select 1 from messages", maker.directory, since="x")
+    with pytest.raises(QueryError, match="must have a number"):
+        list(query.run("select 1", {}, memory_limit="much"))
+
+
+def test_damage_is_an_error_with_its_place(maker):
+    data = bytearray(maker.path.read_bytes())
+    data[data.index(CONTROL_START, 1) + 40] ^= 1
+    maker.path.write_bytes(data)
+    with pytest.raises(AnalyticsError, match=r"db-1\.log: corrupt batch at offset"):
+        asked("select count(*) from messages", maker.directory)
+    counted = asked("select count(*) from acks", maker.directory, corrupt="skip")
+    assert counted == [(1,)]
+
+
+def test_answers_are_printed_as_a_table_csv_or_json(maker):
+    text = "select message_id, acked_at_latest, stored_at is null, cause from acks order by 1"
+    lines = printed(text, maker.directory).splitlines()
+    assert lines[0].split() == [
+        "message_id",
+        "acked_at_latest",
+        "(stored_at",
+        "IS",
+        "NULL)",
+        "cause",
+    ]
+    assert lines[1].startswith(message_id(1))
+    rows = list(csv.reader(StringIO(printed(text, maker.directory, "--format", "csv"))))
+    assert rows[0][:2] == ["message_id", "acked_at_latest"]
+    assert rows[1][1] == "2026-11-18T11:06:40.103Z"
+    text = "select live_by_destination, pinned_by, freed_by_cleanup, first_at from files"
+    (line,) = printed(text, maker.directory, "-f", "json").splitlines()
+    told = json.loads(line)
+    assert told["live_by_destination"] == {"queue://ORDERS": 1, "queue://OTHER": 1}
+    assert (told["freed_by_cleanup"], told["first_at"]) == (False, "2026-11-18T11:06:40.003Z")
+
+
+def test_no_rows_are_a_header(maker):
+    assert printed("select message_id from acks where false", maker.directory, "-f", "csv") == (
+        "message_id\n"
+    )
+
+
+def test_tables_and_columns_are_listed(maker):
+    assert {name for (name,) in asked("show tables", maker.directory)} == set(TABLES)
+    described = asked("describe messages", maker.directory)
+    assert [row[0] for row in described] == list(TABLES["messages"].columns)
