@@ -2,7 +2,10 @@
 
 import csv
 import json
+import re
 from io import StringIO
+from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 import typer
@@ -172,6 +175,15 @@ def test_answers_are_printed_as_a_table_csv_or_json(maker):
     told = json.loads(line)
     assert told["live_by_destination"] == {"queue://ORDERS": 1, "queue://OTHER": 1}
     assert (told["freed_by_cleanup"], told["first_at"]) == (False, "2026-11-18T11:06:40.003Z")
+
+
+def test_the_questions_in_the_documentation_have_answers(maker):
+    text = (Path(__file__).parents[2] / "docs" / "analytics.md").read_text("utf-8")
+    (block,) = re.findall(r"```sql\n(.*?)```", text, re.DOTALL)
+    questions = [each for each in block.split(";") if each.strip()]
+    assert len(questions) == 4
+    answers = [asked(question, maker.directory) for question in questions]
+    assert answers[0] == [("db-1.log", ANY, False)]
 
 
 def test_no_rows_are_a_header(maker):

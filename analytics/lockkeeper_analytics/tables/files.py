@@ -113,11 +113,8 @@ def _count(kept: Mapping[int, Kept], history: History) -> None:
         if subscription.entry.file_id in kept:
             kept[subscription.entry.file_id].subscriptions.append(key)
     for identifier, opened in history.open.items():
-        numbers = opened.files & kept.keys()
-        first = min(numbers, default=0)
-        for number in kept:
-            if first <= number <= max(numbers, default=-1):
-                kept[number].transactions.append(identifier)
+        for number in sorted(opened.files & kept.keys()):
+            kept[number].transactions.append(identifier)
 
 
 def _decide(kept: Mapping[int, Kept]) -> None:

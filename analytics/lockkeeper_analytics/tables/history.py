@@ -161,7 +161,8 @@ class History:
 
     @staticmethod
     def _concerns(message: Message, entry: Entry) -> bool:
-        return entry.subscription is None or entry.subscription in message.waiting
+        key = entry.subscription
+        return key is None or not _is_topic(entry.place) or key in message.waiting
 
     def _note_subscription(self, entry: Entry, end: End) -> None:
         known = self.subscriptions.get(entry.subscription or "")
@@ -173,6 +174,7 @@ class History:
     def _end(self, life: DestinationLife, identifier: str, state: str) -> None:
         message = life.live.pop(identifier)
         message.state = state
+        message.waiting.clear()
         self._recent[life.place, identifier] = message
         self._recent.move_to_end((life.place, identifier))
         if len(self._recent) > ENDED_KEPT_MAX:
