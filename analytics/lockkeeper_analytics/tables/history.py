@@ -100,7 +100,7 @@ class History:
         identifier = entry.message_id or ""
         known = life.live.get(identifier)
         if known is not None:
-            known.copies.add(entry.file_id)
+            known.copies += (entry.file_id,)
             self._emit(Message(entry, at, lives.DUPLICATE), life)
             return
         message = Message(entry, at)
@@ -129,7 +129,7 @@ class History:
         origin = self.destinations.get((kind, name))
         message = origin.live.get(identifier) if origin is not None else None
         if message is not None:
-            message.moves.append((target, entry.dead_letter_cause))
+            message.moves += ((target, entry.dead_letter_cause),)
             return
         message = self._recent.get(((kind, name), identifier))
         last = message.last if message is not None else None
@@ -150,9 +150,10 @@ class History:
                 self.acks.append(self._recent_acks.popleft())
         if message is None:
             return
-        message.ends.append(end)
+        message.ends += (end,)
         if message.moves:
-            end.moved(*message.moves.pop(0))
+            end.moved(*message.moves[0])
+            message.moves = message.moves[1:]
         self._refer(entry.file_id, message)
         if entry.subscription is not None:
             message.waiting.pop(entry.subscription, None)
@@ -191,7 +192,7 @@ class History:
         """Note that a record in a file ends a message, wherever its adds are."""
         refers = self.files[file_id].refers
         refers.add(message.located.file_id)
-        refers |= message.copies
+        refers.update(message.copies)
 
     def _update(self, entry: Entry) -> None:
         message = self.destination(entry.place).live.get(entry.message_id or "")
@@ -240,7 +241,7 @@ class History:
                 }
             self._forget(before, entry, "replaced", forgotten)
         self.subscriptions[key] = life.subscriptions[key] = subscription
-        if entry.retroactive:
+        if entry.retroactive and _is_topic(entry.place):
             for message in life.live.values():
                 message.waiting[key] = None
 
@@ -261,7 +262,8 @@ class History:
         self.ended_subscriptions.append(known)
         for identifier, message in list(life.live.items()):
             wanted = key in message.waiting
-            message.waiting.pop(key, None)
+            if wanted:
+                del message.waiting[key]
             if wanted and not message.waiting and identifier not in kept:
                 self._end(life, identifier, lives.ACKNOWLEDGED)
 
@@ -277,7 +279,7 @@ class History:
         life.subscriptions.clear()
         life.files.clear()
         for identifier, message in list(life.live.items()):
-            message.ends.append(End(entry, _moment(entry)))
+            message.ends += (End(entry, _moment(entry)),)
             self._end(life, identifier, lives.DROPPED)
 
     # The end of the journal

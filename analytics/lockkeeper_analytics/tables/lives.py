@@ -8,8 +8,13 @@ PENDING, IN_DOUBT, OPEN = "pending", "in_doubt", "open"
 ACKNOWLEDGED, UNMATCHED, EXPIRED = "acknowledged", "unmatched", "expired"
 DEAD_LETTERED, DROPPED, UNWANTED = "dead_lettered", "dropped", "unwanted"
 DUPLICATE, ROLLED_BACK, COMMITTED, PREPARED = "duplicate", "rolled_back", "committed", "prepared"
+POISON = "poison"
 EXPIRED_IN_CAUSE = "expired"
 """Both brokers say so in the cause of a dead letter whose time was over."""
+
+
+NOBODY: dict[str, None] = {}
+"""What waits for a message of a queue; it stays empty."""
 
 
 class Moment(NamedTuple):
@@ -33,11 +38,12 @@ class End:
     @property
     def outcome(self) -> str:
         """What came of the message here."""
-        if self.entry.ack_type == EXPIRED or EXPIRED_IN_CAUSE in (self.cause or "").lower():
+        kind, cause = self.entry.ack_type, self.cause
+        if kind == EXPIRED or (cause is not None and EXPIRED_IN_CAUSE in cause.lower()):
             return EXPIRED
-        if self.dead_letter is not None or self.entry.ack_type == "poison":
+        if self.dead_letter is not None or kind == POISON:
             return DEAD_LETTERED
-        return UNMATCHED if self.entry.ack_type == UNMATCHED else ACKNOWLEDGED
+        return UNMATCHED if kind == UNMATCHED else ACKNOWLEDGED
 
     def moved(self, target: str, cause: str | None) -> None:
         """Note that the message went to a dead letter queue."""
@@ -55,16 +61,19 @@ class Message:
         self.facts = entry.facts
         self.at = at
         self.state = state
-        self.waiting: dict[str, None] = {}
-        self.ends: list[End] = []
-        self.moves: list[tuple[str, str | None]] = []
-        self.copies: set[int] = set()
+        # Containers are made when they are needed: there is one of these for each live message.
+        self.waiting: dict[str, None] = NOBODY
+        self.ends: tuple[End, ...] = ()
+        self.moves: tuple[tuple[str, str | None], ...] = ()
+        self.copies: tuple[int, ...] = ()
 
     @property
     def outcome(self) -> str:
         """What has come of the message so far."""
         if self.state != ACKNOWLEDGED:
             return self.state
+        if len(self.ends) == 1:
+            return self.ends[0].outcome
         outcomes = {end.outcome for end in self.ends}
         for outcome in (DEAD_LETTERED, EXPIRED, ACKNOWLEDGED):
             if outcome in outcomes:
