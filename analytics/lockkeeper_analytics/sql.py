@@ -1,7 +1,6 @@
 """`lockkeeper sql`: ask journals in SQL, without Spark."""
 
 import csv
-import gc
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +14,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-COLLECTOR_THRESHOLDS = (100_000, 50, 100)
 ROWS_SHOWN_MAX = 10_000
 """Of a table for people; csv and json print everything."""
 
@@ -62,9 +60,6 @@ def sql(
     """Ask journals in SQL (DuckDB's); docs/reference/tables.md lists tables and columns."""
     # DuckDB takes a moment to import, and `--help` does without.
     from lockkeeper_analytics import query as asked
-
-    # Histories hold many small values and no cycles: a third of the time would go to looking.
-    gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
     options = {
         "path": ",".join(directories),

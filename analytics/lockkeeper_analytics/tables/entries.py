@@ -1,6 +1,8 @@
 """The records of one directory as plain values, in order: what histories are made of."""
 
+import gc
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.partitions import plan_parts
 from lockkeeper_analytics.rows import read_part
 
+COLLECTOR_THRESHOLDS = (100_000, 50, 100)
 Place = tuple[str | None, str | None]
 """A destination: its kind, such as `queue`, and its name."""
 
@@ -71,13 +74,27 @@ def read_entries(
     named = [*PLAIN_FIELDS, *(field for field in wanted if field not in PLAIN_FIELDS)]
     columns = tuple(dict.fromkeys([*named, *facts]))
     asked = replace(options, columns=columns, destinations=(), since=0)
-    for part in plan_parts((directory,)):
-        for batch in read_part(part, asked):
-            told = {name: _values(batch.column(name)) for name in columns}
-            several = zip(*(told[name] for name in facts), strict=True) if facts else repeat(())
-            values = (told[name] if name in named else repeat(None) for name in Entry._fields[:-1])
-            # What was not asked for repeats for ever, so the rows end with the shortest.
-            yield from map(Entry, *values, several)
+    with _few_collections():
+        for part in plan_parts((directory,)):
+            for batch in read_part(part, asked):
+                told = {name: _values(batch.column(name)) for name in columns}
+                several = zip(*(told[name] for name in facts), strict=True) if facts else repeat(())
+                values = (
+                    told[name] if name in named else repeat(None) for name in Entry._fields[:-1]
+                )
+                # What was not asked for repeats for ever, so the rows end with the shortest.
+                yield from map(Entry, *values, several)
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Have the garbage collector look rarely: histories hold many small values and no cycles."""
+    before = gc.get_threshold()
+    gc.set_threshold(*COLLECTOR_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _values(column: pa.Array) -> list[Any]:
