@@ -5,6 +5,19 @@ import pickle
 import pyarrow as pa
 import pytest
 from journal_maker import JournalMaker
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from lockkeeper_analytics.datasource import LockkeeperDataSource
 from lockkeeper_analytics.errors import NoJournalError, OptionError
@@ -52,3 +65,25 @@ def test_what_is_wrong_is_told_before_anything_is_read(maker, tmp_path):
         source(maker.directory, table="mesages").schema()
     with pytest.raises(NoJournalError, match="no such directory"):
         source(tmp_path / "nowhere", table="messages").reader(None).partitions()
+
+
+TYPES = {
+    "string": StringType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "boolean": BooleanType(),
+    "timestamp": TimestampType(),
+    "binary": BinaryType(),
+    "map<string,string>": MapType(StringType(), StringType()),
+    "map<string,bigint>": MapType(StringType(), LongType()),
+    "array<string>": ArrayType(StringType()),
+    "array<bigint>": ArrayType(LongType()),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_batches_have_the_arrow_types_that_spark_insists_on(name):
+    columns = TABLES[name].columns.values()
+    declared = StructType([StructField(each.name, TYPES[each.ddl]) for each in columns])
+    wanted = to_arrow_schema(declared, timezone="UTC")
+    assert wanted.equals(TABLES[name].arrow([each.name for each in columns]))
