@@ -13,6 +13,8 @@ import brokers
 
 from lockkeeper.client import Acknowledge, connect
 
+WITHOUT_STOP = "the master before did not stop cleanly"
+
 
 @pytest.fixture
 def broker(tmp_path):
@@ -58,8 +60,14 @@ def test_messages_have_the_outcome_that_clients_brought_about(broker):
         ("ORDERS", "dead_lettered"): 1,
         ("ORDERS", "pending"): 2,
         ("ActiveMQ.DLQ", "pending"): 1,
-        ("OTHER", "pending"): 1,
+        ("OTHER", "pending"): 2,
     }
+    broker.stop()
+    broker.start()
+    with connect(broker.url) as connection:
+        connection.session().producer("OTHER").send("before the crash")
+    broker.kill()
+    broker.start()
     broker.stop()
     assert found(directory) == expected
     (died,) = [
@@ -73,9 +81,13 @@ def test_messages_have_the_outcome_that_clients_brought_about(broker):
     events = rows_of(directory, table="events")
     names = [row["event"] for row in events]
     assert names[:2] == ["start", "configuration"]
+    starts = [row["cause"] for row in events if row["event"] == "start"]
+    assert starts == [None, "lockkeeper-0 stopped cleanly", WITHOUT_STOP]
     assert names[-1] == "stop"
-    assert Counter(names)["connectionOpened"] == Counter(names)["connectionClosed"] == 1
-    by_name = {row["event"]: row for row in events}
+    of_first = events[: names.index("stop")]
+    counted = Counter(row["event"] for row in of_first)
+    assert counted["connectionOpened"] == counted["connectionClosed"] == 1
+    by_name = {row["event"]: row for row in of_first}
     opened = by_name["consumerOpened"]
     assert (opened["client_id"], opened["user_name"], opened["prefetch"]) == ("clerk", "ann", 10)
     assert (opened["selector"], opened["destination"]) == ("JMSPriority > 3", "queue://ORDERS")
@@ -84,5 +96,5 @@ def test_messages_have_the_outcome_that_clients_brought_about(broker):
         row["producer_id"] for row in rows_of(directory, table="messages", destination="ORDERS")
     }
     assert producer in {row["producer_id"] for row in events if row["event"] == "producerOpened"}
-    statistics = {row["destination"]: row for row in rows_of(directory, table="statistics")}
-    assert (statistics["ORDERS"]["enqueued"], statistics["ORDERS"]["dead_lettered"]) == (6, 1)
+    (orders, *_) = rows_of(directory, table="statistics", destination="ORDERS")
+    assert (orders["enqueued"], orders["dead_lettered"]) == (6, 1)

@@ -22,7 +22,7 @@ from lockkeeper.server.clientele import (
     EVENTS_PER_SECOND_MAX,
     TEXT_CHARACTERS_MAX,
 )
-from lockkeeper.server.recorder import EVENTS_PER_WRITE_MAX, PREFIX, FlightRecorder
+from lockkeeper.server.recorder import EVENTS_PER_WRITE_MAX, PREFIX, FlightRecorder, cause_of_start
 from lockkeeper.server.settings import configuration_hash
 from lockkeeper.store.memory import MemoryStore
 from lockkeeper_api import Broker as BrokerResource
@@ -199,6 +199,23 @@ def test_switched_off_nothing_is_noted() -> None:
     scene.later(INTERVAL)
     scene.recorder.event("stop", START)
     assert scene.events() == scene.store.lines == []
+
+
+@pytest.mark.parametrize(
+    ("trace", "cause"),
+    [
+        ('lk1 {"t":"event","event":"stop","replica":"b-0"}', "b-0 stopped cleanly"),
+        ('lk1 {"t":"clock","at":5}', "the master before did not stop cleanly"),
+        ("LOADED Sat Nov 21", None),
+        ("", None),
+        ("lk1 {", None),
+        ("lk1 []", None),
+    ],
+)
+def test_the_last_line_of_the_master_before_is_why_another_one_starts(
+    trace: str, cause: str | None
+) -> None:
+    assert cause_of_start(trace) == cause
 
 
 @pytest.mark.parametrize("change", [{"journal": {"archive": True}}, {"advisorySupport": False}])

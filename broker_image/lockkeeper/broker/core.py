@@ -129,8 +129,8 @@ class Broker:
         context.deliver_later = scheduler.deliver_later
         return scheduler
 
-    def recover(self) -> None:
-        """Take back what the store holds; blocks while it is read."""
+    def recover(self) -> str:
+        """Take back what the store holds; blocks while it is read. Returns its last trace."""
         recovered = self.context.store.open()
         for destination, references in recovered.queues.items():
             region = self.registry.ensure(self.context, destination)
@@ -142,6 +142,7 @@ class Broker:
         for identifier, operations in recovered.prepared.items():
             self.transactions.recover(identifier, operations)
         self.audit.restore(recovered.producers)
+        return recovered.last_trace
 
     # Connections
 

@@ -19,7 +19,7 @@ from lockkeeper.server.conversion import converted
 from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
-from lockkeeper.server.recorder import FlightRecorder
+from lockkeeper.server.recorder import FlightRecorder, cause_of_start
 from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPPED
 from lockkeeper.server.settings import (
     LOOPBACK,
@@ -147,7 +147,7 @@ class BrokerProcess:
         store = storage.open(spec)
         broker = self._make_broker(store, spec)
         began = time.monotonic()
-        broker.recover()
+        cause = cause_of_start(broker.recover())
         for resource in self.options.destinations:
             broker.declare(destination_of(resource))
         logger.info("read the journal in %.2f s", time.monotonic() - began)
@@ -155,7 +155,8 @@ class BrokerProcess:
         _spare_the_collector()
         engine = self._engine = Engine(broker, store, recorder, self._fail)
         now = engine.stamp()
-        recorder.event("takeover" if waited else "start", now, replica=self.name, epoch=now)
+        details = {"replica": self.name, "epoch": now} | ({"cause": cause} if cause else {})
+        recorder.event("takeover" if waited else "start", now, **details)
         asked = configuration_hash(self.options.resource, self.options.destinations)
         recorder.event("configuration", now, replica=self.name, hash=asked)
         try:

@@ -100,3 +100,21 @@ class FlightRecorder:
 
     def _write(self, record: dict[str, Any]) -> None:
         self._store.trace(PREFIX + json.dumps(record, separators=(",", ":")))
+
+
+def cause_of_start(last_trace: str) -> str | None:
+    """Return why a master was needed, by the last trace record of the one before.
+
+    None when that was no Lockkeeper with its recorder on.
+    """
+    if not last_trace.startswith(PREFIX):
+        return None
+    try:
+        line = json.loads(last_trace.removeprefix(PREFIX))
+    except ValueError:
+        return None
+    if not isinstance(line, dict):
+        return None
+    if line.get("t") == "event" and line.get("event") == "stop":
+        return f"{line.get('replica', line.get('broker'))} stopped cleanly"
+    return "the master before did not stop cleanly"

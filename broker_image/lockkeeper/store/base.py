@@ -144,13 +144,14 @@ class Recovered:
     `producers` maps a producer's key (`connectionId:sessionId:value`) to the last sequence
     number stored, for duplicate suppression after a failover. Messages added in a prepared
     transaction are only in `prepared`; those consumed in one are in `prepared` and nowhere
-    else (invisible until the outcome).
+    else (invisible until the outcome). `last_trace` is the text of the last trace record.
     """
 
     queues: dict[Destination, list[Reference]] = field(default_factory=dict)
     subscriptions: list[RecoveredSubscription] = field(default_factory=list)
     prepared: dict[XATransactionId, list[Operation]] = field(default_factory=dict)
     producers: dict[bytes, int] = field(default_factory=dict)
+    last_trace: str = ""
 
 
 class StoreUsage(NamedTuple):

@@ -96,6 +96,7 @@ class Replay:
         self._by_name: dict[Destination, ReplayedDestination] = {}
         self._subscribed: dict[str, ReplayedDestination] = {}
         self._transactions: dict[TransactionId, OpenTransaction] = {}
+        self._last_trace = ""
 
     def apply_batch(
         self, rows: list[QuickRecord], file_id: int, data: bytes, file_name: str
@@ -172,8 +173,10 @@ class Replay:
             case records.Subscription() as record:
                 where = f"{file_name} at offset {offset}"
                 self._subscription(record, data[offset : offset + size], file_id, where)
+            case records.Trace(message=text):
+                self._last_trace = text
             case _:
-                # Traces and ActiveMQ's own bookkeeping say nothing about messages.
+                # ActiveMQ's own bookkeeping says nothing about messages.
                 return
 
     def rollbacks(self) -> list[tuple[bytes, set[int]]]:
@@ -186,7 +189,7 @@ class Replay:
 
     def finish(self) -> Recovered:
         """Return what is live, and count it in the ledger."""
-        recovered = Recovered(producers=self.producers)
+        recovered = Recovered(producers=self.producers, last_trace=self._last_trace)
         for identifier, opened in self._transactions.items():
             if opened.is_prepared and isinstance(identifier, XATransactionId):
                 recovered.prepared[identifier] = self._operations(opened)
