@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+WIDTH_UNBOUND = 1_000_000
 ROWS_SHOWN_MAX = 10_000
 """Of a table for people; csv and json print everything."""
 
@@ -84,8 +85,8 @@ def _print_table(batches: Iterator[pa.RecordBatch]) -> None:
         table.add_row(*(Text(_text(value)) for value in row))
     console = Console(highlight=False)
     if not console.is_terminal:
-        # Nothing is cut where a program reads along.
-        console.width = max(console.measure(table).maximum, 1)
+        # Nothing is folded where a program reads along.
+        console.width = WIDTH_UNBOUND
     console.print(table)
 
 

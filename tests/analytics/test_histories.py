@@ -162,12 +162,16 @@ def test_a_topic_keeps_a_message_until_every_subscription_is_done(maker):
     maker.add(2, 1, NEWS).add(3, 2, NEWS).flush()
     unmatched = framed(MessageAck(destination=NEWS, ack_type=AckType.UNMATCHED, message_count=1))
     maker.record(RemoveMessage(NEWS, message_id(2), unmatched, "ann:a"))
-    maker.remove(2, NEWS, subscription="ann:b").remove(3, NEWS, subscription="ann:b").flush()
+    maker.remove(2, NEWS, subscription="ann:b").remove(3, NEWS, subscription="ann:b")
+    maker.clock(5).flush()
     rows = {row["message_id"]: row for row in rows_of(maker.directory, table="messages")}
     assert rows[message_id(1)]["outcome"] == "unwanted"
     assert rows[message_id(2)]["acknowledged_by"] == ["ann:a", "ann:b"]
     assert rows[message_id(2)]["outcome"] == "acknowledged"
     assert rows[message_id(3)]["waiting_for"] == ["ann:a"]
+    assert rows[message_id(3)]["acknowledged_by"] == ["ann:b"]
+    assert rows[message_id(3)]["ended_latest"] is None
+    assert len(rows_of(maker.directory, table="messages", since=str(START + 60_000))) == 1
     one, other = rows_of(maker.directory, table="subscriptions")
     assert (one["selector"], one["pending"], one["unmatched"]) == ("size > 3", 1, 1)
     assert (other["pending"], other["acknowledged"], other["state"]) == (0, 2, "live")
@@ -177,6 +181,8 @@ def test_what_waits_for_a_subscription_goes_with_it(maker):
     subscribe(maker, "a").add(1, 0, NEWS).clock(5).flush()
     maker.record(Subscription(NEWS, "ann:a")).clock(60).flush()
     assert outcomes(maker) == [(1, "dropped")]
+    (row,) = rows_of(maker.directory, table="messages")
+    assert milliseconds(row["ended_earliest"]) == 60
     (row,) = rows_of(maker.directory, table="subscriptions")
     assert (row["state"], milliseconds(row["ended_latest"])) == ("deleted", 60)
 

@@ -186,6 +186,13 @@ def test_the_questions_in_the_documentation_have_answers(maker):
     assert answers[0] == [("db-1.log", ANY, False)]
 
 
+def test_a_table_is_not_folded_where_a_program_reads(golden):
+    text = "select file, pinned_by from files order by file_id"
+    lines = printed(text, golden / "amq-5.17.2-crash").splitlines()
+    assert len(lines) == 6
+    assert "subscription client-1:sub-all" in lines[1]
+
+
 def test_no_rows_are_a_header(maker):
     assert printed("select message_id from acks where false", maker.directory, "-f", "csv") == (
         "message_id\n"

@@ -114,7 +114,7 @@ class History:
         if _is_topic(entry.place):
             message.waiting = dict.fromkeys(life.subscriptions)
             if not message.waiting:
-                message.state = lives.UNWANTED
+                message.state, message.over = lives.UNWANTED, at
                 self._emit(message, life)
                 return
         life.live[identifier] = message
@@ -158,7 +158,7 @@ class History:
         if entry.subscription is not None:
             message.waiting.pop(entry.subscription, None)
         if entry.subscription is None or not message.waiting:
-            self._end(life, identifier, lives.ACKNOWLEDGED)
+            self._end(life, identifier, lives.ACKNOWLEDGED, at)
 
     @staticmethod
     def _concerns(message: Message, entry: Entry) -> bool:
@@ -172,9 +172,9 @@ class History:
             known.acknowledged += entry.ack_type != lives.UNMATCHED
             known.unmatched += entry.ack_type == lives.UNMATCHED
 
-    def _end(self, life: DestinationLife, identifier: str, state: str) -> None:
+    def _end(self, life: DestinationLife, identifier: str, state: str, at: Moment) -> None:
         message = life.live.pop(identifier)
-        message.state = state
+        message.state, message.over = state, at
         message.waiting.clear()
         self._recent[life.place, identifier] = message
         self._recent.move_to_end((life.place, identifier))
@@ -265,7 +265,7 @@ class History:
             if wanted:
                 del message.waiting[key]
             if wanted and not message.waiting and identifier not in kept:
-                self._end(life, identifier, lives.ACKNOWLEDGED)
+                self._end(life, identifier, lives.ACKNOWLEDGED, _moment(entry))
 
     def _remove_destination(self, entry: Entry, file: FileLife) -> None:
         life = self.destination(entry.place)
@@ -278,9 +278,8 @@ class History:
             self.ended_subscriptions.append(known)
         life.subscriptions.clear()
         life.files.clear()
-        for identifier, message in list(life.live.items()):
-            message.ends += (End(entry, _moment(entry)),)
-            self._end(life, identifier, lives.DROPPED)
+        for identifier in list(life.live):
+            self._end(life, identifier, lives.DROPPED, _moment(entry))
 
     # The end of the journal
 

@@ -8,6 +8,7 @@ PENDING, IN_DOUBT, OPEN = "pending", "in_doubt", "open"
 ACKNOWLEDGED, UNMATCHED, EXPIRED = "acknowledged", "unmatched", "expired"
 DEAD_LETTERED, DROPPED, UNWANTED = "dead_lettered", "dropped", "unwanted"
 DUPLICATE, ROLLED_BACK, COMMITTED, PREPARED = "duplicate", "rolled_back", "committed", "prepared"
+THERE = (PENDING, IN_DOUBT, OPEN)
 POISON = "poison"
 EXPIRED_IN_CAUSE = "expired"
 """Both brokers say so in the cause of a dead letter whose time was over."""
@@ -51,9 +52,23 @@ class End:
 
 
 class Message:
-    """A message from its add on; `waiting` are the subscriptions that still want it."""
+    """A message from its add on; `waiting` are the subscriptions that still want it.
 
-    __slots__ = ("at", "copies", "ends", "entry", "facts", "located", "moves", "state", "waiting")
+    `at` is when it took effect, `over` when nothing wanted it any more, None while it is there.
+    """
+
+    __slots__ = (
+        "at",
+        "copies",
+        "ends",
+        "entry",
+        "facts",
+        "located",
+        "moves",
+        "over",
+        "state",
+        "waiting",
+    )
 
     def __init__(self, entry: Entry, at: Moment, state: str = PENDING) -> None:
         self.entry = entry
@@ -61,6 +76,7 @@ class Message:
         self.facts = entry.facts
         self.at = at
         self.state = state
+        self.over = None if state in THERE else at
         # Containers are made when they are needed: there is one of these for each live message.
         self.waiting: dict[str, None] = NOBODY
         self.ends: tuple[End, ...] = ()
@@ -82,8 +98,8 @@ class Message:
 
     @property
     def last(self) -> End | None:
-        """The end that came last."""
-        return self.ends[-1] if self.ends else None
+        """What ended it; None while it is there, be it for one subscription only."""
+        return self.ends[-1] if self.ends and self.over is not None else None
 
     @property
     def dead_letter(self) -> End | None:

@@ -49,11 +49,11 @@ _ABOUT = (
 
 
 def _ended_earliest(message: Message) -> int | None:
-    return message.last.at.earliest if message.last else None
+    return message.over.earliest if message.over else None
 
 
 def _ended_latest(message: Message) -> int | None:
-    return message.last.at.latest if message.last else None
+    return message.over.latest if message.over else None
 
 
 def _fact(name: str) -> tuple[str, Type, Getter, str]:
