@@ -19,11 +19,12 @@ from lockkeeper_api.wildcards import DestinationName
 MOVED = "a Destination stays what and where it is: make another one"
 MOVED_RULE = (
     "self.kind == oldSelf.kind && self.brokerRef.name == oldSelf.brokerRef.name && "
-    "has(self.brokerRef.namespace) == has(oldSelf.brokerRef.namespace) && "
-    "(!has(self.brokerRef.namespace) || "
-    "self.brokerRef.namespace == oldSelf.brokerRef.namespace) && "
+    "has(self.brokerRef.__namespace__) == has(oldSelf.brokerRef.__namespace__) && "
+    "(!has(self.brokerRef.__namespace__) || "
+    "self.brokerRef.__namespace__ == oldSelf.brokerRef.__namespace__) && "
     "has(self.name) == has(oldSelf.name) && (!has(self.name) || self.name == oldSelf.name)"
 )
+"""`namespace` is a reserved word of CEL, and is written so."""
 PURGE_ANNOTATION = "lockkeeper.dev/purge"
 """Asks once for all messages of a Destination to be removed; confirmed by its full name, the one
 that clients use, as the annotation's value."""

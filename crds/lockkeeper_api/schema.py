@@ -142,11 +142,16 @@ def _rule(rule: str, bounds: list[str]) -> Schema:
 def _default(schema: Schema) -> Any:
     """Return the default of a field.
 
-    The API server itself fills in the defaults inside an object, but it checks the default of a
-    list as it stands, so that one is written in full.
+    The API server itself fills in the defaults inside an object. But it checks the default of a
+    list, and that of an object with rules, as it stands, so these are written in full.
     """
     default = schema["default"]
-    return {} if isinstance(default, dict) else _without_nulls(default)
+    if not isinstance(default, dict):
+        return _without_nulls(default)
+    if "x-kubernetes-validations" not in schema:
+        return {}
+    inner = schema["properties"].items()
+    return {name: each["default"] for name, each in inner if "default" in each}
 
 
 def _without_nulls(value: Any) -> Any:
