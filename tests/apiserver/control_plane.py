@@ -12,9 +12,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-from typing_extensions import Self
+from typing import Any, Self
 
 TOKEN = "token-of-the-tests"
 START_SECONDS = 60.0
