@@ -5,6 +5,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from http.client import HTTPException
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import urlsplit
 import typer
 
 from lockkeeper.cli.errors import CommandError, misused
+from lockkeeper.cli.secrets import TOKEN_PATH, authorization, remember_token
 from lockkeeper.server.roles import MASTER
 
 DEFAULT_ADDRESSES = ("http://127.0.0.1:8161", "http://127.0.0.1:8162")
@@ -29,6 +31,17 @@ AdminAddresses = Annotated[
         "times. Default: the first of http://127.0.0.1:8161 and :8162 that answers.",
     ),
 ]
+AdminToken = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        envvar="LOCKKEEPER_ADMIN_TOKEN",
+        metavar="TOKEN",
+        callback=remember_token,
+        help=f"Token of the admin endpoint; default: what {TOKEN_PATH} holds.",
+        show_envvar=True,
+    ),
+]
 Status: TypeAlias = dict[str, Any]
 """What `/api/v1/status` says; of a replica that does not answer: `admin`, `role`, `error`."""
 
@@ -41,6 +54,10 @@ class AdminError(CommandError):
     """An admin endpoint does not answer, or not as it should; the text names its address."""
 
 
+class TokenError(AdminError):
+    """An admin endpoint wants another token, or one at all."""
+
+
 def ask(address: str, path: str, order: dict[str, str] | None = None) -> Any:
     """Return what the admin endpoint at *address* says, to an *order* if one is given.
 
@@ -48,12 +65,16 @@ def ask(address: str, path: str, order: dict[str, str] | None = None) -> Any:
     """
     url = f"{address}/api/v1/{path}"
     body = None if order is None else json.dumps(order).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json", **authorization()}
+    request = urllib.request.Request(url, body, headers)
     try:
         with _opener.open(request, timeout=ANSWER_SECONDS_MAX) as answer:
             return json.loads(answer.read(ANSWER_BYTES_MAX))
     except urllib.error.HTTPError as error:
-        raise AdminError(_refusal(error) or f"{url}: {error.code} {error.reason}") from error
+        text = _refusal(error) or f"{url}: {error.code} {error.reason}"
+        if error.code == HTTPStatus.UNAUTHORIZED:
+            raise TokenError(f"{address}: {text}; give it by --token") from error
+        raise AdminError(text) from error
     except urllib.error.URLError as error:
         raise AdminError(f"{address}: {_words(error.reason)}") from error
     except (OSError, HTTPException, ValueError) as error:
@@ -120,6 +141,9 @@ def _ask_all(addresses: Iterable[str]) -> list[Status]:
 def _status(address: str) -> Status:
     try:
         status = ask(address, "status")
+    except TokenError:
+        # All replicas have the same one, so there is no sense in asking others.
+        raise
     except AdminError as error:
         return {"admin": address, "role": SILENT, "error": str(error)}
     if not isinstance(status, dict) or "role" not in status:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lockkeeper.cli.admin import AdminAddresses, AdminError, ask, find_master
+from lockkeeper.cli.admin import AdminAddresses, AdminError, AdminToken, ask, find_master
 from lockkeeper.cli.output import Column, Listing, show, watch
 from lockkeeper.cli.status import Json, Watch
 
@@ -43,6 +43,7 @@ def destinations(
         ),
     ] = None,
     admin: AdminAddresses = None,
+    _token: AdminToken = None,
     as_json: Json = False,
     watching: Watch = False,
 ) -> None:

@@ -10,6 +10,7 @@ import typer
 from lockkeeper.cli.errors import CommandError
 from lockkeeper.cli.log_formats import LogFormat
 from lockkeeper.cli.output import counted
+from lockkeeper.cli.secrets import SECRETS_DIRECTORY, secrets_directory
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,6 +50,16 @@ AdminAddress: TypeAlias = Annotated[
 Replica: TypeAlias = Annotated[
     int, typer.Option("--replica", min=0, help="Number of this replica of the Broker.")
 ]
+Secrets: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--secrets",
+        exists=True,
+        file_okay=False,
+        help="Directory with `admin-token`, which the admin endpoint then asks for; "
+        f"default: {SECRETS_DIRECTORY}, where it is there.",
+    ),
+]
 Log: TypeAlias = Annotated[LogFormat, typer.Option("--log-format", help="How to log.")]
 
 
@@ -60,6 +71,7 @@ def broker(
     admin: AdminAddress = None,
     replica: Replica = 0,
     log_format: Log = LogFormat.TEXT,
+    secrets: Secrets = None,
     peers: Annotated[list[str] | None, typer.Option("--peer", hidden=True)] = None,
     supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
@@ -73,6 +85,7 @@ def broker(
 
     from lockkeeper.cli.log_view import log_to_stderr
     from lockkeeper.cli.resources import data_directory, load, with_addresses
+    from lockkeeper.server.cluster.membership import surroundings
     from lockkeeper.server.process import BrokerProcess, ProcessOptions
 
     resource, destinations = load(files or [], name)
@@ -84,6 +97,8 @@ def broker(
         replica=replica,
         peers=tuple(peers or ()),
         supervised=supervised,
+        cluster=surroundings(),
+        secrets=secrets or secrets_directory(),
     )
     process = BrokerProcess(options)
     log_to_stderr(process.name, log_format)

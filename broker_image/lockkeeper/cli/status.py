@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from lockkeeper.cli.admin import SILENT, AdminAddresses, AdminError, Status, replicas
+from lockkeeper.cli.admin import SILENT, AdminAddresses, AdminError, AdminToken, Status, replicas
 from lockkeeper.cli.errors import FAILED
 from lockkeeper.cli.output import Column, Listing, counted, duration_text, show, size_text, watch
 from lockkeeper.server.roles import MASTER, RECOVERING
@@ -27,7 +27,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show it every second until Ctrl-C.")]
 
 
-def status(admin: AdminAddresses = None, as_json: Json = False, watching: Watch = False) -> None:
+def status(
+    admin: AdminAddresses = None,
+    _token: AdminToken = None,
+    as_json: Json = False,
+    watching: Watch = False,
+) -> None:
     """Show every replica of a Broker: which is the master, clients, memory, journal.
 
     Exit code 1 when there is no master.

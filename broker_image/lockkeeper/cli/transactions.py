@@ -4,7 +4,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from lockkeeper.cli.admin import AdminAddresses, ask, find_master
+from lockkeeper.cli.admin import AdminAddresses, AdminToken, ask, find_master
 from lockkeeper.cli.output import Column, Listing, counted, show
 
 app = typer.Typer(
@@ -23,7 +23,9 @@ Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for s
 
 
 @app.command("list")
-def list_transactions(admin: AdminAddresses = None, as_json: Json = False) -> None:
+def list_transactions(
+    admin: AdminAddresses = None, _token: AdminToken = None, as_json: Json = False
+) -> None:
     """List prepared transactions, which wait for their manager, and those decided by hand.
 
     A prepared one keeps what it consumed from everybody else, and its journal files from being
@@ -35,7 +37,7 @@ def list_transactions(admin: AdminAddresses = None, as_json: Json = False) -> No
 
 
 @app.command()
-def commit(identifier: Identifier, admin: AdminAddresses = None) -> None:
+def commit(identifier: Identifier, admin: AdminAddresses = None, _token: AdminToken = None) -> None:
     """Commit a prepared transaction for good, whatever its manager will say.
 
     The manager is told of the heuristic commit when it asks (XA_HEURCOM), until the broker ends.
@@ -45,7 +47,9 @@ def commit(identifier: Identifier, admin: AdminAddresses = None) -> None:
 
 
 @app.command()
-def rollback(identifier: Identifier, admin: AdminAddresses = None) -> None:
+def rollback(
+    identifier: Identifier, admin: AdminAddresses = None, _token: AdminToken = None
+) -> None:
     """Roll a prepared transaction back for good, whatever its manager will say.
 
     The manager is told of the heuristic rollback when it asks (XA_HEURRB), until the broker ends.

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from lockkeeper.cli.admin import AdminAddresses, ask, find_master
+from lockkeeper.cli.admin import AdminAddresses, AdminToken, ask, find_master
 from lockkeeper.cli.errors import misused
 from lockkeeper.cli.output import counted, size_text
 
@@ -31,6 +31,7 @@ def why(
         ),
     ] = None,
     admin: AdminAddresses = None,
+    _token: AdminToken = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Tell why messages wait in a queue, why producers wait, or why journal files are kept.

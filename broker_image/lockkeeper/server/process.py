@@ -9,12 +9,14 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.server.admin import Admin
+from lockkeeper.server.cluster.membership import Membership, Surroundings
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
@@ -41,6 +43,7 @@ logger = logging.getLogger(__name__)
 # A predecessor that was killed may still be letting go of the port.
 PORT_RETRY_SECONDS_AFTER_STANDBY = 5.0
 PORT_RETRY_SECONDS = 0.5
+VERSION = version("lockkeeper")
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,8 @@ class ProcessOptions:
     """What one process runs: a Broker with its Destinations, as replica number *replica*.
 
     *peers* are the admin addresses of all replicas. A *supervised* process ends with its
-    standard input, so that it never outlives who started it.
+    standard input, so that it never outlives who started it. *cluster* is the pod that it runs
+    in, None outside of pods; *secrets* the directory with what only the broker may know.
     """
 
     resource: BrokerResource
@@ -57,6 +61,8 @@ class ProcessOptions:
     replica: int = 0
     peers: Sequence[str] = ()
     supervised: bool = False
+    cluster: Surroundings | None = None
+    secrets: Path | None = None
 
 
 @dataclass
@@ -69,10 +75,15 @@ class BrokerProcess:
     _engine: Engine | None = None
     _failure: StoreError | None = None
     _doors: Doors | None = None
+    _epoch: int | None = None
+    _takes_over: bool = False
+    _unfit: str = ""
 
     @property
     def name(self) -> str:
-        """The name of the replica, as a StatefulSet would number it."""
+        """The name of the replica: its pod's, or as a StatefulSet would number it."""
+        if self.options.cluster is not None:
+            return self.options.cluster.pod.name
         return f"{self.options.resource.metadata.name}-{self.options.replica}"
 
     async def run(self) -> None:
@@ -88,11 +99,14 @@ class BrokerProcess:
             loop.add_reader(sys.stdin.fileno(), self._stopping.set)
         storage = Storage(self.options.directory)
         self._admin = await self._start_admin()
+        self._membership = Membership(self.options.cluster)
+        self._membership.begin()
         try:
             if await self._take_lock(storage):
                 await self._serve(storage)
         finally:
             storage.release()
+            await self._membership.close()
             await self._admin.stop()
             self._become(STOPPED)
         if self._failure is not None:
@@ -101,9 +115,10 @@ class BrokerProcess:
     async def _start_admin(self) -> Admin:
         """Listen for questions about this process, whatever its role will be."""
         settings = self.options.resource.spec.admin
-        admin = Admin(self.status, lambda: self._engine)
-        host = settings.host or LOOPBACK
-        port = settings.port + self.options.replica if settings.port else 0
+        admin = Admin(self.status, lambda: self._engine, self.options.secrets)
+        host, port = settings.host or LOOPBACK, settings.port
+        if port and self.options.cluster is None:
+            port += self.options.replica
         try:
             await admin.start(host, port)
         except OSError as error:
@@ -123,12 +138,25 @@ class BrokerProcess:
         while not storage.try_lock():
             if self.role != STANDBY:
                 self._become(STANDBY)
+            self._takes_over = self._could_read(storage)
             try:
                 await asyncio.wait_for(self._stopping.wait(), interval)
             except TimeoutError:
                 continue
             return False
         return not self._stopping.is_set()
+
+    def _could_read(self, storage: Storage) -> bool:
+        """Tell whether nothing but the lock keeps this standby from being the master."""
+        try:
+            storage.examine()
+        except StoreError as error:
+            if self._unfit != str(error):
+                self._unfit = str(error)
+                logger.warning("could not take over: %s", error)
+            return False
+        self._unfit = ""
+        return True
 
     async def _serve(self, storage: Storage) -> None:
         """Be the master."""
@@ -147,22 +175,26 @@ class BrokerProcess:
         store = storage.open(spec)
         broker = self._make_broker(store, spec)
         began = time.monotonic()
-        cause = cause_of_start(broker.recover())
+        # Nobody else looks at the broker yet; meanwhile the admin endpoint answers.
+        cause = cause_of_start(await asyncio.to_thread(broker.recover))
         for resource in self.options.destinations:
             broker.declare(destination_of(resource))
         logger.info("read the journal in %.2f s", time.monotonic() - began)
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
         _spare_the_collector()
         engine = self._engine = Engine(broker, store, recorder, self._fail)
-        now = engine.stamp()
+        now = self._epoch = engine.stamp()
         details = {"replica": self.name, "epoch": now} | ({"cause": cause} if cause else {})
         recorder.event("takeover" if waited else "start", now, **details)
         asked = configuration_hash(self.options.resource, self.options.destinations)
         recorder.event("configuration", now, replica=self.name, hash=asked)
         try:
-            await doors.open(engine)
-            self._become(MASTER)
-            await self._stopping.wait()
+            if not self._stopping.is_set():
+                await doors.open(engine)
+                self._become(MASTER)
+                self._membership.lead()
+                await self._stopping.wait()
+                await self._membership.step_down()
         finally:
             doors.close()
             self._close(engine, store, recorder)
@@ -191,7 +223,7 @@ class BrokerProcess:
             recorder.write_statistics(now)
             recorder.event("stop", now, replica=self.name)
             store.close()
-        self._engine = None
+        self._engine = self._epoch = None
 
     # What the admin endpoint tells
 
@@ -203,6 +235,9 @@ class BrokerProcess:
             "replica": self.name,
             "role": self.role,
             "since": round(self.since, 3),
+            "version": VERSION,
+            "takesOver": self.role == STANDBY and self._takes_over,
+            "epoch": self._epoch,
             "pid": os.getpid(),
             "data": str(self.options.directory),
             "listeners": [self._address_of(entry) for entry in resource.spec.listeners],

@@ -3,13 +3,16 @@
 import time
 from pathlib import Path
 
+from lockkeeper.journal.files import list_data_files
 from lockkeeper.server.conversion import milliseconds
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
+from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper_api import BrokerSpec
 
 # What lies in a KahaDB directory, or may lie beside it without harm.
 _OWN_PATTERNS = ("db-*.log", "db-*.log.*", "db.data", "db.redo", "db.free", "lock", "data-archive")
+_GLANCE_BYTES = 4096
 
 
 class Storage:
@@ -28,6 +31,21 @@ class Storage:
     def try_lock(self) -> bool:
         """Become the master if nobody is. Raises StoreError when locking does not work there."""
         return self._lock.try_acquire(time.time_ns() // 1_000_000)
+
+    def examine(self) -> None:
+        """Look whether a process could read what is there, as far as a glance tells.
+
+        Raises StoreError. It changes nothing, and is for a standby: it is to be known before
+        the master is gone.
+        """
+        IndexFiles(self._directory).require_readable_version()
+        try:
+            files = list_data_files(self._directory)
+            for file in files[-1:]:
+                with file.path.open("rb") as data:
+                    data.read(_GLANCE_BYTES)
+        except OSError as error:
+            raise StoreError(f"{error.filename or self._directory}: {error.strerror}") from error
 
     def open(self, spec: BrokerSpec) -> Store:
         """Return the store, to be opened by the core; the lock must be held.

@@ -1,0 +1,54 @@
+"""The admin endpoint's socket, and the themes that are answered there."""
+
+from pathlib import Path
+
+from aiohttp import web
+
+from lockkeeper.server.admin.answers import Serving, StatusOf
+from lockkeeper.server.admin.destinations import Destinations
+from lockkeeper.server.admin.explaining import Explaining
+from lockkeeper.server.admin.standing import Standing
+from lockkeeper.server.admin.token import TokenCheck
+from lockkeeper.server.admin.transactions import Transactions
+
+REQUEST_BYTES_MAX = 64 * 1024
+
+
+class Admin:
+    """Serves one process, whatever its role; it binds before the role is known."""
+
+    def __init__(self, status: StatusOf, serving: Serving, secrets: Path | None = None) -> None:
+        """*serving* returns None while the process is not the master.
+
+        *secrets* is the directory in which the token may lie.
+        """
+        self._token = TokenCheck(secrets)
+        self._themes = (
+            Standing(status),
+            Destinations(status, serving),
+            Transactions(status, serving),
+            Explaining(status, serving),
+        )
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    async def start(self, host: str, port: int) -> None:
+        """Listen on *host*:*port*. Raises OSError when another program does."""
+        app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=[self._token.check])
+        for theme in self._themes:
+            app.add_routes(theme.routes())
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError:
+            await runner.cleanup()
+            raise
+        self._runner = runner
+        self.port = runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
