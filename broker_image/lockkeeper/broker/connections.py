@@ -10,6 +10,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 
 if TYPE_CHECKING:
+    from lockkeeper.broker.access.rights import Rights
     from lockkeeper.broker.regions.queue import Queue
     from lockkeeper.broker.regions.topic import Topic
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -24,7 +25,8 @@ class Connection:
 
     `congested` is set by the transport while the peer does not take what it was sent;
     `stalled_bytes` counts messages that wait for room. A `fault_tolerant`
-    client sends again what was not answered once it is `reconnected`. `is_ended` asks the
+    client sends again what was not answered once it is `reconnected`. Without `rights` it may do
+    everything. `is_ended` asks the
     protocol to part with the peer after what the outbox holds. `tag` belongs to the transport.
     The last destination and its route are kept, because the next message is for the same as a
     rule; so is the last transaction. `producers` have no destination when each of their messages
@@ -47,6 +49,7 @@ class Connection:
         "outbox",
         "producers",
         "reconnected",
+        "rights",
         "stalled_bytes",
         "tag",
         "temporary",
@@ -60,6 +63,7 @@ class Connection:
         self.identifier = ""
         self.client_id = ""
         self.user_name = ""
+        self.rights: Rights | None = None
         self.fault_tolerant = False
         self.reconnected = False
         self.outbox: list[Output] = []

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from lockkeeper.broker.access.authenticator import Authenticator
+from lockkeeper.broker.access.guard import Guard, SendingGuard
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
@@ -61,8 +63,11 @@ class Broker:
         policies: PolicyMap,
         settings: BrokerSettings,
         now: int,
+        authenticator: Authenticator | None = None,
     ) -> None:
+        """Without an *authenticator* everybody may connect and do everything."""
         self.name = name
+        self.authenticator = authenticator
         self.broker_id = broker_id
         self.dirty: list[Connection] = []
         self.connections: dict[str, Connection] = {}
@@ -77,7 +82,8 @@ class Broker:
             self._find_route,
             self.abort,
         )
-        self.subscribing = Subscribing(self.context, self.registry, settings)
+        self.guard = Guard(self.registry, self.router)
+        self.subscribing = Subscribing(self.context, self.registry, settings, self.guard)
         self.context.advisories = Advisories(
             self.context,
             self.registry,
@@ -115,6 +121,8 @@ class Broker:
         self.interceptors = interceptors(
             self.context, settings, self._make_scheduler(), StatisticsQueries(*figures)
         )
+        if authenticator is not None and self.interceptors:
+            self.interceptors = (SendingGuard(self.guard), *self.interceptors)
         # What is there from the start is the broker's own.
         self.sweeper.kept.update(region.destination for region in self.registry)
 
@@ -156,7 +164,9 @@ class Broker:
         """
         predecessor = self.connections.get(identifier)
         if predecessor is not None:
-            self._end(predecessor, InvalidClientIdError("the client connected again"))
+            if connection.rights is not None and predecessor.user_name != connection.user_name:
+                raise InvalidClientIdError(f"the connection {identifier} is another user's")
+            self.end(predecessor, InvalidClientIdError("the client connected again"))
         for other in [*self.connections.values()] if client_id else ():
             if other.client_id != client_id:
                 continue
@@ -166,14 +176,14 @@ class Broker:
                     f"{other.address}"
                 )
             reason = f"{client_id} connected from {connection.address}"
-            self._end(other, InvalidClientIdError(reason))
+            self.end(other, InvalidClientIdError(reason))
         connection.identifier = identifier
         connection.client_id = client_id
         self.connections[identifier] = connection
         self.context.advisories.connected(connection)
         self.context.listener.connected(connection)
 
-    def _end(self, connection: Connection, error: BrokerError) -> None:
+    def end(self, connection: Connection, error: BrokerError) -> None:
         """End a connection against its will."""
         connection.put(Disconnect(error))
         connection.is_ended = True
@@ -222,6 +232,8 @@ class Broker:
                 f"the connection has {limit} producers already (limits.producers)"
             )
         if destination is not None:
+            if connection.rights is not None:
+                self.guard.check_sending(connection.rights, destination)
             for part in destination.parts():
                 self.route(part)
         is_new = identifier not in connection.producers
@@ -261,6 +273,8 @@ class Broker:
         destination = message.destination
         route = connection.last_route
         if route is None or destination is not connection.last_destination:
+            if connection.rights is not None:
+                self.guard.check_sending(connection.rights, destination)
             found = self.registry.find(destination)
             if found is None and not destination.is_composite:
                 found = self.route(destination)
@@ -370,7 +384,7 @@ class Broker:
             self.subscribing.close(consumer)
             return
         reason = f"the consumer {consumer.identifier} of {consumer.destination} was too slow"
-        self._end(consumer.connection, ResourceAllocationError(reason))
+        self.end(consumer.connection, ResourceAllocationError(reason))
 
     def backlog_of(self, consumer: Consumer, reference: Reference) -> Backlog:
         """Return what a dispatched message came from."""

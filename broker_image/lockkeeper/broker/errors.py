@@ -21,6 +21,10 @@ class ResourceAllocationError(BrokerError):
     """A limit is reached; the text names it and its setting."""
 
 
+class AccessDeniedError(BrokerError):
+    """The user is unknown, or may not do this."""
+
+
 class AcknowledgeError(BrokerError):
     """An acknowledgement names a message that was not dispatched to its consumer."""
 

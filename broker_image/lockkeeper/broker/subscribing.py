@@ -1,5 +1,8 @@
 """Consumers come and go: queues, topics, wildcards, composites, browsers, durable subscriptions."""
 
+from lockkeeper.broker.access.guard import Guard
+from lockkeeper.broker.access.permissions import Right
+from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
@@ -34,7 +37,10 @@ CLOSE_MS_MAX = 1000
 class Subscribing:
     """Everything about a consumer but its messages."""
 
-    def __init__(self, context: Context, registry: Registry, settings: BrokerSettings) -> None:
+    def __init__(
+        self, context: Context, registry: Registry, settings: BrokerSettings, guard: Guard
+    ) -> None:
+        self._guard = guard
         self._context = context
         self._registry = registry
         self._settings = settings
@@ -91,6 +97,8 @@ class Subscribing:
             raise ResourceAllocationError(
                 f"the connection has {most} consumers already (limits.consumers)"
             )
+        if connection.rights is not None:
+            self._guard.check_consuming(connection.rights, request.destination, request.browser)
         for destination in request.destination.parts():
             owner = self.temporary.get(destination)
             if destination.is_temporary and owner is not connection:
@@ -139,6 +147,7 @@ class Subscribing:
             )
         if durable is None or durable.subscription != subscription:
             if durable is not None:
+                _check_reading(consumer.connection.rights, durable)
                 self._drop(durable, None)
             durable = self._add_durable(subscription)
             self._context.store.subscribe(subscription, receipt)
@@ -217,8 +226,10 @@ class Subscribing:
                 consumer.connection.put(ConsumerClosed(consumer))
                 self.unsubscribe(consumer, DELIVERED_UNKNOWN)
 
-    def forget_subscription(self, client_id: str, name: str, receipt: Receipt | None) -> None:
-        """Delete a durable subscription. Raises BrokerError when unknown or in use."""
+    def forget_subscription(
+        self, client_id: str, name: str, receipt: Receipt | None, rights: Rights | None = None
+    ) -> None:
+        """Delete a durable subscription. Raises BrokerError when unknown, in use or forbidden."""
         durable = self.durables.get(f"{client_id}:{name}")
         if durable is None:
             raise InvalidDestinationError(
@@ -227,6 +238,7 @@ class Subscribing:
             )
         if durable.consumer is not None:
             raise BrokerError("Durable consumer is in use")
+        _check_reading(rights, durable)
         self._drop(durable, receipt)
         assert durable.subscription is not None
         self._context.advisories.subscription_removed(durable.subscription)
@@ -237,6 +249,12 @@ class Subscribing:
         del self.durables[subscription.key]
         durable.topic.remove_durable(durable)
         self._context.store.unsubscribe(subscription, receipt)
+
+
+def _check_reading(rights: Rights | None, durable: DurableSubscription) -> None:
+    """Make sure that who ends a durable subscription could read it. Raises AccessDeniedError."""
+    if rights is not None:
+        rights.check(Right.READ, durable.destination)
 
 
 def _compiled(selector: str | None) -> Selector | None:

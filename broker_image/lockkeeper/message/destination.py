@@ -124,6 +124,18 @@ def path_matches(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
     return len(pattern) == len(path)
 
 
+def path_covers(pattern: tuple[str, ...], wildcard: tuple[str, ...]) -> bool:
+    """Tell whether *pattern* stands for every name that *wildcard* stands for."""
+    for level, expected in enumerate(pattern):
+        if expected == ANY_DESCENDANT:
+            return True
+        if level >= len(wildcard) or wildcard[level] == ANY_DESCENDANT:
+            return False
+        if expected not in (ANY_CHILD, wildcard[level]):
+            return False
+    return len(pattern) == len(wildcard)
+
+
 def paths_overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Tell whether there is a name that both *one* and *other* stand for, wildcards or not."""
     for mine, yours in zip(one, other, strict=False):

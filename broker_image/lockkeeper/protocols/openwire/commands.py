@@ -3,9 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
+from lockkeeper.broker.access.permissions import Right
+from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, TransactionError
+from lockkeeper.broker.errors import (
+    AccessDeniedError,
+    BrokerError,
+    InvalidDestinationError,
+    TransactionError,
+)
 from lockkeeper.broker.outputs import InDoubt, Introduction, Prepared, Reply
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -15,6 +22,7 @@ from lockkeeper.message.ids import ProducerId, XATransactionId
 from lockkeeper.message.openwire import DestinationOperation, TransactionOperation
 from lockkeeper.protocols.openwire.codec import Settings
 from lockkeeper.protocols.openwire.convert import DispatchHeader
+from lockkeeper.protocols.openwire.login import BEFORE_LOGIN, Login
 from lockkeeper.store.base import Receipt
 
 _Handler = Callable[["Commands", Any, Receipt | None], None]
@@ -23,10 +31,19 @@ _Handler = Callable[["Commands", Any, Receipt | None], None]
 class Commands:
     """Carries out the commands of one connection; `ended` after its orderly end.
 
-    `windows` holds the producers that asked for a window, by their id, in bytes.
+    `windows` holds the producers that asked for a window, by their id, in bytes. `login` is the
+    last one of a client that has to say who it is; `is_admitted` once it may be heard.
     """
 
-    __slots__ = ("_broker", "_connection", "_settings", "ended", "windows")
+    __slots__ = (
+        "_broker",
+        "_connection",
+        "_settings",
+        "ended",
+        "is_admitted",
+        "login",
+        "windows",
+    )
 
     def __init__(self, broker: Broker, settings: Settings, connection: Connection) -> None:
         self._broker = broker
@@ -34,9 +51,13 @@ class Commands:
         self._connection = connection
         self.windows: dict[ProducerId, int] = {}
         self.ended = False
+        self.login: Login | None = None
+        self.is_admitted = broker.authenticator is None
 
     def carry_out(self, command: openwire.BaseCommand, receipt: Receipt | None) -> None:
         """Carry out *command*; *receipt* answers it. Raises BrokerError."""
+        if not self.is_admitted and not isinstance(command, BEFORE_LOGIN):
+            raise AccessDeniedError("User is not authenticated.")
         handler = _HANDLERS.get(type(command))
         if handler is None:
             raise BrokerError(f"{type(command).__name__} is not for a broker")
@@ -47,10 +68,27 @@ class Commands:
             receipt.settle()
 
     def _connect(self, info: openwire.ConnectionInfo, receipt: Receipt | None) -> None:
-        connection = self._connection
         if info.connection_id is None or not info.connection_id.value:
             raise BrokerError("a ConnectionInfo without its connectionId")
-        connection.user_name = info.user_name or ""
+        authenticator = self._broker.authenticator
+        if authenticator is None:
+            self._announce(info, receipt, info.user_name or "")
+            return
+
+        def announce(rights: Rights) -> None:
+            self._connection.rights = rights
+            self._announce(info, receipt, info.user_name or "")
+            self.is_admitted = True
+
+        self.login = Login(self._connection, info.user_name or None, receipt, announce)
+        authenticator.check(info.user_name or None, info.password or None, self.login.tell)
+
+    def _announce(
+        self, info: openwire.ConnectionInfo, receipt: Receipt | None, user_name: str
+    ) -> None:
+        connection = self._connection
+        assert info.connection_id is not None and info.connection_id.value is not None
+        connection.user_name = user_name
         connection.fault_tolerant = info.fault_tolerant or info.failover_reconnect
         connection.reconnected = info.failover_reconnect
         identifier, client_id = info.connection_id.value, info.client_id or ""
@@ -95,6 +133,7 @@ class Commands:
         subject, connection = info.object_id, self._connection
         if isinstance(subject, openwire.ConnectionId):
             self._broker.disconnect(connection, info.last_delivered_sequence)
+            self.is_admitted = self._broker.authenticator is None
         elif isinstance(subject, openwire.ConsumerId):
             consumer = connection.consumers.get(subject)
             if consumer is not None:
@@ -128,18 +167,22 @@ class Commands:
         ]
 
     def _manage_destination(self, info: openwire.DestinationInfo, receipt: Receipt | None) -> None:
-        destination = info.destination
+        destination, connection = info.destination, self._connection
         if destination is None:
             raise InvalidDestinationError("a DestinationInfo without its destination")
         removes = info.operation_type == DestinationOperation.REMOVE
         if destination.is_temporary and removes:
-            self._broker.destinations.remove_temporary(self._connection, destination)
+            self._broker.destinations.remove_temporary(connection, destination)
         elif destination.is_temporary:
-            self._broker.destinations.create_temporary(self._connection, destination)
+            self._broker.destinations.create_temporary(connection, destination)
         elif removes:
+            if connection.rights is not None:
+                connection.rights.check(Right.REMOVE, destination)
             self._broker.destinations.remove(destination, receipt)
             return
         else:
+            if connection.rights is not None:
+                self._broker.guard.check_creating(connection.rights, destination)
             self._broker.route(destination)
         self._answer(info, receipt)
 
@@ -148,7 +191,8 @@ class Commands:
     ) -> None:
         client_id = self._connection.client_id or info.client_id or ""
         name = info.subscription_name or ""
-        self._broker.subscribing.forget_subscription(client_id, name, receipt)
+        rights = self._connection.rights
+        self._broker.subscribing.forget_subscription(client_id, name, receipt, rights)
 
     def _transact(self, info: openwire.TransactionInfo, receipt: Receipt | None) -> None:
         transactions, connection = self._broker.transactions, self._connection

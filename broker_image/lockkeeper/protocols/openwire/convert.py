@@ -49,6 +49,7 @@ _NO_REDELIVERIES = bytes(4)
 _RESPONSE = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
 
 _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
+    errors.AccessDeniedError: "java.lang.SecurityException",
     errors.InvalidClientIdError: "javax.jms.InvalidClientIDException",
     errors.InvalidDestinationError: "javax.jms.InvalidDestinationException",
     errors.InvalidSelectorError: "javax.jms.InvalidSelectorException",

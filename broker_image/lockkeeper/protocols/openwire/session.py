@@ -21,6 +21,7 @@ from lockkeeper.protocols.openwire.commands import Commands
 from lockkeeper.protocols.openwire.convert import append_outputs
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
+from lockkeeper.protocols.openwire.login import PARTING_MS
 from lockkeeper.store.base import Receipt, StoreFullError
 
 _SIZE = Struct(">I")
@@ -37,10 +38,12 @@ class OpenWireSession:
 
     __slots__ = (
         "_acks",
+        "_admitted",
         "_agreement",
         "_broker",
         "_buffer",
         "_commands",
+        "_held",
         "_out",
         "_reader",
         "_settings",
@@ -58,6 +61,9 @@ class OpenWireSession:
         self._acks = AckReader(broker, self.connection)
         self._commands = Commands(broker, settings, self.connection)
         self._agreement: Agreement | None = None
+        # The agreement, once the client may do more than say who it is.
+        self._admitted: Agreement | None = None
+        self._held: list[bytes] | None = None
         self._out: list[bytes] = []
         self.closing = False
         self.failure = ""
@@ -69,8 +75,8 @@ class OpenWireSession:
 
     @property
     def is_open(self) -> bool:
-        """Tell whether the handshake is done."""
-        return self._agreement is not None
+        """Tell whether the handshake is done, and who is to say so has said who it is."""
+        return self._admitted is not None
 
     def start(self) -> None:
         """Send our half of the handshake."""
@@ -82,6 +88,9 @@ class OpenWireSession:
 
     def receive_data(self, data: bytes) -> None:
         """Take bytes from the peer and carry out every whole command among them."""
+        if self._held is not None:
+            self._held.append(data)
+            return
         try:
             joined = self._buffer.feed(data)
             if joined is not None:
@@ -115,14 +124,51 @@ class OpenWireSession:
                 self._receive_command(data, start, end)
                 if self.closing:
                     return
+                if self._waits():
+                    self._held = [data[end:]]
+                    return
             position = end
         if position < length:
             self._buffer.keep(data, position)
 
+    def _waits(self) -> bool:
+        """Tell whether it is to be found out first who the client is."""
+        login = self._commands.login
+        if login is None:
+            return False
+        if login.is_pending:
+            login.hold(self._go_on)
+            return True
+        self._take_verdict()
+        return False
+
+    def _take_verdict(self) -> None:
+        """Admit the client, or part with it, in time for it to close its connection itself."""
+        self._commands.login = None
+        if self._commands.is_admitted:
+            self._admitted = self._agreement
+        else:
+            context = self._broker.context
+            context.timers.call_at(context.now + PARTING_MS, self._part)
+
+    def _go_on(self) -> None:
+        """Carry out what was held while the client waited."""
+        held, self._held = self._held, None
+        self._take_verdict()
+        self.receive_data(b"".join(held or ()))
+        if self.closing:
+            self.connection.dirty.append(self.connection)
+
+    def _part(self) -> None:
+        """End the connection, unless a second attempt was better."""
+        if not self._commands.is_admitted:
+            self.closing = True
+            self.connection.dirty.append(self.connection)
+
     def _receive_message(self, data: bytes, start: int, end: int, in_time: bytes) -> None:
-        agreement = self._agreement
+        agreement = self._admitted
         if agreement is None or end - start < RESPONSE_REQUIRED_AT + 1:
-            raise ProtocolError("a message before the WireFormatInfo, or cut short")
+            raise ProtocolError("a message before its connection is open, or cut short")
         if not agreement.spliced:
             decoded, _ = agreement.codec.decode(data, start, end)
             data = openwire.encode(decoded)
@@ -156,9 +202,9 @@ class OpenWireSession:
         return ProducerCredit(self.connection, message.producer_id, size)
 
     def _receive_acknowledgement(self, data: bytes, start: int, end: int) -> None:
-        agreement = self._agreement
+        agreement = self._admitted
         if agreement is None:
-            raise ProtocolError("an acknowledgement before the WireFormatInfo")
+            raise ProtocolError("an acknowledgement before its connection is open")
         receipt: Receipt | None = None
         if data[start + RESPONSE_REQUIRED_AT]:
             correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
@@ -183,6 +229,8 @@ class OpenWireSession:
             self._commands.carry_out(command, receipt)
         except BrokerError as error:
             self._refuse(receipt, error)
+        if not self._commands.is_admitted:
+            self._admitted = None
         if self._commands.ended:
             self.closing = True
 
@@ -191,6 +239,8 @@ class OpenWireSession:
         if not isinstance(peer, openwire.WireFormatInfo):
             raise ProtocolError(f"{type(peer).__name__} before the WireFormatInfo")
         self._agreement = agree(self._settings, peer)
+        if self._commands.is_admitted:
+            self._admitted = self._agreement
         broker = self._broker
         info = openwire.BrokerInfo(
             broker_id=openwire.BrokerId(broker.broker_id), broker_name=broker.name, broker_url=""
@@ -235,4 +285,6 @@ class OpenWireSession:
     def connection_lost(self) -> None:
         """Give back what the peer held."""
         self.closing = True
+        if self._commands.login is not None:
+            self._commands.login.forget()
         self._broker.disconnect(self.connection)
