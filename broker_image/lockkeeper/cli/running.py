@@ -10,7 +10,7 @@ import typer
 from lockkeeper.cli.errors import CommandError
 from lockkeeper.cli.log_formats import LogFormat
 from lockkeeper.cli.output import counted
-from lockkeeper.cli.secrets import SECRETS_DIRECTORY, secrets_directory
+from lockkeeper.cli.secrets import SECRETS_DIRECTORY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,8 +56,8 @@ Secrets: TypeAlias = Annotated[
         "--secrets",
         exists=True,
         file_okay=False,
-        help="Directory with `admin-token`, which the admin endpoint then asks for; "
-        f"default: {SECRETS_DIRECTORY}, where it is there.",
+        help="Directory with users, certificates and `admin-token`: clients then have to say who "
+        f"they are. Default: {SECRETS_DIRECTORY}, where it is there.",
     ),
 ]
 Log: TypeAlias = Annotated[LogFormat, typer.Option("--log-format", help="How to log.")]
@@ -87,6 +87,7 @@ def broker(
     from lockkeeper.cli.resources import data_directory, load, with_addresses
     from lockkeeper.server.cluster.membership import surroundings
     from lockkeeper.server.process import BrokerProcess, ProcessOptions
+    from lockkeeper.server.secrets import secrets_directory
 
     resource, destinations = load(files or [], name)
     resource = with_addresses(resource, listen or [], admin)
@@ -98,14 +99,14 @@ def broker(
         peers=tuple(peers or ()),
         supervised=supervised,
         cluster=surroundings(),
-        secrets=secrets or secrets_directory(),
+        secrets=secrets_directory(secrets),
     )
     process = BrokerProcess(options)
     log_to_stderr(process.name, log_format)
     uvloop.run(process.run())
 
 
-def up(files: Files = None, name: Name = None, data: Data = None) -> None:
+def up(files: Files = None, name: Name = None, data: Data = None, secrets: Secrets = None) -> None:
     """Run every replica of a Broker on this machine: one master, the others standing by.
 
     All share one directory and the same client ports. One that dies is started again. Ctrl-C
@@ -124,7 +125,7 @@ def up(files: Files = None, name: Name = None, data: Data = None) -> None:
     console = LogConsole()
     _greet(console, resource, directory)
     view = ReplicasView(resource.metadata.name, console)
-    replicas = Replicas(_commands(resource, directory, files or [], name), view.tell)
+    replicas = Replicas(_commands(resource, directory, files or [], name, secrets), view.tell)
     code = asyncio.run(replicas.run())
     if code:
         who = f"{resource.metadata.name}-{replicas.hopeless}"
@@ -163,7 +164,11 @@ def _admin_addresses(resource: "Broker") -> list[str]:
 
 
 def _commands(
-    resource: "Broker", directory: Path, files: Sequence[Path], name: str | None
+    resource: "Broker",
+    directory: Path,
+    files: Sequence[Path],
+    name: str | None,
+    secrets: Path | None,
 ) -> list[list[str]]:
     """Return the command of each replica."""
     shared = [sys.executable, "-m", "lockkeeper.cli.main", "broker", "--supervised"]
@@ -172,6 +177,8 @@ def _commands(
         shared += ["--file", str(path)]
     if name:
         shared += ["--name", name]
+    if secrets is not None:
+        shared += ["--secrets", str(secrets)]
     for address in _admin_addresses(resource):
         shared += ["--peer", address]
     return [[*shared, "--replica", str(number)] for number in range(resource.spec.replicas)]

@@ -8,11 +8,6 @@ TOKEN_PATH = SECRETS_DIRECTORY / "admin-token"
 _given: list[str] = []
 
 
-def secrets_directory() -> Path | None:
-    """Return the directory that Kubernetes mounts, None where it is not there."""
-    return SECRETS_DIRECTORY if SECRETS_DIRECTORY.is_dir() else None
-
-
 def remember_token(token: str | None) -> str | None:
     """Keep the token of the command line for every question that this command asks."""
     _given[:] = [token] if token else []

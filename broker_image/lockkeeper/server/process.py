@@ -15,6 +15,7 @@ from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.server.access import Gatekeeper, gatekeeper
 from lockkeeper.server.admin import Admin
 from lockkeeper.server.cluster.membership import Membership, Surroundings
 from lockkeeper.server.conversion import converted
@@ -52,7 +53,8 @@ class ProcessOptions:
 
     *peers* are the admin addresses of all replicas. A *supervised* process ends with its
     standard input, so that it never outlives who started it. *cluster* is the pod that it runs
-    in, None outside of pods; *secrets* the directory with what only the broker may know.
+    in, None outside of pods; *secrets* the directory with what only the broker may know: with
+    one, clients have to say who they are.
     """
 
     resource: BrokerResource
@@ -78,6 +80,7 @@ class BrokerProcess:
     _epoch: int | None = None
     _takes_over: bool = False
     _unfit: str = ""
+    _gatekeeper: Gatekeeper | None = None
 
     @property
     def name(self) -> str:
@@ -97,6 +100,7 @@ class BrokerProcess:
             loop.add_signal_handler(number, self._stopping.set)
         if self.options.supervised:
             loop.add_reader(sys.stdin.fileno(), self._stopping.set)
+        self._gatekeeper = gatekeeper(self.options.resource.spec.access, self.options.secrets)
         storage = Storage(self.options.directory)
         self._admin = await self._start_admin()
         self._membership = Membership(self.options.cluster)
@@ -183,6 +187,8 @@ class BrokerProcess:
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
         _spare_the_collector()
         engine = self._engine = Engine(broker, store, recorder, self._fail)
+        if self._gatekeeper is not None:
+            self._gatekeeper.engine = engine
         now = self._epoch = engine.stamp()
         details = {"replica": self.name, "epoch": now} | ({"cause": cause} if cause else {})
         recorder.event("takeover" if waited else "start", now, **details)
@@ -209,6 +215,7 @@ class BrokerProcess:
             policy_map(resource, self.options.destinations),
             converted(spec, BrokerSettings),
             now,
+            self._gatekeeper,
         )
 
     def _fail(self, error: StoreError) -> None:
@@ -217,6 +224,8 @@ class BrokerProcess:
 
     def _close(self, engine: Engine, store: Store, recorder: FlightRecorder) -> None:
         """Let go of everything, in order: sockets, journal."""
+        if self._gatekeeper is not None:
+            self._gatekeeper.close()
         engine.close()
         if self._failure is None:
             now = engine.stamp()

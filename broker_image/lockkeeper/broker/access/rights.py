@@ -16,10 +16,17 @@ class Rights:
     Temporary destinations belong to who makes them, and others only answer there.
     """
 
-    __slots__ = ("_groups", "_permissions", "_writable", "user")
+    __slots__ = ("_groups", "_permissions", "_writable", "is_anonymous", "user")
 
-    def __init__(self, user: str, groups: Groups, permissions: PermissionMap | None) -> None:
+    def __init__(
+        self,
+        user: str,
+        groups: Groups,
+        permissions: PermissionMap | None,
+        is_anonymous: bool = False,
+    ) -> None:
         self.user = user
+        self.is_anonymous = is_anonymous
         self._groups = groups
         self._permissions = permissions
         self._writable: set[Destination] = set()

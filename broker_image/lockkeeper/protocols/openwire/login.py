@@ -27,7 +27,7 @@ class Login:
     While it `is_pending`, the client is not read from, and what it has sent stays as it is.
     """
 
-    __slots__ = ("_announce", "_connection", "_receipt", "_user", "go_on", "is_pending", "is_over")
+    __slots__ = ("_announce", "_connection", "_receipt", "_user", "go_on", "is_over", "is_pending")
 
     def __init__(
         self,

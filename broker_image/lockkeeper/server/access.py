@@ -1,0 +1,148 @@
+"""Users and their passwords: who may connect, with which rights.
+
+A password is checked by a thread, since that takes some 50 ms by design; whoever comes again
+with one that was checked is known by a keyed digest of it, which only this process can make.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import logging
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from lockkeeper.broker.access.authenticator import Verdict
+from lockkeeper.broker.access.permissions import PermissionEntry, PermissionMap
+from lockkeeper.broker.access.rights import Rights
+from lockkeeper.server.engine import Engine
+from lockkeeper.server.secrets import USERS, read_users
+from lockkeeper_api.cluster.access import Access
+from lockkeeper_api.passwords import hashed, matches
+
+logger = logging.getLogger(__name__)
+
+ANONYMOUS = "anonymous"
+"""The user without a name, and the group of it."""
+PASSWORD_CHARACTERS_MAX = 1024
+REMEMBERED_MAX = 4096
+THREADS = 1
+"""Of two cores, the other one serves those who are known."""
+
+
+class Gatekeeper:
+    """Knows who may connect; implements `Authenticator`.
+
+    Users are those of the file with hashes; if the Broker lists users, only these.
+    """
+
+    def __init__(self, access: Access, hashes: Mapping[str, str]) -> None:
+        self.engine: Engine | None = None
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lockkeeper-passwords")
+        self._key = secrets.token_bytes(32)
+        # Checked for those who are unknown, so that they are refused no faster than others.
+        self._nobody = hashed(secrets.token_hex(16), secrets.token_bytes(16))
+        self._verdicts: dict[bytes, bool] = {}
+        self.change(access, hashes)
+
+    def change(self, access: Access, hashes: Mapping[str, str]) -> None:
+        """Let others in from now on; see `renewed` for those who are in."""
+        groups = {user.name: frozenset((user.name, *user.groups)) for user in access.users}
+        for name in hashes:
+            if not access.users:
+                groups[name] = frozenset((name,))
+        if access.anonymous:
+            groups[""] = frozenset((ANONYMOUS,))
+        self._groups = groups
+        self._hashes = {name: hash for name, hash in hashes.items() if name in groups}
+        self._permissions = _permissions(access)
+
+    def check(self, user: str | None, password: str | None, tell: Verdict) -> None:
+        """See `Authenticator.check`."""
+        if user is None and password is None and "" in self._groups:
+            tell(self._rights(""))
+            return
+        name, given = user or "", password or ""
+        hash = self._hashes.get(name)
+        if len(given) > PASSWORD_CHARACTERS_MAX:
+            hash, given = None, ""
+        digest = self._digest(name, given, hash or self._nobody)
+        verdict = self._verdicts.get(digest)
+        if verdict is not None:
+            self._tell(name, verdict, tell)
+            return
+        loop = asyncio.get_running_loop()
+        checked = loop.run_in_executor(self._pool, matches, given, hash or self._nobody)
+        checked.add_done_callback(partial(self._learn, name, digest, tell))
+
+    def _learn(
+        self, name: str, digest: bytes, tell: Verdict, checked: "asyncio.Future[bool]"
+    ) -> None:
+        """Remember what the thread found, and tell it."""
+        if checked.cancelled() or self.engine is None:
+            return
+        if len(self._verdicts) >= REMEMBERED_MAX:
+            del self._verdicts[next(iter(self._verdicts))]
+        self._verdicts[digest] = verdict = checked.exception() is None and checked.result()
+        self.engine.stamp()
+        self._tell(name, verdict, tell)
+        self.engine.wake()
+
+    def _tell(self, name: str, verdict: bool, tell: Verdict) -> None:
+        # Who was removed while the password was being checked does not get in.
+        is_let_in = verdict and name in self._hashes
+        if not is_let_in:
+            logger.warning("refused to let user %r in", name)
+        tell(self._rights(name) if is_let_in else None)
+
+    def renewed(self, rights: Rights) -> Rights | None:
+        """Return the rights of now of a user who is in; None for one who is unknown by now."""
+        name = "" if rights.is_anonymous else rights.user
+        return self._rights(name) if name in self._groups else None
+
+    def _rights(self, name: str) -> Rights:
+        return Rights(name or ANONYMOUS, self._groups[name], self._permissions, not name)
+
+    def _digest(self, name: str, password: str, hash: str) -> bytes:
+        parts = (part.encode(errors="surrogatepass") for part in (hash, name, password))
+        return hmac.digest(self._key, b"".join(map(_sized, parts)), hashlib.sha256)
+
+    def close(self) -> None:
+        """Check nothing any more."""
+        self.engine = None
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def gatekeeper(access: Access, directory: Path | None) -> Gatekeeper | None:
+    """Return who lets users in, None without a *directory* of secrets: then everybody may.
+
+    Raises InvalidSecretError.
+    """
+    if directory is None:
+        return None
+    users = read_users(directory)
+    if not users and not access.anonymous:
+        logger.warning("%s knows no user: nobody can connect", directory / USERS)
+    return Gatekeeper(access, users)
+
+
+def _sized(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "big") + part
+
+
+def _permissions(access: Access) -> PermissionMap | None:
+    """Return the permissions; None: there are none, so that everything is allowed."""
+    if not access.permissions:
+        return None
+    return PermissionMap(
+        PermissionEntry(
+            entry.match,
+            None if entry.kind is None else entry.kind == "Queue",
+            frozenset(entry.read),
+            frozenset(entry.write),
+            frozenset(entry.admin),
+        )
+        for entry in access.permissions
+    )
