@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+from lockkeeper.server.cluster.identity import pod_identity
 from lockkeeper.server.errors import CannotRunError
 from lockkeeper_api.passwords import InvalidHashError, check_hash
 
 IN_A_POD = Path("/etc/lockkeeper-secrets")
-POD_VARIABLE = "LOCKKEEPER_POD"
 USERS = "users"
 Signature: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 """Inode, time of change (ns) and size of each file; None for one that is not there."""
@@ -27,10 +27,13 @@ class InvalidSecretError(CannotRunError):
 
 
 def secrets_directory(chosen: Path | None) -> Path | None:
-    """Return the directory: the *chosen* one, or else that of a pod; None: there are no secrets."""
+    """Return the directory: the *chosen* one, or else that of a pod; None: there are no secrets.
+
+    A pod has one, even if nothing is mounted there: then it lets nobody in.
+    """
     if chosen is not None:
         return chosen
-    return IN_A_POD if POD_VARIABLE in os.environ or IN_A_POD.is_dir() else None
+    return IN_A_POD if pod_identity(os.environ) is not None or IN_A_POD.is_dir() else None
 
 
 def read_users(directory: Path) -> dict[str, str]:
