@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 STAMP := .venv/.set-up
-EXTRAS := analytics,demo,dev
+EXTRAS := analytics,demo,dev,operator
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
 # Tests that start brokers, Java or Spark come first. Nothing here runs side by side: brokers of

@@ -1,8 +1,8 @@
 """From what there is of a Destination to the next step.
 
 A finalizer is there only where the deletion policy needs the broker's help, and never keeps a
-resource for ever: it goes when the Broker or its namespace goes, and when the policy is changed to
-Retain, also while the resource is being deleted.
+resource for ever: it goes when the Broker or its namespace goes, when the broker was silent for
+too long, and when the policy is changed to Retain, also while the resource is being deleted.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ class BrokerState(Enum):
     """It, or its namespace, is not there or being deleted."""
     SILENT = "silent"
     """It is there, and no master answers: failing over, hibernated, cut off."""
+    LOST = "lost"
+    """It is silent for so long that nobody is kept waiting any more."""
     ANSWERS = "answers"
     """Its master answers."""
 
@@ -89,6 +91,8 @@ def _ending(state: DestinationState) -> tuple[DestinationStep, ...]:
         return _release("NeverAccepted")
     if state.broker is BrokerState.SILENT:
         return (DestinationStep(Action.WAIT, "BrokerUnavailable"),)
+    if state.broker is BrokerState.LOST:
+        return _release("BrokerUnreachable")
     if not state.exists:
         return _release("Removed")
     if state.policy == "Delete":
@@ -112,7 +116,7 @@ def _living(state: DestinationState) -> tuple[DestinationStep, ...]:
     if needs_finalizer and not state.finalizer:
         # Before there is anything to be removed later.
         return (DestinationStep(Action.ADD_FINALIZER, "Needed"),)
-    if state.broker is BrokerState.SILENT:
+    if state.broker in (BrokerState.SILENT, BrokerState.LOST):
         return (DestinationStep(Action.WAIT, "BrokerUnavailable"),)
     if not state.exists:
         return (DestinationStep(Action.DECLARE, "DestinationMissing"),)

@@ -4,7 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from lockkeeper_operator.steps import Apply, Conflict, DeletePod, Push, Step, SwitchOver
+from lockkeeper_operator.destination_plan import Action, DestinationStep
+from lockkeeper_operator.steps import (
+    Apply,
+    Conflict,
+    DeletePod,
+    Push,
+    Refused,
+    Step,
+    SwitchOver,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +34,8 @@ def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:
                 yield Event("Warning", "DriftRepaired", f"{what} was changed by somebody else")
             case Conflict(kind, name, owner):
                 yield Event("Warning", "ChildConflict", f"{kind} {name} belongs to {owner}")
+            case Refused(kind, name, message):
+                yield Event("Warning", "ChildRefused", f"{kind} {name}: {message}")
             case DeletePod(name, _, reason):
                 yield Event("Normal", "RollingStep", f"{name} starts anew: {reason.lower()}")
             case SwitchOver(master, _, successor):
@@ -49,3 +60,42 @@ def events_of_status(previous: dict[str, Any], status: dict[str, Any]) -> Iterat
                 ("Normal", "BecameReady") if now == "True" else ("Warning", "NotReady")
             )
             yield Event(*known, condition["message"])
+
+
+def destination_event(
+    step: DestinationStep, resource: dict[str, Any], removed: int = 0
+) -> Event | None:
+    """Return what is told of a step about a Destination, None for what everybody expects.
+
+    It is a drift where the *resource*'s status said that all was well with the same spec.
+    *removed* is how many messages a purge removed.
+    """
+    previous = resource.get("status", {})
+    same = previous.get("observedGeneration") == resource["metadata"]["generation"]
+    drifted = same and any(
+        each["type"] == "InSync" and each["status"] == "True"
+        for each in previous.get("conditions", ())
+    )
+    match step.action, step.reason:
+        case Action.DECLARE, _ if drifted:
+            return Event("Warning", "DestinationDrift", "the broker had lost it; made again")
+        case Action.DECLARE, _:
+            return Event("Normal", "Created", "made on the broker")
+        case Action.SET_POLICY, _ if drifted:
+            return Event("Warning", "DestinationDrift", "its policy was changed behind its back")
+        case Action.SET_POLICY, _:
+            return Event("Normal", "PolicySet", "the broker has taken over its policy")
+        case Action.PURGE, _:
+            return Event("Normal", "Purged", f"{removed} messages are removed")
+        case Action.CLEAR_PURGE, "PurgeUnconfirmed":
+            message = "nothing is purged: the annotation's value is not the destination's name"
+            return Event("Warning", "PurgeUnconfirmed", message)
+        case Action.REMOVE | Action.REMOVE_IF_EMPTY, _:
+            return Event("Normal", "Deleted", "removed from the broker")
+        case Action.REMOVE_FINALIZER, "NotEmpty":
+            return Event("Warning", "NotEmpty", "stays on the broker: it has messages or consumers")
+        case Action.REMOVE_FINALIZER, "BrokerUnreachable":
+            message = "stays on the broker, which has not answered for too long"
+            return Event("Warning", "BrokerUnreachable", message)
+        case _:
+            return None

@@ -78,4 +78,15 @@ class Conflict:
     owner: str
 
 
-Step: TypeAlias = Create | Apply | Delete | DeletePod | SwitchOver | Push | Wait | Conflict
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The API server does not take an object as it is to be; told after the fact, not planned."""
+
+    kind: str
+    name: str
+    message: str
+
+
+Step: TypeAlias = (
+    Create | Apply | Delete | DeletePod | SwitchOver | Push | Wait | Conflict | Refused
+)

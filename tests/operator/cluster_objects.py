@@ -34,6 +34,7 @@ def subject(
         surroundings,
         passwords={"client": "secret", "jfk": "runway"},
         password_hashes={"client": "hash-of-client", "jfk": "hash-of-jfk"},
+        admin_token="token",
     )
 
 

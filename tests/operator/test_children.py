@@ -200,7 +200,9 @@ def test_certificates_are_mounted_beside_the_users() -> None:
     tls = {"secretName": "web", "clientCertificates": "Required"}
     found = subject(listeners=[{"name": "openwire", "tls": tls}])
     (volume,) = [each for each in pod_spec(found)["volumes"] if each["name"] == "secrets"]
-    _, certificates = volume["projected"]["sources"]
+    *others, certificates = volume["projected"]["sources"]
+    names = [each["secret"]["name"] for each in others]
+    assert names == ["departures-users", "departures-admin"]
     assert certificates["secret"]["name"] == "web"
     paths = [item["path"] for item in certificates["secret"]["items"]]
     assert paths == ["tls/openwire/tls.crt", "tls/openwire/tls.key", "tls/openwire/ca.crt"]

@@ -35,6 +35,7 @@ ENDING: dict[str, Any] = {**THERE, "deleting": True, "finalizer": True}
         ({"policy": "Delete", "finalizer": True}, [("Declare", "DestinationMissing")]),
         ({**THERE, "finalizer": True}, [("RemoveFinalizer", "NotNeeded")]),
         ({"broker": BrokerState.SILENT}, [("Wait", "BrokerUnavailable")]),
+        ({"broker": BrokerState.LOST}, [("Wait", "BrokerUnavailable")]),
         ({"broker": BrokerState.GONE}, []),
         ({"accepted": False}, []),
         ({"accepted": False, "finalizer": True, "policy": "Delete"},
@@ -61,6 +62,10 @@ def test_a_destination_is_made_and_kept(
         ({"policy": "DeleteIfEmpty"}, [("RemoveFinalizer", "NotEmpty")]),
         ({"policy": "Delete", "broker": BrokerState.GONE}, [("RemoveFinalizer", "BrokerGone")]),
         ({"policy": "Delete", "broker": BrokerState.SILENT}, [("Wait", "BrokerUnavailable")]),
+        (
+            {"policy": "Delete", "broker": BrokerState.LOST},
+            [("RemoveFinalizer", "BrokerUnreachable")],
+        ),
         ({"policy": "Retain", "broker": BrokerState.SILENT}, [("RemoveFinalizer", "Retained")]),
         ({"policy": "Delete", "accepted": False}, [("RemoveFinalizer", "NeverAccepted")]),
         ({"policy": "Delete", "finalizer": False}, []),
@@ -134,7 +139,8 @@ def test_from_every_state_a_deletion_ends_without_anyone_doing_anything_special(
             ends.add(earlier)
             pending.append(earlier)
     assert deleting <= ends
-    gone = [state for state in deleting if state.broker is BrokerState.GONE and state.finalizer]
+    given_up = (BrokerState.GONE, BrokerState.LOST)
+    gone = [state for state in deleting if state.broker in given_up and state.finalizer]
     assert all(not operator_moves(state)[0].finalizer for state in gone)
     if policy == "Retain":
         assert not any(state.finalizer for state in seen)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from lockkeeper_operator.desired import (
+    admin_secret,
     claim,
     client_secret,
     client_services,
@@ -28,6 +29,7 @@ BUILDERS: tuple[Builder, ...] = (
     role.build,
     role_binding.build,
     lease.build,
+    admin_secret.build,
     user_secrets.build,
     users_secret.build,
     client_secret.build,

@@ -35,7 +35,7 @@ class Subject:
 
     *passwords* are those of the users without a Secret of their own, by name: read from where
     they are, or made up outside. *password_hashes* are those of all users, by name, salted
-    outside, too.
+    outside, too. *admin_token* opens the pods' admin endpoint, and is made up there as well.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Subject:
     annotations: Mapping[str, str] = field(default_factory=dict)
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
     password_hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    admin_token: str = field(default="", repr=False)
 
     @property
     def replicas_service(self) -> str:
@@ -63,6 +64,11 @@ class Subject:
         return f"{self.name}-users"
 
     @property
+    def admin_secret(self) -> str:
+        """Name of the Secret with the token of the admin endpoint."""
+        return admin_secret_of(self.name)
+
+    @property
     def pods(self) -> tuple[str, ...]:
         """Names of the pods, by their numbers."""
         return tuple(f"{self.name}-{number}" for number in range(self.spec.replicas))
@@ -70,10 +76,7 @@ class Subject:
     @property
     def users(self) -> tuple[User, ...]:
         """Who may connect with a password."""
-        access = self.spec.access
-        if not access.users and not access.anonymous:
-            return (DEFAULT_USER,)
-        return tuple(access.users)
+        return users_of(self.spec)
 
     @property
     def users_without_secret(self) -> tuple[User, ...]:
@@ -82,7 +85,7 @@ class Subject:
 
     def secret_of(self, user: User) -> str:
         """Return the name of the Secret with the password of *user*."""
-        return user.secret_name or f"{self.name}-user-{user.name}"
+        return user.secret_name or made_up_secret_of(self.name, user.name)
 
     def listener_service(self, listener: str) -> str:
         """Return the name of the Service that leads to a listener of the master."""
@@ -97,11 +100,29 @@ class Subject:
         return f"{pod}.{self.host(self.replicas_service)}"
 
 
+def users_of(spec: BrokerSpec) -> tuple[User, ...]:
+    """Return who may connect with a password."""
+    if not spec.access.users and not spec.access.anonymous:
+        return (DEFAULT_USER,)
+    return tuple(spec.access.users)
+
+
+def made_up_secret_of(broker: str, user: str) -> str:
+    """Return the name of the Secret with a password that the operator made up."""
+    return f"{broker}-user-{user}"
+
+
+def admin_secret_of(broker: str) -> str:
+    """Return the name of the Secret with the token of a Broker's admin endpoint."""
+    return f"{broker}-admin"
+
+
 def subject_of(
     resource: Manifest,
     surroundings: Surroundings,
     passwords: Mapping[str, str] | None = None,
     password_hashes: Mapping[str, str] | None = None,
+    admin_token: str = "",
 ) -> Subject:
     """Return the subject of a Broker as the API server holds it.
 
@@ -118,6 +139,7 @@ def subject_of(
         annotations=metadata.get("annotations", {}),
         passwords=passwords or {},
         password_hashes=password_hashes or {},
+        admin_token=admin_token,
     )
 
 

@@ -2,6 +2,7 @@
 
 from lockkeeper_operator.desired.subject import Manifest, Subject
 from lockkeeper_operator.names import (
+    ADMIN_TOKEN_FILE,
     CONFIGURATION_PATH,
     DATA_PATH,
     SECRETS_PATH,
@@ -39,10 +40,14 @@ def mounts(subject: Subject) -> list[Manifest]:
 
 
 def _sources(subject: Subject) -> list[Manifest]:
-    """Return the Secrets: the users' hashes as `users`, keys and certificates as
-    `tls/LISTENER/tls.crt`. Kubernetes brings changes of them to running pods.
+    """Return the Secrets: the users' hashes as `users`, the admin endpoint's token as
+    `admin-token`, keys and certificates as `tls/LISTENER/tls.crt`. Kubernetes brings changes of
+    them to running pods.
     """
-    found = [_source(subject.users_secret, {USERS_FILE: USERS_FILE})]
+    found = [
+        _source(subject.users_secret, {USERS_FILE: USERS_FILE}),
+        _source(subject.admin_secret, {ADMIN_TOKEN_FILE: ADMIN_TOKEN_FILE}),
+    ]
     for listener in subject.spec.listeners:
         if listener.tls is not None:
             keys = ["tls.crt", "tls.key"]

@@ -8,6 +8,8 @@ TYPE = "Accepted"
 
 def condition(facts: DestinationFacts) -> Verdict:
     """Return the condition."""
+    if facts.invalid:
+        return Verdict(TYPE, NO, "InvalidSpec", facts.invalid)
     if not facts.broker_there:
         return Verdict(TYPE, NO, "BrokerNotFound", f"there is no Broker {facts.broker}")
     if not facts.allowed:

@@ -20,7 +20,8 @@ class DestinationFacts:
 
     *holder* names another Destination resource that has the same destination and is older.
     *figures* are None where the broker does not have it. *foreign* says that it was there before
-    the resource and is not adopted; *in_sync* that its policy is as the resource says.
+    the resource and is not adopted; *in_sync* that its policy is as the resource says; *invalid*
+    what is wrong with the resource, where the API server let it pass.
     """
 
     name: str
@@ -32,3 +33,4 @@ class DestinationFacts:
     foreign: bool = False
     figures: Figures | None = None
     in_sync: bool = False
+    invalid: str = ""

@@ -3,7 +3,7 @@
 from lockkeeper_operator.status import master_elected, standbys_ready, storage_bound
 from lockkeeper_operator.status.facts import Facts
 from lockkeeper_operator.status.verdict import NO, YES, Verdict
-from lockkeeper_operator.steps import Conflict
+from lockkeeper_operator.steps import Conflict, Refused
 
 TYPE = "Ready"
 
@@ -14,6 +14,9 @@ def condition(facts: Facts) -> Verdict:
         if isinstance(step, Conflict):
             message = f"{step.kind} {step.name} belongs to {step.owner}"
             return Verdict(TYPE, NO, "Conflict", message)
+        if isinstance(step, Refused):
+            message = f"{step.kind} {step.name} is refused: {step.message}"
+            return Verdict(TYPE, NO, "Refused", message)
     for part in (storage_bound.condition(facts), master_elected.condition(facts)):
         if part.status != YES:
             return Verdict(TYPE, NO, part.reason, part.message)

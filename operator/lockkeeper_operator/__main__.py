@@ -1,0 +1,182 @@
+"""`lockkeeper-operator`: the process that looks after Brokers and Destinations."""
+
+import asyncio
+import logging
+import signal
+import socket
+from typing import Annotated
+
+import typer
+from kubernetes.aio.config import ConfigException
+
+from lockkeeper_operator.api.errors import ApiError
+from lockkeeper_operator.api.server import connect
+from lockkeeper_operator.desired.subject import Surroundings
+from lockkeeper_operator.process import logs
+from lockkeeper_operator.process.election import LeadershipLostError
+from lockkeeper_operator.process.operator import Operator, Options
+from lockkeeper_operator.process.releasing import release_all
+
+app = typer.Typer(add_completion=False, no_args_is_help=False)
+log = logging.getLogger("lockkeeper_operator")
+
+Namespaces = Annotated[
+    str,
+    typer.Option(
+        "--namespaces",
+        envvar="LOCKKEEPER_NAMESPACES",
+        help="Namespaces to look after, separated by commas; empty for all.",
+    ),
+]
+Format = Annotated[
+    str, typer.Option("--log-format", envvar="LOCKKEEPER_LOG_FORMAT", help="text or json.")
+]
+Level = Annotated[
+    str, typer.Option("--log-level", envvar="LOCKKEEPER_LOG_LEVEL", help="debug, info or warning.")
+]
+
+
+@app.callback(invoke_without_command=True)
+def run(
+    context: typer.Context,
+    image: Annotated[
+        str,
+        typer.Option(
+            "--image",
+            envvar="LOCKKEEPER_BROKER_IMAGE",
+            help="Image of brokers whose resource names none.",
+        ),
+    ] = "lockkeeper:latest",
+    namespaces: Namespaces = "",
+    operator_namespace: Annotated[
+        str,
+        typer.Option(
+            "--operator-namespace",
+            envvar="LOCKKEEPER_OPERATOR_NAMESPACE",
+            help="Namespace of this pod, and of its Lease.",
+        ),
+    ] = "lockkeeper-system",
+    identity: Annotated[
+        str,
+        typer.Option(
+            "--identity", envvar="LOCKKEEPER_OPERATOR_POD", help="This replica; absent: its host."
+        ),
+    ] = "",
+    election: Annotated[
+        bool,
+        typer.Option(
+            "--leader-election/--no-leader-election",
+            envvar="LOCKKEEPER_LEADER_ELECTION",
+            help="Hold a Lease, so that one of several replicas works.",
+        ),
+    ] = True,
+    resync: Annotated[
+        float,
+        typer.Option(
+            "--resync",
+            envvar="LOCKKEEPER_RESYNC",
+            help="Seconds between two looks at a resource about which nothing was heard.",
+        ),
+    ] = 600.0,
+    domain: Annotated[
+        str,
+        typer.Option(
+            "--cluster-domain",
+            envvar="LOCKKEEPER_CLUSTER_DOMAIN",
+            help="What names in the cluster's DNS end with.",
+        ),
+    ] = "cluster.local",
+    host: Annotated[
+        str, typer.Option("--host", help="Address of /healthz, /readyz and /metrics.")
+    ] = "0.0.0.0",
+    port: Annotated[int, typer.Option("--port", help="Their port.")] = 8080,
+    log_format: Format = "text",
+    log_level: Level = "info",
+) -> None:
+    """Look after Brokers and Destinations until stopped."""
+    _set_up_log(log_format, log_level)
+    if context.invoked_subcommand is not None:
+        return
+    options = Options(
+        surroundings=Surroundings(image, operator_namespace, domain=domain),
+        identity=identity or socket.gethostname(),
+        namespaces=_listed(namespaces),
+        election=election,
+        resync=resync,
+        host=host,
+        port=port,
+    )
+    raise typer.Exit(asyncio.run(_run(options)))
+
+
+@app.command("release")
+def release(namespaces: Namespaces = "") -> None:
+    """Take the operator's finalizer from all Destinations: before it is uninstalled.
+
+    Their destinations stay on the brokers. The operator must not run any more.
+    """
+    raise typer.Exit(asyncio.run(_release(_listed(namespaces))))
+
+
+def main() -> None:
+    """Run the command line."""
+    app()
+
+
+async def _run(options: Options) -> int:
+    """Run the operator; returns the exit code."""
+    try:
+        api = await connect()
+    except ConfigException as error:
+        log.error("no cluster: %s", error)
+        return 2
+    operator = Operator(api, options)
+    task = asyncio.create_task(operator.run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        log.info("stopped")
+        return 0
+    except (LeadershipLostError, OSError) as error:
+        log.error("%s", error)
+        return 1
+    finally:
+        await api.close()
+    return 0
+
+
+async def _release(namespaces: tuple[str, ...] | None) -> int:
+    try:
+        api = await connect()
+    except ConfigException as error:
+        log.error("no cluster: %s", error)
+        return 2
+    try:
+        count = await release_all(api, namespaces)
+    except ApiError as error:
+        log.error("%s", error)
+        return 1
+    finally:
+        await api.close()
+    log.info("%d Destinations are released", count)
+    return 0
+
+
+def _set_up_log(log_format: str, level: str) -> None:
+    if log_format not in ("text", "json"):
+        raise typer.BadParameter(f"expected text or json, found {log_format!r}")
+    if level not in ("debug", "info", "warning"):
+        raise typer.BadParameter(f"expected debug, info or warning, found {level!r}")
+    logs.set_up("json" if log_format == "json" else "text", level)
+
+
+def _listed(namespaces: str) -> tuple[str, ...] | None:
+    found = tuple(filter(None, (name.strip() for name in namespaces.split(","))))
+    return found or None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What the API server answers when it does not do what it was asked."""
+
+import json
+from typing import Any
+
+NOT_FOUND, CONFLICT, GONE, INVALID, TOO_MANY = 404, 409, 410, 422, 429
+TEXT_CHARACTERS_MAX = 500
+
+
+class ApiError(Exception):
+    """An answer other than success; *status* is HTTP's, 0 where there was no answer at all."""
+
+    def __init__(
+        self, status: int, message: str, reason: str = "", causes: tuple[dict[str, str], ...] = ()
+    ) -> None:
+        super().__init__(f"{status} {reason}: {message}" if status else message)
+        self.status = status
+        self.message = message
+        self.reason = reason
+        self.causes = causes
+        self.retry_after: float | None = None
+
+    @property
+    def is_refusal(self) -> bool:
+        """Whether asking the same again is of no use: the object itself is not taken."""
+        return self.status in (400, 403, INVALID) or (
+            self.status == CONFLICT and self.reason == "Conflict" and bool(self.causes)
+        )
+
+
+def error_of(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """Return the error that an answer tells of; *body* may be anything."""
+    try:
+        said: Any = json.loads(body)
+    except ValueError:
+        said = None
+    if not isinstance(said, dict):
+        return ApiError(status, body[:TEXT_CHARACTERS_MAX].decode("utf-8", "replace"))
+    details = said.get("details") or {}
+    causes = details.get("causes") or ()
+    error = ApiError(
+        status,
+        str(said.get("message", ""))[:TEXT_CHARACTERS_MAX],
+        str(said.get("reason", "")),
+        tuple(each for each in causes if isinstance(each, dict)),
+    )
+    if retry_after and retry_after.isdigit():
+        error.retry_after = float(retry_after)
+    return error

@@ -1,0 +1,61 @@
+"""The kinds of objects that the operator deals with, and where the API server has them."""
+
+from dataclasses import dataclass
+
+from lockkeeper_api.meta import API_VERSION
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind: its API, its name in manifests and in paths."""
+
+    api_version: str
+    name: str
+    plural: str
+    namespaced: bool = True
+
+    def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
+        """Return the path of one object, or of all in a namespace, or of all (None)."""
+        root = "/apis" if "/" in self.api_version else "/api"
+        parts = [root, self.api_version]
+        if namespace is not None and self.namespaced:
+            parts += ["namespaces", namespace]
+        parts += [part for part in (self.plural, name, subresource) if part]
+        return "/".join(parts)
+
+
+BROKER = Kind(API_VERSION, "Broker", "brokers")
+DESTINATION = Kind(API_VERSION, "Destination", "destinations")
+POD = Kind("v1", "Pod", "pods")
+NAMESPACE = Kind("v1", "Namespace", "namespaces", namespaced=False)
+EVENT = Kind("v1", "Event", "events")
+SECRET = Kind("v1", "Secret", "secrets")
+CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
+STATEFUL_SET = Kind("apps/v1", "StatefulSet", "statefulsets")
+
+CHILDREN = (
+    Kind("v1", "ServiceAccount", "serviceaccounts"),
+    Kind("rbac.authorization.k8s.io/v1", "Role", "roles"),
+    Kind("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
+    LEASE,
+    SECRET,
+    Kind("v1", "ConfigMap", "configmaps"),
+    CLAIM,
+    Kind("v1", "Service", "services"),
+    Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
+    Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+    STATEFUL_SET,
+)
+"""Kinds of children that every cluster knows."""
+
+MONITORING_API = "monitoring.coreos.com/v1"
+MONITORS = (
+    Kind(MONITORING_API, "PodMonitor", "podmonitors"),
+    Kind(MONITORING_API, "ServiceMonitor", "servicemonitors"),
+)
+"""Kinds of children where Prometheus' operator is installed."""
+
+BY_NAME = {
+    kind.name: kind for kind in (BROKER, DESTINATION, POD, NAMESPACE, EVENT, *CHILDREN, *MONITORS)
+}

@@ -1,0 +1,241 @@
+"""Requests to the API server."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+from kubernetes.aio import config
+from kubernetes.aio.client import ApiClient, Configuration
+
+from lockkeeper_operator.api.errors import NOT_FOUND, ApiError, error_of
+from lockkeeper_operator.api.kinds import BY_NAME, EVENT, Kind
+from lockkeeper_operator.names import FIELD_MANAGER
+from lockkeeper_operator.observed import Manifest
+
+PAGE_OBJECTS = 250
+REQUEST_SECONDS = 15.0
+SILENCE_SECONDS = 90.0
+"""Of a watch, after which its connection counts as dead: bookmarks come about every minute."""
+TABLELESS = "application/json"
+METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, ssl.SSLError, OSError)
+
+Query = dict[str, str]
+
+
+async def connect() -> "ApiServer":
+    """Return the API server that the pod's account or the kubeconfig leads to.
+
+    Raises kubernetes.aio.config.ConfigException where there is neither.
+    """
+    configuration = Configuration()
+    configuration.connection_pool_maxsize = 0  # Watches occupy a connection each.
+    try:
+        config.load_incluster_config(client_configuration=configuration)
+    except config.ConfigException:
+        await config.load_kube_config(client_configuration=configuration)
+    return ApiServer(ApiClient(configuration))
+
+
+class ApiServer:
+    """One API server. Every method raises ApiError when it does not do what it was asked."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+        self.requests: dict[tuple[str, str], int] = {}
+        """Answers so far, by verb and status."""
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._client.close()
+
+    async def read(self, kind: Kind, namespace: str | None, name: str) -> Manifest:
+        """Return one object."""
+        return await self._json("GET", kind.path(namespace, name))
+
+    async def read_if_there(self, kind: Kind, namespace: str | None, name: str) -> Manifest | None:
+        """Return one object, or None where there is none."""
+        try:
+            return await self.read(kind, namespace, name)
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
+    async def pages(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        selector: str = "",
+        metadata_only: bool = False,
+    ) -> AsyncIterator[tuple[list[Manifest], str]]:
+        """Yield all objects by the page, and the version that the whole list is of."""
+        query = {"limit": str(PAGE_OBJECTS)}
+        if selector:
+            query["labelSelector"] = selector
+        accept = METADATA_LIST if metadata_only else TABLELESS
+        while True:
+            page = await self._json("GET", kind.path(namespace), query, accept=accept)
+            yield page.get("items") or [], page["metadata"]["resourceVersion"]
+            following = page["metadata"].get("continue")
+            if not following:
+                return
+            query["continue"] = following
+
+    async def watch(
+        self,
+        kind: Kind,
+        namespace: str | None,
+        version: str,
+        seconds: int,
+        selector: str = "",
+        metadata_only: bool = False,
+    ) -> AsyncIterator[tuple[str, Manifest]]:
+        """Yield changes since *version* as they come, for at most so many *seconds*."""
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": version,
+            "timeoutSeconds": str(seconds),
+        }
+        if selector:
+            query["labelSelector"] = selector
+        timeout = aiohttp.ClientTimeout(connect=REQUEST_SECONDS, sock_read=SILENCE_SECONDS)
+        accept = METADATA_ONLY if metadata_only else TABLELESS
+        response = await self._send("GET", kind.path(namespace), query, None, "", accept, timeout)
+        try:
+            async for line in _lines(response):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    said = event["object"]
+                    raise error_of(said.get("code", 500), json.dumps(said).encode())
+                yield event["type"], event["object"]
+        except FAILURES as error:
+            raise ApiError(0, f"watch of {kind.plural}: {error or type(error).__name__}") from error
+        finally:
+            response.close()
+
+    async def apply(
+        self, manifest: Manifest, *, force: bool = False, subresource: str = ""
+    ) -> Manifest:
+        """Apply *manifest* on the server's side; returns the object as it is then.
+
+        Without *force*, fields that others own and have otherwise are a conflict.
+        """
+        metadata = manifest["metadata"]
+        path = BY_NAME[manifest["kind"]].path(metadata["namespace"], metadata["name"], subresource)
+        query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
+        return await self._json("PATCH", path, query, manifest, APPLY)
+
+    async def merge(self, kind: Kind, namespace: str, name: str, change: Manifest) -> Manifest:
+        """Lay *change* over an object; null takes away (RFC 7386)."""
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self._json("PATCH", kind.path(namespace, name), query, change, MERGE)
+
+    async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """Write an object whole, if it still is of the version that *manifest* says."""
+        metadata = manifest["metadata"]
+        path = kind.path(metadata["namespace"], metadata["name"])
+        return await self._json("PUT", path, {}, manifest)
+
+    async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
+        """Make an object that is not there."""
+        query = {"fieldManager": FIELD_MANAGER}
+        path = kind.path(manifest["metadata"].get("namespace"))
+        return await self._json("POST", path, query, manifest)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+        """Delete an object if it is the one with *uid*; it may be gone already."""
+        body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
+        try:
+            await self._json("DELETE", kind.path(namespace, name), {}, body)
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise
+
+    async def tell(self, event: Manifest) -> None:
+        """Write a Kubernetes event."""
+        await self.create(EVENT, event)
+
+    async def kinds_of(self, api_version: str) -> frozenset[str]:
+        """Return the kinds of an API, none where the server does not know it."""
+        try:
+            said = await self._json("GET", f"/apis/{api_version}")
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return frozenset()
+            raise
+        return frozenset(each["kind"] for each in said.get("resources", ()))
+
+    async def _json(
+        self,
+        verb: str,
+        path: str,
+        query: Query | None = None,
+        body: Any = None,
+        content_type: str = "application/json",
+        accept: str = TABLELESS,
+    ) -> Manifest:
+        timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+        response = await self._send(verb, path, query or {}, body, content_type, accept, timeout)
+        try:
+            found: Manifest = json.loads(await response.read())
+        except (*FAILURES, ValueError) as error:
+            raise ApiError(0, f"{verb} {path}: {error or type(error).__name__}") from error
+        finally:
+            response.release()
+        return found
+
+    async def _send(
+        self,
+        verb: str,
+        path: str,
+        query: Query,
+        body: Any,
+        content_type: str,
+        accept: str,
+        timeout: aiohttp.ClientTimeout,
+    ) -> aiohttp.ClientResponse:
+        """Return the answer once its head is there, if it is success."""
+        headers = {"Accept": accept, "Content-Type": content_type or "application/json"}
+        try:
+            request = await self._client.param_serialize(
+                verb,
+                path,
+                query_params=list(query.items()),
+                header_params=headers,
+                body=body,
+                auth_settings=["BearerToken"],
+            )
+            answer = await self._client.call_api(*request, _request_timeout=timeout)
+            response: aiohttp.ClientResponse = answer.response
+            self._count(verb, str(response.status))
+            if response.status >= 300:
+                said = await response.read()
+                raise error_of(response.status, said, response.headers.get("Retry-After"))
+        except FAILURES as error:
+            self._count(verb, "none")
+            raise ApiError(0, f"{verb} {path}: {error or type(error).__name__}") from error
+        return response
+
+    def _count(self, verb: str, status: str) -> None:
+        key = (verb, status)
+        self.requests[key] = self.requests.get(key, 0) + 1
+
+
+async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield whole lines, however long."""
+    parts: list[bytes] = []
+    async for chunk in response.content.iter_any():
+        *ended, rest = chunk.split(b"\n")
+        for line in ended:
+            yield b"".join((*parts, line))
+            parts.clear()
+        if rest:
+            parts.append(rest)

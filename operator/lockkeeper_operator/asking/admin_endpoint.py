@@ -1,0 +1,148 @@
+"""Requests to the admin endpoint of one broker."""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+
+STATUS_SECONDS = 2.0
+REQUEST_SECONDS = 5.0
+ANSWER_BYTES_MAX = 64 << 20
+_FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
+_PLURALS = {"Queue": "queues", "Topic": "topics"}
+
+
+class BrokerSilentError(Exception):
+    """The broker did not answer, or not what can be understood."""
+
+
+class BrokerRefusedError(Exception):
+    """The broker will not do it; *status* is HTTP's."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a broker's admin endpoint is, and what opens it."""
+
+    host: str
+    port: int
+    token: str
+
+    def url(self, path: str) -> str:
+        """Return the URL of *path*."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}{path}"
+
+
+class AdminEndpoints:
+    """Asks brokers; one for the whole process."""
+
+    def __init__(self) -> None:
+        # Polls are seconds apart: thousands of connections kept open cost more than new ones.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True, limit=64),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        )
+
+    async def close(self) -> None:
+        """Close what is open."""
+        await self._session.close()
+
+    async def status(self, address: Address) -> dict[str, Any]:
+        """Return what a broker says of itself, whatever its role."""
+        found = await self._ask("GET", address, "/api/v1/status", seconds=STATUS_SECONDS)
+        return _mapping(found)
+
+    async def destinations(self, address: Address) -> list[dict[str, Any]]:
+        """Return the destinations that have an owner, of a master."""
+        found = _mapping(await self._ask("GET", address, "/api/v1/destinations?owned=true"))
+        views = found.get("destinations")
+        if not isinstance(views, list):
+            raise BrokerSilentError("no list of destinations in the answer")
+        return [_mapping(view) for view in views]
+
+    async def destination(self, address: Address, kind: str, name: str) -> dict[str, Any] | None:
+        """Return one destination, None where there is none."""
+        try:
+            return _mapping(await self._ask("GET", address, _path(kind, name)))
+        except BrokerRefusedError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def declare(
+        self, address: Address, kind: str, name: str, policy: dict[str, Any] | None, owner: str
+    ) -> None:
+        """Make a destination, or change its policy."""
+        await self._ask("PUT", address, _path(kind, name), {"policy": policy, "owner": owner})
+
+    async def remove(self, address: Address, kind: str, name: str, if_empty: bool) -> bool:
+        """Remove a destination; False where it is not empty, or in use, and stays."""
+        query = f"?ifEmpty={'true' if if_empty else 'false'}"
+        try:
+            await self._ask("DELETE", address, _path(kind, name) + query)
+        except BrokerRefusedError as error:
+            if error.status == 409:
+                return False
+            if error.status != 404:
+                raise
+        return True
+
+    async def purge(self, address: Address, kind: str, name: str) -> int:
+        """Remove all messages of a destination; returns how many there were."""
+        found = _mapping(await self._ask("POST", address, _path(kind, name) + "/purge", {}))
+        return int(found.get("removed", 0))
+
+    async def configure(self, address: Address, text: str, configuration: str) -> None:
+        """Let a broker take over a configuration, the text of its whole file.
+
+        Raises BrokerRefusedError where it cannot.
+        """
+        body = {"hash": configuration, "text": text}
+        await self._ask("POST", address, "/api/v1/configuration", body)
+
+    async def _ask(
+        self,
+        verb: str,
+        address: Address,
+        path: str,
+        body: Any = None,
+        seconds: float = REQUEST_SECONDS,
+    ) -> Any:
+        headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
+        try:
+            async with self._session.request(
+                verb,
+                address.url(path),
+                json=body,
+                headers=headers,
+                timeout=aiohttp.ClientTimeout(total=seconds),
+                allow_redirects=False,
+            ) as response:
+                said = await response.content.read(ANSWER_BYTES_MAX)
+                while not response.content.at_eof() and len(said) < ANSWER_BYTES_MAX:
+                    said += await response.content.read(ANSWER_BYTES_MAX)
+                found = json.loads(said) if said else {}
+                if response.status >= 400:
+                    message = found.get("error", "") if isinstance(found, dict) else ""
+                    raise BrokerRefusedError(response.status, f"{response.status} {message}")
+                return found
+        except _FAILURES as error:
+            raise BrokerSilentError(f"{verb} {path}: {error or type(error).__name__}") from error
+
+
+def _path(kind: str, name: str) -> str:
+    return f"/api/v1/destinations/{_PLURALS[kind]}/{quote(name, safe='')}"
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise BrokerSilentError("the answer is no JSON object")
+    return value

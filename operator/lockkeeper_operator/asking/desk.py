@@ -1,0 +1,71 @@
+"""What each Broker's pods said last."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from lockkeeper_operator.asking.admin_endpoint import Address
+from lockkeeper_operator.asking.views import DestinationView
+from lockkeeper_operator.observed import Report
+
+BrokerKey: TypeAlias = tuple[str, str]
+"""Namespace and name of a Broker."""
+DestinationKey: TypeAlias = tuple[str, str]
+"""Kind and name of a destination."""
+
+
+@dataclass(slots=True)
+class Desk:
+    """One Broker.
+
+    *reports* are of pods, by uid, *misses* how often a pod has not answered in a row. *master* is
+    where the master listed its destinations, None while none does, and *silent_since* since when
+    that is so; *owned* are the destinations that have an owner, *touched* when the operator
+    itself changed one last. Times are the loop's. *port* and *token* open the admin endpoints.
+    """
+
+    silent_since: float
+    port: int = 0
+    token: str = field(default="", repr=False)
+    reports: dict[str, Report] = field(default_factory=dict)
+    misses: dict[str, int] = field(default_factory=dict)
+    master: Address | None = None
+    owned: dict[DestinationKey, DestinationView] = field(default_factory=dict)
+    touched: dict[DestinationKey, float] = field(default_factory=dict)
+    unsettled: bool = True
+    """Whether something is going on, so that pods are asked more often."""
+    stale: bool = True
+    """Whether pods have changed since they were asked."""
+    asked_at: float = float("-inf")
+
+
+class Desks:
+    """The desks of all Brokers."""
+
+    def __init__(self) -> None:
+        self._desks: dict[BrokerKey, Desk] = {}
+
+    def __getitem__(self, broker: BrokerKey) -> Desk:
+        return self._desks[broker]
+
+    def get(self, broker: BrokerKey) -> Desk | None:
+        """Return the desk of a Broker, None where there is none yet."""
+        return self._desks.get(broker)
+
+    def open(self, broker: BrokerKey, now: float) -> Desk:
+        """Return the desk of a Broker, a new one where there is none."""
+        if broker not in self._desks:
+            self._desks[broker] = Desk(silent_since=now)
+        return self._desks[broker]
+
+    def close(self, broker: BrokerKey) -> None:
+        """Forget a Broker."""
+        self._desks.pop(broker, None)
+
+
+def changed_views(
+    before: Mapping[DestinationKey, DestinationView],
+    after: Mapping[DestinationKey, DestinationView],
+) -> set[DestinationKey]:
+    """Return which destinations are not what they were."""
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}

@@ -1,0 +1,91 @@
+"""Answers of brokers, made into what plans and statuses are made from."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from lockkeeper_api import DestinationPolicy
+from lockkeeper_operator.desired.hashes import hash_of
+from lockkeeper_operator.observed import Report
+
+_AGES = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
+"""Seconds that an age is rounded down to, so that a status is not written all the time."""
+DAY = 86400
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationView:
+    """A destination as its broker has it; *policy* is a hash, "" where none is declared.
+
+    *age* is that of the oldest message in seconds, rounded down in steps.
+    """
+
+    owner: str
+    policy: str
+    depth: int
+    consumers: int
+    enqueued: int
+    dequeued: int
+    age: int | None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is lost, and nobody disturbed, when it goes."""
+        return self.depth == 0 and self.consumers == 0
+
+
+def report_of(said: dict[str, Any]) -> Report:
+    """Return what a broker says of itself; what is not said is not known."""
+    return Report(
+        role=str(said.get("role", "")),
+        takes_over=said.get("takesOver") is True,
+        epoch=_whole(said.get("epoch")),
+        configuration=_text(said.get("configuration")),
+        refused=_text(said.get("refused")),
+        refusal=str(said.get("refusal") or ""),
+        version=_text(said.get("version")),
+    )
+
+
+def view_of(said: dict[str, Any]) -> DestinationView:
+    """Return a destination's view."""
+    age = said.get("oldestMessageAge")
+    return DestinationView(
+        owner=str(said.get("owner") or ""),
+        policy=policy_hash(said.get("policy")),
+        depth=_whole(said.get("depth")) or 0,
+        consumers=_whole(said.get("consumers")) or 0,
+        enqueued=_whole(said.get("enqueued")) or 0,
+        dequeued=_whole(said.get("dequeued")) or 0,
+        age=None if not isinstance(age, int | float) else rounded_age(age / 1000),
+    )
+
+
+def policy_hash(policy: dict[str, Any] | None) -> str:
+    """Return a hash of a policy as it is declared, whichever defaults are written down."""
+    if policy is None:
+        return ""
+    try:
+        return hash_of(policy_said(DestinationPolicy.model_validate(policy)))
+    except ValueError:
+        return hash_of(policy)
+
+
+def policy_said(policy: DestinationPolicy) -> dict[str, Any]:
+    """Return what a policy says besides defaults."""
+    said: dict[str, Any] = policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return said
+
+
+def rounded_age(seconds: float) -> int:
+    """Return an age in seconds, rounded down."""
+    if seconds >= DAY:
+        return int(seconds // DAY) * DAY
+    return max((step for step in _AGES if step <= seconds), default=0)
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,75 @@
+"""Objects as small as they can be kept: without what nobody here reads, compressed."""
+
+import json
+import zlib
+from typing import Any
+
+from lockkeeper_operator.observed import Manifest
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_LEVEL = 3
+
+_KEPT_OF_STATUS = {
+    "Broker": None,
+    "Destination": None,
+    "StatefulSet": ("observedGeneration",),
+    "PersistentVolumeClaim": ("phase", "capacity"),
+    "Pod": ("phase", "reason", "podIP"),
+}
+"""What is kept of a status: None for all of it; of kinds that are not here, nothing is."""
+_POD_CONDITIONS = ("Ready", "PodScheduled")
+
+
+def trimmed(manifest: Manifest) -> Manifest:
+    """Return *manifest* without what no plan and no status is made from."""
+    metadata = {**manifest["metadata"]}
+    metadata.pop("managedFields", None)
+    if LAST_APPLIED in metadata.get("annotations", {}):
+        notes = {**metadata["annotations"]}
+        del notes[LAST_APPLIED]
+        metadata["annotations"] = notes
+    kind = manifest.get("kind", "")
+    kept = {**manifest, "metadata": metadata}
+    if kind == "Pod":
+        kept.pop("spec", None)
+        kept["status"] = _status_of_pod(manifest.get("status", {}))
+    elif kind == "Lease":
+        kept.pop("spec", None)
+    else:
+        names = _KEPT_OF_STATUS.get(kind, ())
+        status = kept.pop("status", {})
+        if names is None:
+            kept["status"] = status
+        elif names:
+            kept["status"] = {name: status[name] for name in names if name in status}
+    return kept
+
+
+def _status_of_pod(status: Manifest) -> Manifest:
+    kept: Manifest = {name: status[name] for name in ("phase", "reason", "podIP") if name in status}
+    kept["conditions"] = [
+        {"type": each["type"], "status": each["status"]}
+        for each in status.get("conditions", ())
+        if each["type"] in _POD_CONDITIONS
+    ]
+    kept["containerStatuses"] = [
+        {"state": {"waiting": {"reason": each["state"]["waiting"].get("reason", "")}}}
+        for each in status.get("containerStatuses", ())
+        if "waiting" in each.get("state", {})
+    ]
+    return kept
+
+
+def packed(manifest: Manifest) -> bytes:
+    """Return *manifest* as bytes; equal ones give equal bytes, versions apart."""
+    metadata = {**manifest["metadata"]}
+    metadata.pop("resourceVersion", None)
+    text = json.dumps({**manifest, "metadata": metadata}, separators=(",", ":"), sort_keys=True)
+    return zlib.compress(text.encode(), _LEVEL)
+
+
+def unpacked(data: bytes) -> Manifest:
+    """Return what was packed, without its version."""
+    found: Any = json.loads(zlib.decompress(data))
+    assert isinstance(found, dict)
+    return found

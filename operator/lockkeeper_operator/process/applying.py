@@ -1,0 +1,134 @@
+"""Carries out the steps of a Broker's plan."""
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from lockkeeper_operator.api.errors import CONFLICT, ApiError
+from lockkeeper_operator.api.kinds import BY_NAME, POD
+from lockkeeper_operator.api.server import ApiServer
+from lockkeeper_operator.asking.admin_endpoint import (
+    Address,
+    AdminEndpoints,
+    BrokerRefusedError,
+    BrokerSilentError,
+)
+from lockkeeper_operator.caches.caches import Caches
+from lockkeeper_operator.observed import Key, Manifest, key_of
+from lockkeeper_operator.steps import (
+    Apply,
+    Conflict,
+    Create,
+    Delete,
+    DeletePod,
+    Push,
+    Refused,
+    Step,
+    SwitchOver,
+)
+
+FIELD_CONFLICT = "FieldManagerConflict"
+_MANAGER = re.compile(r'conflict with "([^"]*)"( with subresource "[^"]*")?(.*)', re.DOTALL)
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of steps.
+
+    *unseen* are children that were there although the caches do not have them, *problems* what
+    was not done because of others, or because the API server does not take it.
+    """
+
+    unseen: dict[Key, Manifest] = field(default_factory=dict)
+    problems: list[Conflict | Refused] = field(default_factory=list)
+
+
+class Applier:
+    """Knows how each step is done."""
+
+    def __init__(self, api: ApiServer, caches: Caches, admin: AdminEndpoints) -> None:
+        self._api, self._caches, self._admin = api, caches, admin
+
+    async def carry_out(
+        self,
+        steps: Sequence[Step],
+        namespace: str,
+        addresses: Mapping[str, Address],
+        configuration: str,
+    ) -> Outcome:
+        """Do the *steps* in their order; *addresses* are of pods, by name.
+
+        Raises ApiError for what may work later; what will not is told in the outcome.
+        """
+        outcome = Outcome()
+        for step in steps:
+            match step:
+                case Create(manifest):
+                    await self._create(manifest, outcome)
+                case Apply(manifest):
+                    await self._apply(manifest, outcome)
+                case Delete(kind, name, uid):
+                    await self._api.delete(BY_NAME[kind], namespace, name, uid)
+                case DeletePod(name, uid) | SwitchOver(name, uid):
+                    await self._api.delete(POD, namespace, name, uid)
+                case Push(pod, hash):
+                    if pod in addresses:
+                        await self._push(addresses[pod], configuration, hash)
+                case _:
+                    continue
+        return outcome
+
+    async def _create(self, manifest: Manifest, outcome: Outcome) -> None:
+        """Make a child that no cache has, unless there is an object of its name all the same.
+
+        Server-side apply would take it over, whoever's it is.
+        """
+        kind, metadata = BY_NAME[manifest["kind"]], manifest["metadata"]
+        present = await self._api.read_if_there(kind, metadata["namespace"], metadata["name"])
+        if present is None:
+            await self._apply(manifest, outcome)
+        else:
+            outcome.unseen[key_of(manifest)] = {"kind": kind.name, **present}
+
+    async def _apply(self, manifest: Manifest, outcome: Outcome) -> None:
+        kind, name = key_of(manifest)
+        try:
+            try:
+                applied = await self._api.apply(manifest)
+            except ApiError as error:
+                if error.status != CONFLICT:
+                    raise
+                owners = steadfast_owners(error)
+                if owners:
+                    outcome.problems.append(Conflict(kind, name, owners))
+                    return
+                applied = await self._api.apply(manifest, force=True)
+        except ApiError as error:
+            if not error.is_refusal:
+                raise
+            outcome.problems.append(Refused(kind, name, error.message))
+            return
+        self._caches.children[kind].put(applied)
+
+    async def _push(self, address: Address, text: str, configuration: str) -> None:
+        """Tell a broker its configuration; what it makes of it, it reports."""
+        try:
+            await self._admin.configure(address, text, configuration)
+        except (BrokerRefusedError, BrokerSilentError) as error:
+            log.warning("configuration %s to %s: %s", configuration, address.host, error)
+
+
+def steadfast_owners(error: ApiError) -> str:
+    """Return who owns fields and would take them back, with the fields; empty for nobody.
+
+    Who applied a field declares it, and will again. Who only updated it, by hand or in passing,
+    made a drift, which is repaired.
+    """
+    owners = []
+    for cause in error.causes:
+        found = _MANAGER.match(cause.get("message", ""))
+        if cause.get("reason") == FIELD_CONFLICT and found and " using " not in found[3]:
+            owners.append(f"{found[1]} ({cause.get('field', '')})")
+    return ", ".join(owners)

@@ -1,0 +1,235 @@
+"""Looks at one Destination: what there is of it on its broker, what is to be done, what to tell."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from pydantic import ValidationError
+
+from lockkeeper_api import DestinationSpec
+from lockkeeper_api.cluster.operation import AllowedDestinations
+from lockkeeper_api.complaints import complaint
+from lockkeeper_api.destination import PURGE_ANNOTATION
+from lockkeeper_api.quantities import format_duration
+from lockkeeper_operator.allowing import is_allowed
+from lockkeeper_operator.asking.admin_endpoint import BrokerRefusedError, BrokerSilentError
+from lockkeeper_operator.asking.desk import Desk
+from lockkeeper_operator.asking.views import DestinationView, policy_hash, view_of
+from lockkeeper_operator.caches.caches import TARGET_GROUP, Target, target_of
+from lockkeeper_operator.destination_plan import (
+    FINALIZER,
+    Action,
+    BrokerState,
+    DestinationState,
+    destination_plan,
+)
+from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.destination_steps import DestinationSteps, Place
+from lockkeeper_operator.process.tools import Tools
+from lockkeeper_operator.status.destination_accepted import TYPE as ACCEPTED
+from lockkeeper_operator.status.destination_facts import DestinationFacts, Figures
+from lockkeeper_operator.status.destination_status import destination_status
+from lockkeeper_operator.status.verdict import YES
+
+FIGURES_SECONDS = 60.0
+"""How often a status is written at most of which nothing but figures has changed."""
+LOST_SECONDS = 20.0
+"""Silence of a broker after which a resource that is being deleted waits no more."""
+WAITING_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class _Look:
+    """All that is known of a Destination at a time."""
+
+    resource: Manifest
+    spec: DestinationSpec
+    target: Target
+    facts: DestinationFacts
+    state: DestinationState
+
+
+class DestinationReconciler:
+    """Brings Destinations to what they are to be."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._steps = DestinationSteps(tools)
+        self._written: dict[tuple[str, str], float] = {}
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Look at a Destination; returns the seconds after which to look again at the latest.
+
+        Raises ApiError, BrokerSilentError and BrokerRefusedError for what may work later.
+        """
+        resource = self._tools.caches.destinations.get(namespace, name)
+        if resource is None:
+            self._written.pop((namespace, name), None)
+            return None
+        try:
+            spec = DestinationSpec.model_validate(resource["spec"])
+        except ValidationError as error:
+            return await self._tell(resource, _invalid(resource, error))
+        look = await self._look(resource, spec)
+        steps = destination_plan(look.state)
+        if steps:
+            place = self._place(look)
+            changed = await self._steps.carry_out(steps, resource, spec, place)
+            if changed:
+                look = await self._look(resource, spec)
+        if look.state.deleting:
+            waits = any(step.action is Action.WAIT for step in steps)
+            return WAITING_SECONDS if waits else None
+        return await self._tell(resource, look.facts)
+
+    def _place(self, look: _Look) -> Place | None:
+        """Return where its broker answers, None where it does not."""
+        desk = self._desk(look.target)
+        if desk is None or desk.master is None:
+            return None
+        return Place(desk, desk.master, look.target)
+
+    def _desk(self, target: Target) -> Desk | None:
+        return self._tools.desks.get((target.namespace, target.broker))
+
+    async def _look(self, resource: Manifest, spec: DestinationSpec) -> _Look:
+        metadata, target = resource["metadata"], target_of(resource)
+        deleting = "deletionTimestamp" in metadata
+        finalizer = FINALIZER in metadata.get("finalizers", ())
+        broker, desk = self._broker(target), self._desk(target)
+        facts = DestinationFacts(
+            name=target.name,
+            broker=f"{target.namespace}/{target.broker}",
+            broker_there=broker is not None,
+            allowed=broker is not None and self._is_allowed(broker, target, metadata),
+            broker_answers=desk is not None and desk.master is not None,
+            holder=self._holder(resource, target),
+        )
+        acceptable = facts.broker_there and facts.allowed and not facts.holder
+        view = None
+        if desk is not None and acceptable and (not deleting or finalizer):
+            view = await self._view(desk, target, fresh=deleting)
+        own = f"{metadata['namespace']}/{metadata['name']}"
+        wanted = policy_hash(resource["spec"].get("policy"))
+        facts = replace(
+            facts,
+            foreign=self._is_foreign(resource, spec, view, own),
+            figures=None if view is None else _figures(view),
+            in_sync=view is not None and view.owner == own and view.policy == wanted,
+        )
+        state = DestinationState(
+            name=target.name,
+            policy=spec.deletion_policy,
+            deleting=deleting,
+            finalizer=finalizer,
+            accepted=acceptable and not facts.foreign,
+            broker=self._broker_state(broker, desk, metadata),
+            exists=view is not None,
+            empty=view is not None and view.empty,
+            in_sync=facts.in_sync,
+            purge=metadata.get("annotations", {}).get(PURGE_ANNOTATION),
+        )
+        return _Look(resource, spec, target, facts, state)
+
+    def _broker(self, target: Target) -> Manifest | None:
+        """Return the Broker, None where it is gone or about to go."""
+        found = self._tools.caches.brokers.get(target.namespace, target.broker)
+        if found is None or "deletionTimestamp" in found["metadata"]:
+            return None
+        return found
+
+    def _is_allowed(self, broker: Manifest, target: Target, metadata: Manifest) -> bool:
+        """Return whether the Broker lets the Destination's namespace in."""
+        said = broker.get("spec", {}).get("allowedDestinations", {})
+        namespace = self._tools.caches.namespaces.get("", metadata["namespace"]) or {}
+        labels = namespace.get("metadata", {}).get("labels", {})
+        try:
+            allowed = AllowedDestinations.model_validate(said)
+            return is_allowed(allowed, target.namespace, metadata["namespace"], labels)
+        except (ValueError, KeyError):
+            return False
+
+    def _holder(self, resource: Manifest, target: Target) -> str:
+        """Return the older Destination that stands for the same, empty if there is none."""
+        metadata = resource["metadata"]
+        group = (TARGET_GROUP, target.namespace, target.broker, target.kind, target.name)
+        names = self._tools.caches.destinations.names_in(*group)
+        own = (metadata["creationTimestamp"], metadata["namespace"], metadata["name"])
+        for name in names:
+            other = None
+            if name != own[1:]:
+                other = self._tools.caches.destinations.get(*name)
+            if other is not None and (other["metadata"]["creationTimestamp"], *name) < own:
+                return "/".join(name)
+        return ""
+
+    async def _view(self, desk: Desk, target: Target, fresh: bool) -> DestinationView | None:
+        """Return what the broker has; what nobody owns is not in its list, so it is asked."""
+        key = (target.kind, target.name)
+        if desk.master is None or (key in desk.owned and not fresh):
+            return desk.owned.get(key)
+        try:
+            said = await self._tools.admin.destination(desk.master, *key)
+        except (BrokerSilentError, BrokerRefusedError):
+            desk.master, desk.silent_since = None, asyncio.get_running_loop().time()
+            self._tools.ask((target.namespace, target.broker))
+            return None
+        return None if said is None else view_of(said)
+
+    def _is_foreign(
+        self, resource: Manifest, spec: DestinationSpec, view: DestinationView | None, own: str
+    ) -> bool:
+        """Return whether it was there before and may not be adopted."""
+        if spec.adoption == "Allowed" or view is None or view.owner == own:
+            return False
+        conditions = resource.get("status", {}).get("conditions", ())
+        return not any(each["type"] == ACCEPTED and each["status"] == YES for each in conditions)
+
+    def _broker_state(
+        self, broker: Manifest | None, desk: Desk | None, metadata: Manifest
+    ) -> BrokerState:
+        if broker is None:
+            return BrokerState.GONE
+        if desk is not None and desk.master is not None:
+            return BrokerState.ANSWERS
+        deleted = metadata.get("deletionTimestamp")
+        if desk is None or deleted is None:
+            return BrokerState.SILENT
+        silent = asyncio.get_running_loop().time() - desk.silent_since
+        waited = min(silent, self._tools.clock.seconds_since(deleted))
+        return BrokerState.LOST if waited >= LOST_SECONDS else BrokerState.SILENT
+
+    async def _tell(self, resource: Manifest, facts: DestinationFacts) -> float | None:
+        """Write the status if it says something new; figures alone wait for a while."""
+        metadata, previous = resource["metadata"], resource.get("status", {})
+        clock = self._tools.clock
+        status = destination_status(facts, previous, metadata["generation"], clock.text())
+        if status is None:
+            return None
+        name = (metadata["namespace"], metadata["name"])
+        now = clock.monotonic()
+        wait = self._written.get(name, -FIGURES_SECONDS) + FIGURES_SECONDS - now
+        if wait > 0 and _without_figures(status) == _without_figures(previous):
+            return wait
+        self._written[name] = now
+        await self._tools.write_status(resource, status)
+        return None
+
+
+def _figures(view: DestinationView) -> Figures:
+    age = None if view.age is None else format_duration(timedelta(seconds=view.age))
+    return Figures(view.depth, view.consumers, view.enqueued, view.dequeued, age)
+
+
+def _without_figures(status: Manifest) -> Manifest:
+    return {name: status.get(name) for name in ("observedGeneration", "conditions", "name")}
+
+
+def _invalid(resource: Manifest, error: ValidationError) -> DestinationFacts:
+    found = (complaint(DestinationSpec, each) for each in error.errors())
+    target = target_of(resource)
+    return DestinationFacts(
+        name=target.name,
+        broker=f"{target.namespace}/{target.broker}",
+        invalid="; ".join(f"spec.{path}: {reason}" for path, reason in found),
+    )

@@ -1,0 +1,113 @@
+"""Carries out the steps about a Destination."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lockkeeper_api import DestinationSpec
+from lockkeeper_api.destination import PURGE_ANNOTATION
+from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.api.kinds import DESTINATION
+from lockkeeper_operator.asking.admin_endpoint import Address
+from lockkeeper_operator.asking.desk import Desk
+from lockkeeper_operator.asking.views import policy_said, view_of
+from lockkeeper_operator.caches.caches import Target
+from lockkeeper_operator.destination_plan import FINALIZER, Action, DestinationStep
+from lockkeeper_operator.events import destination_event
+from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.tools import Tools
+
+ON_BROKER = (Action.DECLARE, Action.SET_POLICY, Action.REMOVE, Action.REMOVE_IF_EMPTY)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a destination is, or is to be: its Broker's desk and its master."""
+
+    desk: Desk
+    master: Address
+    target: Target
+
+
+class DestinationSteps:
+    """Knows how each step is done."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+
+    async def carry_out(
+        self,
+        steps: Sequence[DestinationStep],
+        resource: Manifest,
+        spec: DestinationSpec,
+        place: Place | None,
+    ) -> bool:
+        """Do the *steps* in order; returns whether the broker was changed.
+
+        *place* is None where no broker answers. Raises ApiError, BrokerSilentError and
+        BrokerRefusedError; what follows is then left.
+        """
+        changed = False
+        for step in steps:
+            removed = 0
+            match step.action:
+                case Action.ADD_FINALIZER | Action.REMOVE_FINALIZER:
+                    await self._set_finalizer(resource, step.action is Action.ADD_FINALIZER)
+                case Action.CLEAR_PURGE:
+                    await self._change(resource, {"annotations": {PURGE_ANNOTATION: None}})
+                case Action.PURGE if place is not None:
+                    removed = await self._tools.admin.purge(place.master, *_key(place))
+                    changed = True
+                case action if action in ON_BROKER and place is not None:
+                    await self._change_broker(step.action, resource, spec, place)
+                    changed = True
+                case _:
+                    continue
+            event = destination_event(step, resource, removed)
+            if event is not None:
+                await self._tools.recorder.tell(resource, event)
+        return changed
+
+    async def _change_broker(
+        self, action: Action, resource: Manifest, spec: DestinationSpec, place: Place
+    ) -> None:
+        admin, key = self._tools.admin, _key(place)
+        if action in (Action.REMOVE, Action.REMOVE_IF_EMPTY):
+            await admin.remove(place.master, *key, if_empty=action is Action.REMOVE_IF_EMPTY)
+        else:
+            metadata = resource["metadata"]
+            owner = f"{metadata['namespace']}/{metadata['name']}"
+            policy = None if spec.policy is None else policy_said(spec.policy)
+            await admin.declare(place.master, *key, policy, owner)
+        said = await admin.destination(place.master, *key)
+        place.desk.touched[key] = asyncio.get_running_loop().time()
+        if said is None:
+            place.desk.owned.pop(key, None)
+        else:
+            place.desk.owned[key] = view_of(said)
+
+    async def _set_finalizer(self, resource: Manifest, wanted: bool) -> None:
+        present = resource["metadata"].get("finalizers", [])
+        others = [each for each in present if each != FINALIZER]
+        await self._change(resource, {"finalizers": [*others, FINALIZER] if wanted else others})
+
+    async def _change(self, resource: Manifest, change: Manifest) -> None:
+        """Change metadata, if the object still is of the version that was looked at."""
+        metadata = resource["metadata"]
+        named = {name: metadata[name] for name in ("resourceVersion", "uid")}
+        try:
+            written = await self._tools.api.merge(
+                DESTINATION,
+                metadata["namespace"],
+                metadata["name"],
+                {"metadata": {**named, **change}},
+            )
+        except ApiError as error:
+            if error.status == NOT_FOUND:
+                return
+            raise
+        self._tools.caches.destinations.put(written)
+
+
+def _key(place: Place) -> tuple[str, str]:
+    return place.target.kind, place.target.name

@@ -1,0 +1,143 @@
+"""Who leads, of several replicas of the operator: whoever holds a Lease.
+
+Times on the Lease are only compared for change, never with the own clock: a holder is silent when
+the Lease has stayed the same for its duration, by the observer's own clock.
+"""
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lockkeeper_operator.api.errors import CONFLICT, ApiError
+from lockkeeper_operator.api.kinds import LEASE
+from lockkeeper_operator.api.server import ApiServer
+from lockkeeper_operator.observed import Manifest
+
+DURATION_SECONDS = 10.0
+RENEW_DEADLINE_SECONDS = 7.0
+RETRY_SECONDS = 2.0
+REQUEST_SECONDS = 3.0
+log = logging.getLogger(__name__)
+
+
+class LeadershipLostError(Exception):
+    """The Lease could not be renewed in time, or is somebody else's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Who stands for election, for which Lease."""
+
+    namespace: str
+    lease: str
+    identity: str
+
+
+class Election:
+    """One candidate."""
+
+    def __init__(self, api: ApiServer, candidate: Candidate) -> None:
+        self._api, self._candidate = api, candidate
+        self._seen: Manifest | None = None
+        self._seen_at = 0.0
+        self._renewed_at = float("-inf")
+        self.leads = False
+
+    async def win(self) -> None:
+        """Wait until the Lease is this candidate's."""
+        while not await self._attempt():
+            await asyncio.sleep(RETRY_SECONDS * random.uniform(0.8, 1.2))
+        self.leads = True
+        log.info("%s leads now", self._candidate.identity)
+
+    async def keep(self) -> None:
+        """Renew the Lease; raises LeadershipLostError when that fails for too long."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(RETRY_SECONDS)
+            if await self._attempt():
+                continue
+            holder = self._holder()
+            elsewhere = holder not in ("", self._candidate.identity)
+            if elsewhere or loop.time() - self._renewed_at > RENEW_DEADLINE_SECONDS:
+                self.leads = False
+                raise LeadershipLostError(f"the Lease is {holder or 'nobody'}'s, or out of reach")
+
+    async def resign(self) -> None:
+        """Let another have the Lease at once."""
+        if not self.leads or self._seen is None:
+            return
+        self.leads = False
+        spec = {**self._seen["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                await self._api.replace(LEASE, {**self._seen, "spec": spec})
+        except (ApiError, TimeoutError) as error:
+            log.info("the Lease could not be given back: %s", error)
+
+    async def _attempt(self) -> bool:
+        """Return whether the Lease was taken or renewed."""
+        begun = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                taken = await self._take()
+        except ApiError as error:
+            if error.status != CONFLICT:
+                log.warning("Lease %s: %s", self._candidate.lease, error)
+            return False
+        except TimeoutError:
+            log.warning("Lease %s: no answer", self._candidate.lease)
+            return False
+        if taken:
+            # Counted from before the request: the Lease is not older than that.
+            self._renewed_at = begun
+        return taken
+
+    async def _take(self) -> bool:
+        namespace, name = self._candidate.namespace, self._candidate.lease
+        present = await self._api.read_if_there(LEASE, namespace, name)
+        if present is None:
+            made = {
+                "apiVersion": LEASE.api_version,
+                "kind": LEASE.name,
+                "metadata": {"name": name, "namespace": namespace},
+                "spec": self._spec({}),
+            }
+            self._note(await self._api.create(LEASE, made))
+            return True
+        self._note(present)
+        spec = present.get("spec", {})
+        holder = spec.get("holderIdentity") or ""
+        if holder not in ("", self._candidate.identity) and not self._is_silent(spec):
+            return False
+        self._note(await self._api.replace(LEASE, {**present, "spec": self._spec(spec)}))
+        return True
+
+    def _note(self, lease: Manifest) -> None:
+        """Take note of a Lease, and of the time if it has changed."""
+        before = None if self._seen is None else self._seen.get("spec")
+        if before != lease.get("spec"):
+            self._seen_at = asyncio.get_running_loop().time()
+        self._seen = lease
+
+    def _is_silent(self, spec: Manifest) -> bool:
+        duration = float(spec.get("leaseDurationSeconds") or DURATION_SECONDS)
+        return asyncio.get_running_loop().time() - self._seen_at > duration
+
+    def _holder(self) -> str:
+        spec = (self._seen or {}).get("spec", {})
+        return str(spec.get("holderIdentity") or "")
+
+    def _spec(self, before: Manifest) -> Manifest:
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        same = before.get("holderIdentity") == self._candidate.identity
+        transitions = before.get("leaseTransitions") or 0
+        return {
+            "holderIdentity": self._candidate.identity,
+            "leaseDurationSeconds": int(DURATION_SECONDS),
+            "acquireTime": before.get("acquireTime", now) if same else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if same else transitions + 1,
+        }

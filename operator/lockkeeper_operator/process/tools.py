@@ -1,0 +1,47 @@
+"""What all reconcilers work with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.api.server import ApiServer
+from lockkeeper_operator.asking.admin_endpoint import AdminEndpoints
+from lockkeeper_operator.asking.desk import BrokerKey, Desks
+from lockkeeper_operator.caches.caches import Caches
+from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.clock import Clock
+from lockkeeper_operator.process.recorder import Recorder
+
+
+@dataclass(slots=True)
+class Tools:
+    """The API server, what is known of it, the brokers, and who tells people."""
+
+    api: ApiServer
+    caches: Caches
+    desks: Desks
+    admin: AdminEndpoints
+    recorder: Recorder
+    clock: Clock
+    ask: Callable[[BrokerKey], None]
+    """Lets the pods of a Broker be asked as soon as possible."""
+
+    async def write_status(self, resource: Manifest, status: Manifest) -> None:
+        """Write the status of a Broker or Destination; one that is gone needs none."""
+        metadata = resource["metadata"]
+        change = {
+            "apiVersion": resource["apiVersion"],
+            "kind": resource["kind"],
+            "metadata": {name: metadata[name] for name in ("name", "namespace", "uid")},
+            "status": status,
+        }
+        try:
+            written = await self.api.apply(change, force=True, subresource="status")
+        except ApiError as error:
+            # A uid that is another's by now is a conflict.
+            if error.status == NOT_FOUND:
+                return
+            raise
+        kind = resource["kind"]
+        store = self.caches.brokers if kind == "Broker" else self.caches.destinations
+        store.put(written)

@@ -1,0 +1,95 @@
+"""What is to be looked at when an object has changed."""
+
+from lockkeeper_operator.api.kinds import BROKER, DESTINATION, NAMESPACE, POD
+from lockkeeper_operator.asking.desk import BrokerKey, Desks
+from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches, target_of
+from lockkeeper_operator.caches.store import Name
+from lockkeeper_operator.names import INSTANCE_LABEL
+from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.queue import WorkQueue
+
+
+class Wakes:
+    """Puts keys into the queues of Brokers, Destinations, and Brokers whose pods are asked."""
+
+    def __init__(self) -> None:
+        self.brokers: WorkQueue[BrokerKey] = WorkQueue()
+        self.destinations: WorkQueue[Name] = WorkQueue()
+        self.asking: WorkQueue[BrokerKey] = WorkQueue()
+        self.desks = Desks()
+
+    def changed(
+        self, caches: Caches, kind: str, before: Manifest | None, after: Manifest | None
+    ) -> None:
+        """Take note of an object that was *before* and is *after*; None where it is not there."""
+        present = after or before
+        assert present is not None
+        metadata = present["metadata"]
+        if kind == BROKER.name:
+            self._broker(caches, (metadata["namespace"], metadata["name"]), before, after)
+        elif kind == DESTINATION.name:
+            self._destination(caches, present, before, after)
+        elif kind == NAMESPACE.name:
+            if before is not None:
+                self._namespace(caches, metadata["name"])
+        elif kind == POD.name:
+            self._pod(_broker_of(metadata))
+        else:
+            self.brokers.add(_broker_of(metadata))
+
+    def destinations_of(self, caches: Caches, broker: BrokerKey) -> None:
+        """Have all Destinations of a Broker looked at."""
+        for name in caches.destinations.names_in(BROKER_GROUP, *broker):
+            self.destinations.add(name)
+
+    def _broker(
+        self, caches: Caches, key: BrokerKey, before: Manifest | None, after: Manifest | None
+    ) -> None:
+        self.brokers.add(key)
+        if _essence(before) != _essence(after):
+            self.destinations_of(caches, key)
+            self.asking.add(key)
+
+    def _destination(
+        self,
+        caches: Caches,
+        present: Manifest,
+        before: Manifest | None,
+        after: Manifest | None,
+    ) -> None:
+        metadata, target = present["metadata"], target_of(present)
+        self.destinations.add((metadata["namespace"], metadata["name"]))
+        if before is None:
+            self.asking.add((target.namespace, target.broker))
+        if after is None:
+            # Another that stands for the same may be next in line.
+            group = (TARGET_GROUP, target.namespace, target.broker, target.kind, target.name)
+            for name in caches.destinations.names_in(*group):
+                self.destinations.add(name)
+
+    def _namespace(self, caches: Caches, namespace: str) -> None:
+        for name in caches.destinations.names():
+            if name[0] == namespace:
+                self.destinations.add(name)
+
+    def _pod(self, broker: BrokerKey) -> None:
+        """Ask first: what a pod says of itself counts more than what its object says."""
+        desk = self.desks.get(broker)
+        if desk is None:
+            self.brokers.add(broker)
+        else:
+            desk.stale = True
+            self.asking.add(broker)
+
+
+def _broker_of(metadata: Manifest) -> BrokerKey:
+    labels = metadata.get("labels", {})
+    return metadata.get("namespace", ""), labels.get(INSTANCE_LABEL, "")
+
+
+def _essence(broker: Manifest | None) -> tuple[object, ...]:
+    """Return what of a Broker its Destinations depend on."""
+    if broker is None:
+        return ()
+    metadata = broker["metadata"]
+    return metadata["uid"], metadata.get("generation"), "deletionTimestamp" in metadata
