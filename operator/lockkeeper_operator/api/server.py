@@ -29,17 +29,20 @@ FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, ssl.SSLError, OSError)
 Query = dict[str, str]
 
 
-async def connect() -> "ApiServer":
-    """Return the API server that the pod's account or the kubeconfig leads to.
+async def connect(kubeconfig: str | None = None) -> "ApiServer":
+    """Return the API server that the pod's account or a kubeconfig leads to.
 
-    Raises kubernetes.aio.config.ConfigException where there is neither.
+    *kubeconfig* names the file; None: the pod's account, where there is none $KUBECONFIG or the
+    usual file. Raises kubernetes.aio.config.ConfigException where there is neither.
     """
     configuration = Configuration()
     configuration.connection_pool_maxsize = 0  # Watches occupy a connection each.
     try:
+        if kubeconfig is not None:
+            raise config.ConfigException
         config.load_incluster_config(client_configuration=configuration)
     except config.ConfigException:
-        await config.load_kube_config(client_configuration=configuration)
+        await config.load_kube_config(kubeconfig, client_configuration=configuration)
     return ApiServer(ApiClient(configuration))
 
 
@@ -57,7 +60,7 @@ class ApiServer:
 
     async def read(self, kind: Kind, namespace: str | None, name: str) -> Manifest:
         """Return one object."""
-        return await self._json("GET", kind.path(namespace, name))
+        return await self.request("GET", kind.path(namespace, name))
 
     async def read_if_there(self, kind: Kind, namespace: str | None, name: str) -> Manifest | None:
         """Return one object, or None where there is none."""
@@ -81,7 +84,7 @@ class ApiServer:
             query["labelSelector"] = selector
         accept = METADATA_LIST if metadata_only else TABLELESS
         while True:
-            page = await self._json("GET", kind.path(namespace), query, accept=accept)
+            page = await self.request("GET", kind.path(namespace), query, accept=accept)
             yield page.get("items") or [], page["metadata"]["resourceVersion"]
             following = page["metadata"].get("continue")
             if not following:
@@ -131,30 +134,30 @@ class ApiServer:
         metadata = manifest["metadata"]
         path = BY_NAME[manifest["kind"]].path(metadata["namespace"], metadata["name"], subresource)
         query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
-        return await self._json("PATCH", path, query, manifest, APPLY)
+        return await self.request("PATCH", path, query, manifest, APPLY)
 
     async def merge(self, kind: Kind, namespace: str, name: str, change: Manifest) -> Manifest:
         """Lay *change* over an object; null takes away (RFC 7386)."""
         query = {"fieldManager": FIELD_MANAGER}
-        return await self._json("PATCH", kind.path(namespace, name), query, change, MERGE)
+        return await self.request("PATCH", kind.path(namespace, name), query, change, MERGE)
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Write an object whole, if it still is of the version that *manifest* says."""
         metadata = manifest["metadata"]
         path = kind.path(metadata["namespace"], metadata["name"])
-        return await self._json("PUT", path, {}, manifest)
+        return await self.request("PUT", path, {}, manifest)
 
     async def create(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Make an object that is not there."""
         query = {"fieldManager": FIELD_MANAGER}
         path = kind.path(manifest["metadata"].get("namespace"))
-        return await self._json("POST", path, query, manifest)
+        return await self.request("POST", path, query, manifest)
 
     async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
         """Delete an object if it is the one with *uid*; it may be gone already."""
         body = {"preconditions": {"uid": uid}, "propagationPolicy": "Background"}
         try:
-            await self._json("DELETE", kind.path(namespace, name), {}, body)
+            await self.request("DELETE", kind.path(namespace, name), {}, body)
         except ApiError as error:
             if error.status != NOT_FOUND:
                 raise
@@ -166,14 +169,14 @@ class ApiServer:
     async def kinds_of(self, api_version: str) -> frozenset[str]:
         """Return the kinds of an API, none where the server does not know it."""
         try:
-            said = await self._json("GET", f"/apis/{api_version}")
+            said = await self.request("GET", f"/apis/{api_version}")
         except ApiError as error:
             if error.status == NOT_FOUND:
                 return frozenset()
             raise
         return frozenset(each["kind"] for each in said.get("resources", ()))
 
-    async def _json(
+    async def request(
         self,
         verb: str,
         path: str,
@@ -182,6 +185,7 @@ class ApiServer:
         content_type: str = "application/json",
         accept: str = TABLELESS,
     ) -> Manifest:
+        """Return what the server answers to any request."""
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
         response = await self._send(verb, path, query or {}, body, content_type, accept, timeout)
         try:

@@ -1,0 +1,169 @@
+"""Brokers as far as the operator sees them: the admin endpoint, and what it changes.
+
+One socket serves all pods: each has an address of 127.0.0.0/8 of its own.
+"""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from aiohttp import web
+
+KINDS = {"queues": "Queue", "topics": "Topic"}
+
+
+@dataclass(slots=True)
+class SimulatedBroker:
+    """What the pods of one Broker share: the journal, so to speak."""
+
+    token: str = ""
+    master: str = ""
+    epoch: int = 0
+    destinations: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    calls: list[str] = field(default_factory=list)
+
+    def send(self, kind: str, name: str, count: int = 1) -> None:
+        """Let messages come, to a destination that is made when it is not there."""
+        found = self.destinations.setdefault((kind, name), new_destination(kind, name))
+        found["depth"] += count
+        found["enqueued"] += count
+        found["oldestMessageAge"] = 0
+
+
+def new_destination(kind: str, name: str) -> dict[str, Any]:
+    """Return the view of a destination without messages."""
+    return {
+        "kind": kind,
+        "name": name,
+        "depth": 0,
+        "consumers": 0,
+        "enqueued": 0,
+        "dequeued": 0,
+        "oldestMessageAge": None,
+        "policy": None,
+        "owner": None,
+    }
+
+
+@dataclass(slots=True)
+class SimulatedPod:
+    """One process; *silent* ones hang, as if their node were gone."""
+
+    name: str
+    broker: SimulatedBroker
+    configuration: str = ""
+    refuses: bool = False
+    refused: str | None = None
+    silent: bool = False
+
+    @property
+    def leads(self) -> bool:
+        """Whether it is the master."""
+        return self.broker.master == self.name
+
+
+class SimulatedBrokers:
+    """All pods, by their addresses."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, SimulatedPod] = {}
+        self.requests = 0
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    async def start(self, port: int = 0) -> None:
+        """Listen on all addresses."""
+        app = web.Application(client_max_size=1 << 24)
+        app.router.add_get("/api/v1/status", self._status)
+        app.router.add_post("/api/v1/configuration", self._configure)
+        app.router.add_get("/api/v1/destinations", self._list)
+        path = "/api/v1/destinations/{plural}/{name}"
+        app.router.add_put(path, self._declare)
+        app.router.add_get(path, self._show)
+        app.router.add_delete(path, self._remove)
+        app.router.add_post(path + "/purge", self._purge)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "0.0.0.0", port, backlog=1024).start()
+        self.port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    async def _pod(self, request: web.Request, master: bool = True) -> SimulatedPod:
+        assert request.transport is not None
+        self.requests += 1
+        pod = self.pods.get(request.transport.get_extra_info("sockname")[0])
+        if pod is None or pod.silent:
+            await asyncio.sleep(60)
+            raise web.HTTPServiceUnavailable
+        if request.headers.get("Authorization") != f"Bearer {pod.broker.token}":
+            raise web.HTTPUnauthorized(text='{"error": "no token"}')
+        if master and not pod.leads:
+            raise web.HTTPConflict(text='{"error": "this process is not the master"}')
+        if request.method != "GET":
+            pod.broker.calls.append(f"{request.method} {request.path_qs}")
+        return pod
+
+    async def _status(self, request: web.Request) -> web.Response:
+        pod = await self._pod(request, master=False)
+        return web.json_response(
+            {
+                "role": "master" if pod.leads else "standby",
+                "takesOver": not pod.leads and bool(pod.broker.master),
+                "epoch": pod.broker.epoch if pod.leads else None,
+                "configuration": pod.configuration,
+                "refused": pod.refused,
+                "refusal": "it is not to its taste" if pod.refused else None,
+                "version": "1.0",
+            }
+        )
+
+    async def _configure(self, request: web.Request) -> web.Response:
+        pod, said = await self._pod(request, master=False), await request.json()
+        if pod.refuses:
+            pod.refused = said["hash"]
+            return web.json_response({"error": "no", "refused": said["hash"]}, status=422)
+        pod.configuration = said["hash"]
+        return web.json_response({"configuration": said["hash"]})
+
+    async def _list(self, request: web.Request) -> web.Response:
+        found = (await self._pod(request)).broker.destinations.values()
+        if request.query.get("owned") == "true":
+            found = [each for each in found if each["owner"]]
+        return web.json_response({"destinations": list(found)})
+
+    async def _declare(self, request: web.Request) -> web.Response:
+        pod, said = await self._pod(request), await request.json()
+        key = _key(request)
+        found = pod.broker.destinations.setdefault(key, new_destination(*key))
+        found |= {"policy": said["policy"], "owner": said["owner"]}
+        return web.json_response(found)
+
+    async def _show(self, request: web.Request) -> web.Response:
+        found = (await self._pod(request)).broker.destinations.get(_key(request))
+        if found is None:
+            return web.json_response({"error": "no such destination"}, status=404)
+        return web.json_response(found)
+
+    async def _remove(self, request: web.Request) -> web.Response:
+        destinations = (await self._pod(request)).broker.destinations
+        found = destinations.get(_key(request))
+        if found is None:
+            return web.json_response({"error": "no such destination"}, status=404)
+        if request.query["ifEmpty"] == "true" and (found["depth"] or found["consumers"]):
+            return web.json_response({"error": "not empty"}, status=409)
+        del destinations[_key(request)]
+        return web.json_response({})
+
+    async def _purge(self, request: web.Request) -> web.Response:
+        found = (await self._pod(request)).broker.destinations[_key(request)]
+        removed, found["depth"], found["oldestMessageAge"] = found["depth"], 0, None
+        return web.json_response({"removed": removed})
+
+
+def _key(request: web.Request) -> tuple[str, str]:
+    return KINDS[request.match_info["plural"]], unquote(request.match_info["name"])

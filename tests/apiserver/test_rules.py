@@ -1,0 +1,232 @@
+"""Every CEL rule of the definitions, with objects that pass and one that does not.
+
+Rules are collected from the models: one without a case here fails.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import pytest
+from control_plane import ControlPlane
+
+from lockkeeper_api.definitions import broker_definition, destination_definition
+from lockkeeper_api.meta import API_VERSION
+from lockkeeper_operator.api.errors import INVALID, ApiError
+from lockkeeper_operator.api.kinds import BY_NAME
+from lockkeeper_operator.api.server import ApiServer, connect
+
+Spec: TypeAlias = dict[str, Any]
+DEFINITIONS = {"Broker": broker_definition(), "Destination": destination_definition()}
+REQUIRED: dict[str, Spec] = {"Broker": {}, "Destination": {"brokerRef": {"name": "b"}}}
+ITEMS: dict[str, Any] = {
+    "listeners": {"name": "openwire"},
+    "virtualTopics": {"name": "V.>"},
+    "compositeDestinations": {"kind": "Queue", "name": "A", "forwardTo": [{"queue": "B"}]},
+    "forwardTo": {},
+    "destinationPolicies": {"match": "A"},
+    "users": {"name": "a"},
+    "permissions": {"match": "A"},
+}
+"""What an item of a list must have."""
+_names = (f"rule-{number}" for number in itertools.count())
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: of which kind, at which path below the object, and its complaint."""
+
+    kind: str
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return it as the name of a test."""
+        return f"{self.kind} {self.path}: {self.message[:40]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Specs that pass and one that does not; *before* is what the object was, for changes."""
+
+    good: tuple[Spec, ...]
+    bad: Spec
+    before: Spec | None = None
+    name: str = ""
+
+
+def all_rules() -> list[Rule]:
+    found = []
+    for kind, definition in DEFINITIONS.items():
+        schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        found += [Rule(kind, path, message) for path, message in _rules_in(schema, "")]
+    return found
+
+
+def _rules_in(schema: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    for rule in schema.get("x-kubernetes-validations", ()):
+        yield path, rule["message"]
+    for name, inner in schema.get("properties", {}).items():
+        yield from _rules_in(inner, f"{path}.{name}".lstrip("."))
+    if "items" in schema:
+        yield from _rules_in(schema["items"], f"{path}[]")
+
+
+def storage(**said: Any) -> Spec:
+    return {"storage": said}
+
+
+def service(**said: Any) -> Spec:
+    return {"listeners": [{"name": "openwire", "service": said}]}
+
+
+def listeners(*ports: int, name: str = "l") -> Spec:
+    return {"listeners": [{"name": f"{name}{n}", "port": port} for n, port in enumerate(ports)]}
+
+
+def lease(duration: str, renew: str, retry: str) -> Spec:
+    said = {"duration": duration, "renewDeadline": renew, "retryPeriod": retry}
+    return {"locker": {"lease": said}}
+
+
+def destination(**said: Any) -> Spec:
+    return {**REQUIRED["Destination"], **said}
+
+
+def user(**said: Any) -> Spec:
+    return {"access": {"users": [said]}}
+
+
+LEASE_BOUNDS = "expected 100ms to 10m"
+LEASE = lease("10s", "6s", "1s")
+PORTS = "a cluster needs to know ports beforehand: a port for each, 0 is for local processes"
+CASES: dict[tuple[str, str, str], Case] = {
+    ("Broker", "", "metadata.name: expected a letter"): Case(({},), {}, name="1st"),
+    ("Broker", "", "metadata.name: at most 45"): Case(
+        ({"listeners": [{"name": "a" * 50}]},), {"listeners": [{"name": "replicas"}]}
+    ),
+    ("Broker", "", PORTS): Case(({"admin": {"port": 1}},), {"admin": {"port": 0}}),
+    ("Broker", "spec.listeners", PORTS): Case((listeners(1, 2),), listeners(1, 1)),
+    ("Broker", "spec.listeners[].service", "nodePort"): Case(
+        (service(type="NodePort", nodePort=30000),), service(type="ClusterIP", nodePort=30000)
+    ),
+    ("Broker", "spec.locker.lease", "expected retryPeriod"): Case(
+        (LEASE,), lease("10s", "6s", "6s")
+    ),
+    ("Broker", "spec.locker.lease.duration", LEASE_BOUNDS): Case(
+        (LEASE, lease("10m", "6s", "1s")), lease("11m", "6s", "1s")
+    ),
+    ("Broker", "spec.locker.lease.renewDeadline", LEASE_BOUNDS): Case(
+        (LEASE,), lease("10s", "99ms", "98ms")
+    ),
+    ("Broker", "spec.locker.lease.retryPeriod", LEASE_BOUNDS): Case(
+        (LEASE, lease("10s", "6s", "100ms")), lease("10s", "6s", "99ms")
+    ),
+    ("Broker", "spec.compositeDestinations[].forwardTo[]", "either a queue"): Case(
+        (
+            {"compositeDestinations": [ITEMS["compositeDestinations"]]},
+            {"compositeDestinations": [
+                {"kind": "Topic", "name": "A", "forwardTo": [{"topic": "B"}]}
+            ]},
+        ),
+        {"compositeDestinations": [
+            {"kind": "Queue", "name": "A", "forwardTo": [{"queue": "B", "topic": "B"}]}
+        ]},
+    ),
+    ("Broker", "spec.storage", "existingClaim is used"): Case(
+        (storage(existingClaim="a"), storage(className="a", labels={"a": "b"})),
+        storage(existingClaim="a", className="b"),
+    ),
+    ("Broker", "spec.storage", "a Broker cannot move"): Case(
+        (storage(className="a", size="20Gi"),), storage(existingClaim="a"), storage(className="a")
+    ),
+    ("Broker", "spec.storage.existingClaim", "is immutable"): Case(
+        (storage(existingClaim="a"),), storage(existingClaim="b"), storage(existingClaim="a")
+    ),
+    ("Broker", "spec.storage.className", "is immutable"): Case(
+        (storage(className="a"),), storage(className="b"), storage(className="a")
+    ),
+    ("Broker", "spec.storage.size", "a volume cannot shrink"): Case(
+        (storage(size="2Gi"), storage(size="1024Mi")), storage(size="1023Mi"), storage(size="1Gi")
+    ),
+    ("Broker", "spec.access.users[]", "without secretName"): Case(
+        (user(name="jfk"), user(name="J.F.K.", secretName="jfk")), user(name="J.F.K.")
+    ),
+    ("Destination", "spec", "a Destination stays"): Case(
+        (destination(name="A", deletionPolicy="Delete"),), destination(name="B"),
+        destination(name="A"),
+    ),
+}  # fmt: skip
+
+
+def case_of(rule: Rule) -> Case:
+    for (kind, path, message), case in CASES.items():
+        if (kind, path) == (rule.kind, rule.path) and rule.message.startswith(message):
+            return case
+    if rule.message == "expected a name without a scheme":
+        return Case((spec_with(rule, "A.B"),), spec_with(rule, "queue://A.B"))
+    words = rule.message.split()
+    assert [words[0], words[2]] == ["expected", "to"], f"{rule} has no case"
+    good = tuple(spec_with(rule, bound) for bound in (words[1], words[3]) if bound != "0")
+    return Case(good, spec_with(rule, beyond(words[3])))
+
+
+def beyond(bound: str) -> str:
+    """Return a little more than *bound*."""
+    digits = "".join(itertools.takewhile(str.isdigit, bound))
+    return f"{int(digits) + 1}{bound.removeprefix(digits)}"
+
+
+def spec_with(rule: Rule, value: Any) -> Spec:
+    """Return a spec that has *value* at the rule's path."""
+    steps = rule.path.removeprefix("spec.").split(".")
+    return {**REQUIRED[rule.kind], **_nested(steps, value)}
+
+
+def _nested(steps: list[str], value: Any) -> Any:
+    if not steps:
+        return value
+    name = steps[0].removesuffix("[]")
+    inner = _nested(steps[1:], value)
+    if not steps[0].endswith("[]"):
+        return {name: inner}
+    base = ITEMS[name]
+    return {name: [{**base, **inner} if isinstance(inner, dict) else inner]}
+
+
+async def written(api: ApiServer, rule: Rule, name: str, spec: Spec, dry: bool = True) -> str:
+    """Return what the API server complains about, empty if nothing."""
+    kind = BY_NAME[rule.kind]
+    metadata = {"name": name, "namespace": "default"}
+    resource = {"apiVersion": API_VERSION, "kind": kind.name, "metadata": metadata, "spec": spec}
+    query = {"fieldManager": "person", "force": "true", **({"dryRun": "All"} if dry else {})}
+    path = kind.path("default", name)
+    try:
+        await api.request("PATCH", path, query, resource, "application/apply-patch+yaml")
+    except ApiError as error:
+        assert error.status == INVALID
+        return error.message
+    return ""
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=str)
+def test_a_rule_lets_what_is_right_pass_and_nothing_else(
+    control_plane: ControlPlane, rule: Rule
+) -> None:
+    async def main() -> None:
+        case = case_of(rule)
+        api = await connect(str(control_plane.kubeconfig))
+        name = next(_names)
+        try:
+            if case.before is not None:
+                assert await written(api, rule, name, case.before, dry=False) == ""
+            for good in case.good:
+                assert await written(api, rule, name, good) == ""
+            complaint = await written(api, rule, case.name or name, case.bad)
+            assert rule.message[:60] in complaint
+        finally:
+            await api.close()
+
+    asyncio.run(main())
