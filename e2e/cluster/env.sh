@@ -12,6 +12,8 @@ HOST_IP=10.243.0.1
 KUBECONFIG=$STATE/pki/admin.kubeconfig
 export KUBECONFIG
 
+need_root() { ((EUID == 0)) || { echo "${0##*/} needs root" >&2; exit 1; }; }
+
 kubectl() { "$KUBE" kubectl "$@"; }
 node_ip() { echo "10.243.0.$((10 + $1))"; }
 socket() { echo "$STATE/node$1/containerd.sock"; }
@@ -23,6 +25,10 @@ start() { # NAME COMMAND…: a daemon with its log and the file of its process i
   mkdir -p "$STATE/log" "$STATE/pid"
   setsid nohup "$@" >"$STATE/log/$name.log" 2>&1 </dev/null &
   echo $! >"$STATE/pid/$name"
+}
+
+alive() { # PID: whether it runs and is a daemon of ours; a number may have come to somebody else
+  tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF -e "$KUBE" -e "$STATE/"
 }
 
 wait_for() { # SECONDS COMMAND…: until the command succeeds
@@ -37,9 +43,10 @@ wait_for() { # SECONDS COMMAND…: until the command succeeds
 install_absent() { # COMMAND=PACKAGE…: Debian packages of the commands or files that are absent
   local need=() pair
   for pair; do
-    command -v "${pair%%=*}" >/dev/null || [ -x "${pair%%=*}" ] || need+=("${pair#*=}")
+    command -v "${pair%%=*}" >/dev/null || [ -e "${pair%%=*}" ] || need+=("${pair#*=}")
   done
   if ((${#need[@]})); then
+    command -v apt-get >/dev/null || { echo "please install: ${need[*]}" >&2; return 1; }
     apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${need[@]}" >&2
   fi
 }

@@ -3,6 +3,8 @@
 # load.sh --pause I: give node I the image of pod sandboxes, which is built on the spot.
 . "$(dirname "$0")/env.sh"
 
+need_root
+
 pause_image() {
   local archive=$CACHE/pause.tar
   if [ ! -f "$archive" ]; then
@@ -16,10 +18,15 @@ pause_image() {
 from_buildah() {
   local archive file
   archive=$(mktemp -u /var/tmp/lk-image-XXXX.tar)
+  # shellcheck disable=SC2064 # this archive, whatever follows
+  trap "rm -f '$archive'" EXIT
   buildah push -q "$1" "docker-archive:$archive:$1"
+  local imports=() import
   for file in "$STATE"/pid/containerd*; do
-    on_node "${file##*containerd}" images import "$archive" >/dev/null
+    on_node "${file##*containerd}" images import "$archive" >/dev/null &
+    imports+=($!)
   done
+  for import in "${imports[@]}"; do wait "$import"; done
   rm -f "$archive"
 }
 

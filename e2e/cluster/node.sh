@@ -2,13 +2,16 @@
 # node.sh start|kill|cut|heal I: start node I; kill it like a power cut; cut or heal its network.
 . "$(dirname "$0")/env.sh"
 (($# == 2)) || { echo 'usage: node.sh start|kill|cut|heal I' >&2; exit 2; }
+need_root
 i=$2 namespace=lk-node$2 folder=$STATE/node$2
 
 in_namespace() { nsenter --net="/run/netns/$namespace" "$@"; }
-pid_of() { cat "$STATE/pid/$1$i"; }
 
 network() {
-  ip netns list | grep -qw "$namespace" && return
+  if ip netns list | grep -qw "$namespace"; then
+    ip link set "lkv$i" up
+    return
+  fi
   ip netns add "$namespace"
   ip link add "lkv$i" type veth peer name eth0 netns "$namespace"
   ip link set "lkv$i" master lk0 up
@@ -73,6 +76,7 @@ nodeStatusUpdateFrequency: 2s
 nodeStatusReportFrequency: 10s
 syncFrequency: 10s
 maxPods: 200
+podLogsDir: $folder/pod-logs
 tlsCertFile: $STATE/pki/kubelet$i.crt
 tlsPrivateKeyFile: $STATE/pki/kubelet$i.key
 T
@@ -97,17 +101,23 @@ start_node() {
     --hostname-override="node$i" --conntrack-max-per-core=0
 }
 
-power_cut() { # containerd goes last: it is asked which containers there are.
-  local daemon pid
-  for daemon in kubelet proxy; do kill -9 "$(pid_of "$daemon")" 2>/dev/null || true; done
-  for pid in $(ip netns pids "$namespace" 2>/dev/null); do
-    [ "$pid" = "$(pid_of containerd)" ] || kill -9 "$pid" 2>/dev/null || true
+containers() { # Process ids of all containers of the node, whether containerd answers or not.
+  local shim
+  for shim in $(pgrep -f "containerd-shim.* -address $(socket "$i")"); do
+    pgrep -P "$shim" || true
   done
-  for pid in $(on_node "$i" tasks ls 2>/dev/null | awk 'NR > 1 && $2 > 0 {print $2}'); do
-    kill -9 "$pid" 2>/dev/null || true
+}
+
+power_cut() { # The network goes first: a machine without power says no goodbye to its peers.
+  ip link set "lkv$i" down 2>/dev/null || true
+  local pids daemon pid
+  pids=$(ip netns pids "$namespace" 2>/dev/null; containers)
+  for daemon in kubelet proxy containerd; do
+    pid=$(cat "$STATE/pid/$daemon$i" 2>/dev/null) && alive "$pid" && pids+=" $pid"
+    rm -f "$STATE/pid/$daemon$i"
   done
-  kill -9 "$(pid_of containerd)" 2>/dev/null || true
-  rm -f "$STATE/pid/kubelet$i" "$STATE/pid/proxy$i" "$STATE/pid/containerd$i"
+  # shellcheck disable=SC2086 # a list of numbers
+  if [ -n "$pids" ]; then kill -9 $pids 2>/dev/null || true; fi
 }
 
 case $1 in

@@ -22,8 +22,11 @@ network() { # One bridge; this machine is the control plane, and the router betw
   ip link add lk0 type bridge
   ip addr add "$HOST_IP/24" dev lk0
   ip link set lk0 up
+  # What this machine had before, for down.sh.
+  cat /proc/sys/net/ipv4/ip_forward >"$STATE/ip_forward"
+  ip netns list | awk '{print $1}' >"$STATE/namespaces"
   sysctl -qw net.ipv4.ip_forward=1
-  iptables -C FORWARD -j ACCEPT 2>/dev/null || iptables -I FORWARD -j ACCEPT
+  iptables -I FORWARD -m comment --comment lk-cluster -j ACCEPT
 }
 
 api_server() {
@@ -82,14 +85,16 @@ nodes() {
   kubectl get nodes >&2
 }
 
-((EUID == 0)) || { echo 'a cluster needs root' >&2; exit 1; }
+need_root
 install_absent runc=runc containerd=containerd iptables=iptables ip=iproute2 \
-  conntrack=conntrack openssl=openssl gcc=gcc \
+  conntrack=conntrack openssl=openssl gcc=gcc /usr/include/stdio.h=libc6-dev \
   /usr/lib/cni/bridge=containernetworking-plugins
 build
-if [ -d "$STATE/pid" ]; then
+if [ -f "$STATE/complete" ] && kubectl get --raw /readyz --request-timeout=5s >/dev/null 2>&1; then
   echo "already up: $STATE (down.sh ends it)" >&2
 else
+  # What an interrupted start or a reboot left behind.
+  "$HERE/down.sh"
   mkdir -p "$STATE/pki"
   cd "$STATE/pki"
   authority
@@ -100,5 +105,6 @@ else
   controllers
   services
   nodes
+  touch "$STATE/complete"
 fi
 echo "export KUBECONFIG=$KUBECONFIG"
