@@ -16,14 +16,22 @@ from lockkeeper_api.destination import Destination
 from lockkeeper_api.reference import policies_page, reference_page
 
 PROJECT = Path(__file__).parents[2]
+CHART_FOLDER = "charts/lockkeeper/files/crds"
+"""A chart reaches no file outside itself."""
 NOTE = "# Written by `make crds` from the models in crds/lockkeeper_api. Do not edit.\n"
 
 
 def generated_files() -> dict[str, str]:
     """Return the text of every generated file by its path in the project."""
+    definitions = {
+        "lockkeeper.dev_brokers.yaml": _yaml(broker_definition()),
+        "lockkeeper.dev_destinations.yaml": _yaml(destination_definition()),
+    }
     return {
-        "crds/lockkeeper.dev_brokers.yaml": _yaml(broker_definition()),
-        "crds/lockkeeper.dev_destinations.yaml": _yaml(destination_definition()),
+        f"{folder}/{name}": text
+        for folder in ("crds", CHART_FOLDER)
+        for name, text in definitions.items()
+    } | {
         "docs/reference/broker.md": reference_page(Broker, "../samples/broker.yaml"),
         "docs/reference/destination.md": reference_page(
             Destination, "../samples/destinations.yaml"

@@ -1,0 +1,76 @@
+{{- define "lockkeeper.name" -}}
+{{- if contains "lockkeeper" .Release.Name }}{{ .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}{{ printf "%s-lockkeeper" .Release.Name | trunc 52 | trimSuffix "-" }}{{ end }}
+{{- end }}
+
+{{- define "lockkeeper.serviceAccount" -}}
+{{- .Values.serviceAccount.name | default (include "lockkeeper.name" .) }}
+{{- end }}
+
+{{- define "lockkeeper.selector" -}}
+app.kubernetes.io/name: lockkeeper-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "lockkeeper.labels" -}}
+{{ include "lockkeeper.selector" . }}
+app.kubernetes.io/part-of: lockkeeper
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+
+{{- define "lockkeeper.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "lockkeeper.brokerImage" -}}
+{{ .Values.brokerImage.repository }}:{{ .Values.brokerImage.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* What the operator does to the objects of a namespace; each verb is one it uses. */}}
+{{- define "lockkeeper.rules" -}}
+- apiGroups: [lockkeeper.dev]
+  resources: [brokers, destinations]
+  verbs: [get, list, watch, patch]
+- apiGroups: [lockkeeper.dev]
+  resources: [brokers/status, destinations/status]
+  verbs: [get, patch]
+# Where an owner may block the deletion of what it owns, who says so needs this.
+- apiGroups: [lockkeeper.dev]
+  resources: [brokers/finalizers, destinations/finalizers]
+  verbs: [update]
+- apiGroups: [""]
+  resources: [configmaps, secrets, serviceaccounts, services]
+  verbs: [get, list, watch, create, patch, delete]
+# Never delete: what is in a claim cannot be made again.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, watch, create, patch]
+# patch: nobody can give brokers a right, here over their own pods, that he has not himself.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, patch, delete]
+- apiGroups: ["", events.k8s.io]
+  resources: [events]
+  verbs: [create, patch]
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, watch, create, patch, delete]
+# update: brokers hold their Leases by it.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [get, list, watch, create, update, patch, delete]
+- apiGroups: [monitoring.coreos.com]
+  resources: [podmonitors, servicemonitors]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
