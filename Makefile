@@ -14,7 +14,8 @@ SAY = @printf '\033[1m==> %s\033[0m\n'
 APART := crash or interop or spark
 COVER := --cov --cov-append
 
-.PHONY: help setup check test test-fast interop crds demo bench clean
+.PHONY: help setup check test test-fast interop crds manifests locks images e2e e2e-smoke demo \
+	bench clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -57,6 +58,27 @@ interop: $(STAMP) ## the same Java programs against Lockkeeper and against Activ
 crds: $(STAMP) ## write the resource definitions and their reference from the models
 	@$(BIN)/python -m lockkeeper_api.generate
 
+manifests: crds ## write deploy/lockkeeper.yaml from the chart; needs helm, or Go to build it
+	@helm=$$(e2e/cluster/helm.sh) && charts/manifest.sh "$$helm" > deploy/lockkeeper.yaml.new
+	@mv deploy/lockkeeper.yaml.new deploy/lockkeeper.yaml
+
+# Renews every version within the ranges of pyproject.toml.
+LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--no-header --no-annotate
+locks: $(STAMP) ## pin what images are made of, at its newest
+	@$(BIN)/$(LOCK) pyproject.toml --output-file broker_image/requirements.lock
+	@$(BIN)/$(LOCK) --extra operator pyproject.toml --output-file operator/requirements.lock
+	@echo 'setuptools>=77' | $(BIN)/$(LOCK) - --output-file broker_image/build.lock
+
+images: ## the images of broker and operator, by docker or buildah; BASE=… chooses their base
+	@e2e/images.sh
+
+e2e: $(STAMP) ## end-to-end tests: KUBECONFIG's cluster, else kind with Docker, else e2e/cluster
+	@e2e/run.sh
+
+e2e-smoke: $(STAMP) ## the shortest of them: apply, Ready, send, kill, receive
+	@e2e/run.sh e2e/test_smoke.py
+
 demo: $(STAMP) ## the main job: real departures through a pair whose master is killed, then Spark
 	@$(BIN)/python demo/run.py
 
@@ -67,7 +89,7 @@ bench: $(STAMP) ## throughput and latency with the real Java client, beside Acti
 
 clean: ## remove everything that make made, .venv too
 	rm -rf .venv build dist demo-run .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -rf .import_linter_cache .coverage .coverage.* *.egg-info bench/results
+	rm -rf .import_linter_cache .coverage .coverage.* *.egg-info bench/results e2e/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The newest Python that is new enough makes the .venv; PYTHON=… chooses another.

@@ -18,4 +18,4 @@ metadata:
     pod-security.kubernetes.io/enforce: restricted
 HEAD
 "$1" template lockkeeper lockkeeper --namespace "$NAMESPACE" --kube-version "$KUBERNETES" \
-  --set crds.keep=false
+  --set crds.keep=false --no-hooks

@@ -11,6 +11,11 @@ TRAFFIC = Path(__file__).with_name("traffic.py")
 SCRIPTS = "traffic"
 HOST_NAME_LABEL = "kubernetes.io/hostname"
 DRAIN_SECONDS_MAX = 60.0
+QUICK = (
+    "?nested.wireFormat.maxInactivityDuration=6000&nested.connectionTimeout=2000"
+    "&maxReconnectDelay=1000"
+)
+"""Options of clients that notice within 6 s when nobody answers any more, as no goodbye comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,8 @@ class Client:
 class Clients:
     """Clients of one Broker, with the credentials of its client Secret.
 
-    *through* is the key of the Secret's address: `uri` for all pods' names, or `service`.
+    They connect *through* the `service`, through the `uri` with all pods' names, or past both to
+    a *host*; *options* of a failover URL come after it, and they run on *node* if one is given.
     """
 
     namespace: Namespace
@@ -60,6 +66,8 @@ class Clients:
     broker: str
     node: str = ""
     through: str = "service"
+    host: str = ""
+    options: str = ""
 
     def start(self, verb: str, queue: str) -> Client:
         """Start a client, and wait until it has noted its first message."""
@@ -89,11 +97,13 @@ class Clients:
         def value(key: str) -> Manifest:
             return {"valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
-        url: Manifest = {"value": "failover:(tcp://$(HOST):$(PORT))"}
+        by_service = "failover:(tcp://$(HOST):$(PORT))"
+        url = "$(URI)" if self.through == "uri" else by_service
         environment = {
-            "HOST": value("host"),
+            "HOST": {"value": self.host} if self.host else value("host"),
             "PORT": value("port"),
-            "LOCKKEEPER_URL": value("uri") if self.through == "uri" else url,
+            "URI": value("uri"),
+            "LOCKKEEPER_URL": {"value": url + self.options},
             "LOCKKEEPER_USER": value("username"),
             "LOCKKEEPER_PASSWORD": value("password"),
         }

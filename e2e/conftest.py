@@ -68,9 +68,7 @@ def nodes() -> Nodes:
 
 
 @pytest.fixture
-def namespace(
-    installation: Installation, request: pytest.FixtureRequest
-) -> Iterator[Namespace]:
+def namespace(installation: Installation, request: pytest.FixtureRequest) -> Iterator[Namespace]:
     """A namespace that only this test uses, under the restricted standard."""
     name = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())
     created = made_namespace(f"e2e-{name[:NAME_CHARACTERS_MAX]}".strip("-"), "restricted")

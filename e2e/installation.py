@@ -53,9 +53,7 @@ class Installation:
         if replicas:
             self.namespace.kubectl("rollout", "status", f"deployment/{RELEASE}", "--timeout=90s")
         else:
-            self.namespace.kubectl(
-                "wait", "pods", "-l", SELECTOR, "--for=delete", "--timeout=90s"
-            )
+            self.namespace.kubectl("wait", "pods", "-l", SELECTOR, "--for=delete", "--timeout=90s")
 
 
 def _image(value: str, image: str) -> tuple[str, str]:

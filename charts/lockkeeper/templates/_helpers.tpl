@@ -74,3 +74,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   resources: [podmonitors, servicemonitors]
   verbs: [get, list, watch, create, patch, delete]
 {{- end }}
+
+{{- define "lockkeeper.releaseHook" }}
+    helm.sh/hook: post-delete
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}

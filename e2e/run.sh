@@ -1,0 +1,70 @@
+#!/bin/bash
+# run.sh [PYTEST-ARGUMENTS…]: the end-to-end tests, or those that the arguments name.
+#
+# On the cluster of KUBECONFIG if that is set: then LOCKKEEPER_E2E_BROKER_IMAGE and
+# LOCKKEEPER_E2E_OPERATOR_IMAGE are images that its nodes can fetch. Else on a kind cluster where
+# kind and Docker are; else on e2e/cluster, which needs root. Both are made and removed;
+# LOCKKEEPER_E2E_KEEP=1 leaves them there, and the next run finds them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+KIND_NAME=lockkeeper-e2e
+
+# What `make e2e` is refused for says why and ends with this code.
+SKIPPED=75
+
+skip() { echo "no end-to-end tests: $*" >&2; exit "$SKIPPED"; }
+
+images() { # What is built here and now.
+  export LOCKKEEPER_E2E_BROKER_IMAGE=lockkeeper.local/broker:e2e
+  export LOCKKEEPER_E2E_OPERATOR_IMAGE=lockkeeper.local/operator:e2e
+  e2e/images.sh >&2
+}
+
+on_kind() {
+  KUBECONFIG=$(mktemp)
+  export KUBECONFIG LOCKKEEPER_E2E_NODES=kind
+  if kind get clusters 2>/dev/null | grep -qx "$KIND_NAME"; then
+    kind export kubeconfig --name "$KIND_NAME"
+  else
+    kind create cluster --name "$KIND_NAME" --config e2e/kind.yaml --wait 2m
+    kubectl --namespace local-path-storage patch configmap local-path-config --type=merge \
+      --patch '{"data": {"config.json": "{\"sharedFileSystemPath\": \"/var/shared-volumes\"}"}}'
+    kubectl --namespace local-path-storage rollout restart deployment/local-path-provisioner
+  fi
+  images
+  kind load docker-image --name "$KIND_NAME" \
+    "$LOCKKEEPER_E2E_BROKER_IMAGE" "$LOCKKEEPER_E2E_OPERATOR_IMAGE"
+}
+
+on_cluster() {
+  ((EUID == 0)) || skip 'there is no KUBECONFIG, no kind, and e2e/cluster needs root'
+  export LOCKKEEPER_E2E_NODES=cluster
+  local exported
+  exported=$(e2e/cluster/up.sh 2) || skip 'e2e/cluster does not come up'
+  eval "$exported"
+  BUILDER=buildah images
+  e2e/cluster/load.sh "$LOCKKEEPER_E2E_BROKER_IMAGE" "$LOCKKEEPER_E2E_OPERATOR_IMAGE"
+}
+
+end() {
+  if [ -n "${LOCKKEEPER_E2E_KEEP:-}" ]; then return; fi
+  case ${LOCKKEEPER_E2E_NODES:-} in
+  kind) kind delete cluster --name "$KIND_NAME" ;;
+  cluster) e2e/cluster/down.sh ;;
+  esac
+}
+
+if [ -n "${KUBECONFIG:-}" ]; then
+  [ -n "${LOCKKEEPER_E2E_BROKER_IMAGE:-}" ] && [ -n "${LOCKKEEPER_E2E_OPERATOR_IMAGE:-}" ] ||
+    skip 'with KUBECONFIG, LOCKKEEPER_E2E_BROKER_IMAGE and LOCKKEEPER_E2E_OPERATOR_IMAGE are needed'
+elif command -v kind >/dev/null && docker info >/dev/null 2>&1; then
+  trap end EXIT
+  on_kind
+else
+  trap end EXIT
+  on_cluster
+fi
+PATH=$(dirname "$(e2e/cluster/helm.sh)"):$PATH
+export PATH
+if (($# == 0)); then set -- e2e; fi
+.venv/bin/pytest -n0 -v -p no:cacheprovider "$@"
