@@ -39,6 +39,7 @@ from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import AckType
 from lockkeeper.store.base import (
+    Past,
     Receipt,
     Reference,
     Store,
@@ -137,8 +138,8 @@ class Broker:
         context.deliver_later = scheduler.deliver_later
         return scheduler
 
-    def recover(self) -> str:
-        """Take back what the store holds; blocks while it is read. Returns its last trace."""
+    def recover(self) -> Past:
+        """Take back what the store holds; blocks while it is read."""
         recovered = self.context.store.open()
         for destination, references in recovered.queues.items():
             region = self.registry.ensure(self.context, destination)
@@ -150,7 +151,7 @@ class Broker:
         for identifier, operations in recovered.prepared.items():
             self.transactions.recover(identifier, operations)
         self.audit.restore(recovered.producers)
-        return recovered.last_trace
+        return Past(recovered.last_trace, recovered.epoch)
 
     # Connections
 

@@ -14,6 +14,7 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.server.flow_log import FlowLog
 from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.store.base import Store, StoreError
+from lockkeeper.store.kahadb import Deadline
 from lockkeeper.transport.peer import Peer
 
 logger = logging.getLogger(__name__)
@@ -33,14 +34,19 @@ class Engine:
         store: Store,
         recorder: FlightRecorder,
         fail: Callable[[StoreError], None],
+        deadline: Deadline | None = None,
     ) -> None:
-        """*fail* is called once when the store can no longer be trusted."""
+        """*fail* is called once when the store can no longer be trusted.
+
+        Past the *deadline* nothing is answered.
+        """
         self.broker = broker
         self.store = store
         self.recorder = recorder
         self.now = _clock()
         self.peers: set[Peer] = set()
         self._fail = fail
+        self._deadline = deadline
         self._flow_log = FlowLog(broker)
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
@@ -93,6 +99,8 @@ class Engine:
         try:
             self._look_up_after_sleep(self.stamp())
             self.broker.tick(self.now)
+            if self._deadline is not None:
+                self._deadline.check()
             self._write()
             self._commit()
         except StoreError as error:
@@ -180,6 +188,8 @@ class Engine:
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
         now = self._beaten_at = self.stamp()
         try:
+            if self._deadline is not None:
+                self._deadline.check()
             self.store.maintain(now)
             self._flow_log.look(now)
             for peer in list(self.peers):

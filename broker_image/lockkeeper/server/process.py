@@ -44,6 +44,8 @@ logger = logging.getLogger(__name__)
 # A predecessor that was killed may still be letting go of the port.
 PORT_RETRY_SECONDS_AFTER_STANDBY = 5.0
 PORT_RETRY_SECONDS = 0.5
+LEASE_POLL_SECONDS = 0.05
+FIRST_LOOK_SECONDS = 1.0
 VERSION = version("lockkeeper")
 
 
@@ -101,16 +103,18 @@ class BrokerProcess:
         if self.options.supervised:
             loop.add_reader(sys.stdin.fileno(), self._stopping.set)
         self._gatekeeper = gatekeeper(self.options.resource.spec.access, self.options.secrets)
-        storage = Storage(self.options.directory)
+        resource, cluster = self.options.resource, self.options.cluster
+        self._membership = Membership(cluster, resource, self._fail)
+        storage = Storage(self.options.directory, self._membership.lease)
         self._admin = await self._start_admin()
-        self._membership = Membership(self.options.cluster)
         self._membership.begin()
         try:
             if await self._take_lock(storage):
                 await self._serve(storage)
         finally:
+            # The lease first: whoever gets the lock then finds it free.
+            await self._membership.leave()
             storage.release()
-            await self._membership.close()
             await self._admin.stop()
             self._become(STOPPED)
         if self._failure is not None:
@@ -138,11 +142,16 @@ class BrokerProcess:
 
     async def _take_lock(self, storage: Storage) -> bool:
         """Wait until this process holds the lock; returns False when told to stop before."""
-        interval = self.options.resource.spec.locker.acquire_interval.total_seconds()
+        usual = self.options.resource.spec.locker.acquire_interval.total_seconds()
+        lease = self._membership.lease
+        if lease is not None:
+            await lease.first_look(FIRST_LOOK_SECONDS)
         while not storage.try_lock():
-            if self.role != STANDBY:
+            awaited = storage.awaited_lease
+            if self.role != STANDBY and (awaited is None or not awaited.is_free):
                 self._become(STANDBY)
-            self._takes_over = self._could_read(storage)
+            self._takes_over = self._could_take_over(storage)
+            interval = usual if awaited is None else min(usual, LEASE_POLL_SECONDS)
             try:
                 await asyncio.wait_for(self._stopping.wait(), interval)
             except TimeoutError:
@@ -150,8 +159,11 @@ class BrokerProcess:
             return False
         return not self._stopping.is_set()
 
-    def _could_read(self, storage: Storage) -> bool:
+    def _could_take_over(self, storage: Storage) -> bool:
         """Tell whether nothing but the lock keeps this standby from being the master."""
+        lease = self._membership.lease
+        if lease is not None and not lease.is_watched:
+            return False
         try:
             storage.examine()
         except StoreError as error:
@@ -180,17 +192,22 @@ class BrokerProcess:
         broker = self._make_broker(store, spec)
         began = time.monotonic()
         # Nobody else looks at the broker yet; meanwhile the admin endpoint answers.
-        cause = cause_of_start(await asyncio.to_thread(broker.recover))
+        past = await asyncio.to_thread(broker.recover)
+        epoch = await self._membership.settle_epoch(past.epoch)
         for resource in self.options.destinations:
             broker.declare(destination_of(resource))
         logger.info("read the journal in %.2f s", time.monotonic() - began)
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
         _spare_the_collector()
-        engine = self._engine = Engine(broker, store, recorder, self._fail)
+        lease = self._membership.lease
+        deadline = None if lease is None else lease.deadline
+        engine = self._engine = Engine(broker, store, recorder, self._fail, deadline)
         if self._gatekeeper is not None:
             self._gatekeeper.engine = engine
-        now = self._epoch = engine.stamp()
-        details = {"replica": self.name, "epoch": now} | ({"cause": cause} if cause else {})
+        now, self._epoch = engine.stamp(), epoch
+        store.begin_term(epoch, now, broker.name, self.name)
+        cause = cause_of_start(past.last_trace)
+        details = {"replica": self.name, "epoch": epoch} | ({"cause": cause} if cause else {})
         recorder.event("takeover" if waited else "start", now, **details)
         asked = configuration_hash(self.options.resource, self.options.destinations)
         recorder.event("configuration", now, replica=self.name, hash=asked)
@@ -200,7 +217,8 @@ class BrokerProcess:
                 self._become(MASTER)
                 self._membership.lead()
                 await self._stopping.wait()
-                await self._membership.step_down()
+                if self._failure is None:
+                    await self._membership.step_down()
         finally:
             doors.close()
             self._close(engine, store, recorder)
@@ -238,7 +256,7 @@ class BrokerProcess:
 
     def status(self) -> dict[str, Any]:
         """Return what this process is and does."""
-        resource = self.options.resource
+        resource, lease = self.options.resource, self._membership.lease
         view: dict[str, Any] = {
             "broker": resource.metadata.name,
             "replica": self.name,
@@ -247,6 +265,7 @@ class BrokerProcess:
             "version": VERSION,
             "takesOver": self.role == STANDBY and self._takes_over,
             "epoch": self._epoch,
+            "lease": None if lease is None else lease.view(),
             "pid": os.getpid(),
             "data": str(self.options.directory),
             "listeners": [self._address_of(entry) for entry in resource.spec.listeners],

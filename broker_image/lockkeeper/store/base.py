@@ -144,7 +144,8 @@ class Recovered:
     `producers` maps a producer's key (`connectionId:sessionId:value`) to the last sequence
     number stored, for duplicate suppression after a failover. Messages added in a prepared
     transaction are only in `prepared`; those consumed in one are in `prepared` and nowhere
-    else (invisible until the outcome). `last_trace` is the text of the last trace record.
+    else (invisible until the outcome). `last_trace` is the text of the last trace record;
+    `epoch` the number of the last master's term, 0 if none is told.
     """
 
     queues: dict[Destination, list[Reference]] = field(default_factory=dict)
@@ -152,6 +153,14 @@ class Recovered:
     prepared: dict[XATransactionId, list[Operation]] = field(default_factory=dict)
     producers: dict[bytes, int] = field(default_factory=dict)
     last_trace: str = ""
+    epoch: int = 0
+
+
+class Past(NamedTuple):
+    """What the store tells of the masters before: see `Recovered`."""
+
+    last_trace: str
+    epoch: int
 
 
 class StoreUsage(NamedTuple):
@@ -253,6 +262,12 @@ class Store(Protocol):
 
     def trace(self, text: str) -> None:
         """Write a line of the flight recorder with the next batch; never forces a sync."""
+
+    def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
+        """Note who is master from *now* (ms), and with which number, for whoever reads it later.
+
+        Numbers only grow: *epoch* is higher than that of `Recovered`.
+        """
 
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:
         """Read bodies back: sets `message` of every reference that is only on disk; blocks.

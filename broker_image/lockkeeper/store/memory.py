@@ -192,6 +192,9 @@ class MemoryStore:
     def trace(self, text: str) -> None:
         """Drop the line: nothing could read it later."""
 
+    def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
+        """Do nothing: nobody comes after this one."""
+
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:
         """Do nothing: bodies never leave the memory."""
 

@@ -1,19 +1,25 @@
 """A broker process as a member of its cluster: what it shows there, from start to end."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from lockkeeper.server.cluster.api_server import ACCOUNT, ApiServer, ApiServerAccess, in_cluster
 from lockkeeper.server.cluster.identity import PodIdentity, pod_identity
+from lockkeeper.server.cluster.lease import LeaseGuard, LeaseTimes
 from lockkeeper.server.cluster.role_label import RoleLabel
 from lockkeeper.server.roles import MASTER, STANDBY
+from lockkeeper.store.kahadb import LockLostError
+from lockkeeper_api import Broker
+from lockkeeper_api.cluster.lease import Lease
 
 URL_VARIABLE = "LOCKKEEPER_API_SERVER"
 """Another address of the API server than the pod's own, such as that of `kubectl proxy`."""
 ACCOUNT_VARIABLE = "LOCKKEEPER_SERVICE_ACCOUNT"
 """Another directory with `token` and `ca.crt` than the one that Kubernetes mounts."""
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 STEP_DOWN_SECONDS_MAX = 2.0
 
 
@@ -47,19 +53,46 @@ def _access(environment: Mapping[str, str]) -> ApiServerAccess | None:
 
 
 class Membership:
-    """Shows the process's role on its pod; without an API server it does nothing."""
+    """Shows the process's role on its pod and holds the Lease; outside a cluster it does neither.
 
-    def __init__(self, where: Surroundings | None) -> None:
-        self._api: ApiServer | None = None
+    `lease` is None where there is to be none.
+    """
+
+    def __init__(
+        self, where: Surroundings | None, broker: Broker, lost: Callable[[LockLostError], None]
+    ) -> None:
+        """*lost* is called when the process may be master no longer."""
+        self._apis: list[ApiServer] = []
         self._label: RoleLabel | None = None
-        if where is not None and where.api_server is not None:
-            self._api = ApiServer(where.api_server)
-            self._label = RoleLabel(self._api, where.pod)
+        self.lease: LeaseGuard | None = None
+        if where is None or where.api_server is None:
+            return
+        # Each has its connection: what is slow for one must not make the other wait.
+        label_api, lease_api = ApiServer(where.api_server), ApiServer(where.api_server)
+        self._apis = [label_api, lease_api]
+        self._label = RoleLabel(label_api, where.pod)
+        settings = broker.spec.locker.lease
+        if settings.enabled:
+            path = f"{LEASES.format(where.pod.namespace)}/{broker.metadata.name}"
+            times = lease_times(settings)
+            self.lease = LeaseGuard(lease_api, path, where.pod.holder, times, lost)
 
     def begin(self) -> None:
         """Say that this is no master, whatever a process in the same pod was before."""
         if self._label is not None:
             self._label.want(STANDBY)
+        if self.lease is not None:
+            self.lease.start()
+
+    async def settle_epoch(self, last: int) -> int:
+        """Return the number of a term that begins now, higher than the *last* of the journal.
+
+        Raises LockLostError when the Lease is lost meanwhile.
+        """
+        if self.lease is None:
+            return last + 1
+        await self.lease.raise_epoch(last + 1)
+        return self.lease.epoch
 
     def lead(self) -> None:
         """Say that clients find the master here."""
@@ -72,9 +105,22 @@ class Membership:
             self._label.want(STANDBY)
             await self._label.settled(STEP_DOWN_SECONDS_MAX)
 
-    async def close(self) -> None:
-        """End what runs here."""
+    async def leave(self) -> None:
+        """Let another process be the master at once, and end what runs here."""
+        if self.lease is not None:
+            await self.lease.give_back()
+        await self.step_down()
         if self._label is not None:
             await self._label.close()
-        if self._api is not None:
-            await self._api.close()
+        for api in self._apis:
+            await api.close()
+
+
+def lease_times(settings: Lease) -> LeaseTimes:
+    """Return the settings of a Lease in ns."""
+    return LeaseTimes(
+        *(
+            each // timedelta(microseconds=1) * 1000
+            for each in (settings.duration, settings.renew_deadline, settings.retry_period)
+        )
+    )

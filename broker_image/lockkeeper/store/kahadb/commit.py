@@ -13,6 +13,7 @@ from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, EOF_SIZE, control
 from lockkeeper.store.base import Receipt, StoreError, StoreFullError
 from lockkeeper.store.kahadb.disk import Disk
 from lockkeeper.store.kahadb.files import JournalFiles
+from lockkeeper.store.kahadb.guard import Deadline
 from lockkeeper.store.kahadb.ledger import FileLedger, Ledger
 from lockkeeper.store.kahadb.waiting import (
     Batch,
@@ -36,8 +37,14 @@ class GroupCommit:
     """
 
     def __init__(
-        self, files: JournalFiles, ledger: Ledger, disk: Disk, batch_bytes_max: int
+        self,
+        files: JournalFiles,
+        ledger: Ledger,
+        disk: Disk,
+        batch_bytes_max: int,
+        deadline: Deadline | None = None,
     ) -> None:
+        """Past the *deadline* nothing is written, and nothing is durable any more."""
         self.items: list[Any] = []
         self.kinds: list[Any] = []
         self.refers: set[int] = set()
@@ -47,6 +54,7 @@ class GroupCommit:
         self._files = files
         self._ledger = ledger
         self._disk = disk
+        self._deadline = deadline
         self._batch_bytes_max = batch_bytes_max
         self._receipts: list[Receipt] = []
         self._failure: StoreError | None = None
@@ -69,6 +77,8 @@ class GroupCommit:
         """
         if self._failure is not None:
             raise self._failure
+        if self._deadline is not None:
+            self._deadline.check()
         try:
             batch = self._gather()
             if batch.size:
@@ -113,6 +123,9 @@ class GroupCommit:
                 raise StoreFullError(f"{self._path}: no room for what was not yet written")
 
     def _finish(self) -> Sequence[Receipt]:
+        if self._deadline is not None:
+            # What took so long may have come too late for whoever reads the journal now.
+            self._deadline.check()
         self.is_writing = False
         self._durable = self._taken
         receipts, self._receipts = self._receipts, []

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import FILE_ID_MAX, data_file_name
 from lockkeeper.store.base import StoreError, StoreFullError
+from lockkeeper.store.kahadb.guard import LockLostError
 from lockkeeper.store.kahadb.index import IndexFiles, sync_directory
 from lockkeeper.store.kahadb.spare import SpareFile
 
@@ -142,6 +143,8 @@ class JournalFiles:
             file_id = self.file_id + 1
             if file_id > FILE_ID_MAX:
                 raise OSError(errno.EOVERFLOW, "the numbers of data files are used up")
+            if self.path(file_id).exists():
+                raise LockLostError(f"{self.path(file_id)} was written by another master")
             self._spare.take(self.path(file_id))
         descriptor = os.open(self.path(file_id), os.O_RDWR | os.O_CLOEXEC)
         if self.descriptor >= 0:

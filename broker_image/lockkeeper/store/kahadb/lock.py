@@ -9,20 +9,13 @@ import os
 from pathlib import Path
 
 from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb.guard import LockLostError, StoreLockedError
 
 LOCK_NAME = "lock"
 _TIMESTAMP_BYTES = 8
 
 # A process never conflicts with its own locks, so it must remember them (device and inode).
 _HELD: set[tuple[int, int]] = set()
-
-
-class StoreLockedError(StoreError):
-    """Another process is master of the directory."""
-
-
-class LockLostError(StoreError):
-    """The directory's lock is no longer ours: this process must stop writing at once."""
 
 
 class DirectoryLock:

@@ -22,6 +22,7 @@ from lockkeeper.store.base import (
 )
 from lockkeeper.store.kahadb.frames import read_subscription
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS, Ledger, SubscriptionLedger
+from lockkeeper.store.kahadb.term import epoch_of
 
 REWRITTEN_FILE: Final = 16
 
@@ -97,6 +98,7 @@ class Replay:
         self._subscribed: dict[str, ReplayedDestination] = {}
         self._transactions: dict[TransactionId, OpenTransaction] = {}
         self._last_trace = ""
+        self._epoch = 0
 
     def apply_batch(
         self, rows: list[QuickRecord], file_id: int, data: bytes, file_name: str
@@ -175,6 +177,7 @@ class Replay:
                 self._subscription(record, data[offset : offset + size], file_id, where)
             case records.Trace(message=text):
                 self._last_trace = text
+                self._epoch = max(self._epoch, epoch_of(text))
             case _:
                 # ActiveMQ's own bookkeeping says nothing about messages.
                 return
@@ -189,7 +192,9 @@ class Replay:
 
     def finish(self) -> Recovered:
         """Return what is live, and count it in the ledger."""
-        recovered = Recovered(producers=self.producers, last_trace=self._last_trace)
+        recovered = Recovered(
+            producers=self.producers, last_trace=self._last_trace, epoch=self._epoch
+        )
         for identifier, opened in self._transactions.items():
             if opened.is_prepared and isinstance(identifier, XATransactionId):
                 recovered.prepared[identifier] = self._operations(opened)

@@ -30,6 +30,7 @@ from lockkeeper.store.kahadb.cleanup import described
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.disk import Disk, open_disk
 from lockkeeper.store.kahadb.files import JournalFiles
+from lockkeeper.store.kahadb.guard import Deadline, Guard, StoreLockedError
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.intake import Intake
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS
@@ -37,6 +38,7 @@ from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
 from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
+from lockkeeper.store.kahadb.term import Term, term_line
 from lockkeeper.store.kahadb.unit import IN_UNIT
 from lockkeeper.store.spool import Spool
 
@@ -58,7 +60,7 @@ class KahaDBStore:
     def __init__(
         self,
         directory: Path,
-        lock: DirectoryLock | None = None,
+        lock: Guard | None = None,
         file_bytes_max: int = FILE_BYTES_MAX,
         batch_bytes_max: int = BATCH_BYTES_MAX,
         cleanup_interval_ms: int = CLEANUP_INTERVAL_MS,
@@ -67,12 +69,16 @@ class KahaDBStore:
         bytes_max: int | None = None,
         spool_bytes_max: int | None = None,
         disk: Callable[[int], Disk] = open_disk,
+        deadline: Deadline | None = None,
     ) -> None:
         """*lock* may be held already; `open` takes it otherwise, `close` gives it back.
 
+        Nothing is written, and no receipt given back, past the *deadline*.
+
         *disk* makes what syncs the files; it gets a descriptor in the directory to try on.
         """
-        self.lock = DirectoryLock(directory) if lock is None else lock
+        self.lock: Guard = DirectoryLock(directory) if lock is None else lock
+        self._deadline = deadline
         self._directory = directory
         self._file_bytes_max = file_bytes_max
         self._batch_bytes_max = batch_bytes_max
@@ -91,10 +97,12 @@ class KahaDBStore:
 
     def open(self) -> Recovered:
         """See `Store.open`; raises StoreLockedError when another process is master."""
-        self.lock.acquire(time.time_ns() // 1_000_000)
+        if not self.lock.try_acquire(time.time_ns() // 1_000_000):
+            raise StoreLockedError(f"{self._directory} is locked by another broker")
         try:
             IndexFiles(self._directory).require_readable_version()
             replayed = replay_directory(self._directory)
+            self.lock.check()
             self._begin(replayed)
         except BaseException:
             self.lock.release()
@@ -111,8 +119,11 @@ class KahaDBStore:
         self._alarm = Alarm()
         self._readable = EitherReadable(self._disk.fileno(), self._alarm.fileno())
         self._bodies = BodyReader(self._directory)
-        commit = self._commit = GroupCommit(files, ledger, self._disk, self._batch_bytes_max)
+        commit = self._commit = GroupCommit(
+            files, ledger, self._disk, self._batch_bytes_max, self._deadline
+        )
         self._intake = Intake(ledger, commit, self._bodies)
+        self._term = Term(files, commit, self._intake)
         interval = self._cleanup_interval_ms
         self._caretaker = Caretaker(ledger, files, commit, self._intake, interval)
         files.resume(
@@ -236,6 +247,11 @@ class KahaDBStore:
         """See `Store.trace`."""
         self._intake.put(encode_record(Trace(text)))
 
+    def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
+        """See `Store.begin_term`."""
+        line = term_line(epoch, now, broker, replica)
+        self._term.begin(epoch, line, at_once=self._deadline is not None)
+
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:
         """See `Store.load`."""
         self._bodies.load(references, next_sequence)
@@ -329,6 +345,7 @@ class KahaDBStore:
         if self._keep_alive_ms and now >= self._keep_alive_due:
             self._keep_alive_due = now + self._keep_alive_ms
             self.lock.check()
+            self._term.look()
         self._files.retry_spare()
         self._caretaker.run(now, in_haste=self._is_over_limit)
         self._measure()

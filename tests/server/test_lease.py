@@ -1,0 +1,227 @@
+"""The Lease besides the file lock: whoever cannot renew it stops, before another may begin."""
+
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import wire
+from api_objects import LEASE_PATH, ApiObjects
+from pods import NAMESPACE, Pod, free_port, wait_until
+
+from lockkeeper.message.destination import queue
+
+StartPod = Callable[..., Pod]
+LEASE = LEASE_PATH.format(NAMESPACE, "orders")
+DURATION, DEADLINE = 3.0, 1.5
+SPEC = """\
+  locker:
+    acquireInterval: 100ms
+    keepAlivePeriod: 100ms
+    lease: {duration: 3s, renewDeadline: 1500ms, retryPeriod: 200ms}
+"""
+
+
+def spec_of(api: ApiObjects) -> dict[str, object]:
+    found: dict[str, object] = api.get(LEASE).get("spec", {})
+    return found
+
+
+def journal(data: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in data.glob("db-*.log")}
+
+
+def contents(port: int) -> list[bytes]:
+    with wire.Wire(port) as connection:
+        return [message.content for message in connection.browse(queue("Q"))]
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+def test_a_master_holds_the_lease(api: ApiObjects, start_pod: StartPod) -> None:
+    pod = start_pod(api=api.url, spec=SPEC).wait_for("master")
+    found = spec_of(api)
+    assert found["holderIdentity"] == "orders-0_uid-of-orders-0"
+    assert (found["leaseTransitions"], found["leaseDurationSeconds"]) == (1, 3)
+    status = pod.status()
+    assert status["epoch"] == 1
+    assert status["lease"]["holder"] == found["holderIdentity"]
+    assert status["lease"]["renewedAgo"] < 1000
+    assert "is standby" not in pod.log.read_text()
+    wait_until(lambda: spec_of(api)["renewTime"] > found["renewTime"])  # type: ignore[operator]
+    assert spec_of(api)["acquireTime"] == found["acquireTime"]
+    assert pod.stop() == 0
+    assert spec_of(api)["holderIdentity"] == ""
+
+
+def test_a_clean_stop_lets_the_standby_take_over_at_once(
+    api: ApiObjects, start_pod: StartPod, port: int
+) -> None:
+    first = start_pod(number=0, api=api.url, port=port, spec=SPEC).wait_for("master")
+    second = start_pod(number=1, api=api.url, port=port, spec=SPEC).wait_for("standby")
+    wait_until(lambda: second.status()["takesOver"])
+    with wire.Wire(port) as connection:
+        connection.request(wire.bytes_message(connection.producer(), 1, queue("Q"), b"kept"))
+    assert first.stop() == 0
+    began = time.monotonic()
+    second.wait_for("master")
+    assert time.monotonic() - began < DURATION
+    assert second.status()["epoch"] == 2
+    assert contents(port) == [b"kept"]
+
+
+def test_after_a_crash_the_standby_waits_until_the_lease_is_old(
+    api: ApiObjects, start_pod: StartPod, port: int
+) -> None:
+    first = start_pod(number=0, api=api.url, port=port, spec=SPEC).wait_for("master")
+    second = start_pod(number=1, api=api.url, port=port, spec=SPEC).wait_for("standby")
+    wait_until(lambda: second.status()["lease"]["epoch"] == 1)
+    first.kill()
+    began = time.monotonic()
+    second.wait_for("master")
+    assert DURATION - 0.7 < time.monotonic() - began < DURATION + 2
+    assert spec_of(api)["leaseTransitions"] == 2
+
+
+def test_a_new_process_in_the_pod_of_the_holder_ends_the_wait(
+    api: ApiObjects, start_pod: StartPod, port: int
+) -> None:
+    long = SPEC.replace("duration: 3s", "duration: 60s")
+    first = start_pod(number=0, api=api.url, port=port, spec=long).wait_for("master")
+    second = start_pod(number=1, api=api.url, port=port, spec=long).wait_for("standby")
+    first.kill()
+    time.sleep(0.5)
+    assert second.status()["role"] == "standby"
+    first.start()
+    second.wait_for("master")
+    first.wait_for("standby")
+
+
+def test_a_master_cut_off_from_the_api_server_stops_and_serves_again_when_that_is_back(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    pod = start_pod(api=api.url, spec=SPEC).wait_for("master")
+    with wire.Wire(pod.port) as connection:
+        producer = connection.producer()
+        connection.request(wire.bytes_message(producer, 1, queue("Q"), b"kept"))
+        api.cut()
+        began = time.monotonic()
+        with pytest.raises((OSError, EOFError)):
+            for number in range(2, 1000):
+                connection.request(wire.bytes_message(producer, number, queue("R"), b"more"))
+                time.sleep(0.01)
+        stopped = time.monotonic() - began
+    assert pod.process.wait(10) == 1
+    assert DEADLINE - 0.3 < stopped < DEADLINE + 0.6
+    assert "the lease was not renewed for 1.5 s" in pod.log.read_text()
+    pod.start()
+    wait_until(lambda: pod.status()["role"] == "standby")
+    assert pod.status()["takesOver"] is False
+    api.mend()
+    pod.wait_for("master")
+    assert contents(pod.port) == [b"kept"]
+
+
+def test_a_master_that_slept_past_its_deadline_answers_and_writes_nothing(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    pod = start_pod(api=api.url, spec=SPEC).wait_for("master")
+    with wire.Wire(pod.port) as connection:
+        producer = connection.producer()
+        connection.request(wire.bytes_message(producer, 1, queue("Q"), b"kept"))
+        time.sleep(0.1)
+        pod.process.send_signal(signal.SIGSTOP)
+        before = journal(pod.data)
+        connection.ask(wire.bytes_message(producer, 2, queue("Q"), b"arrived in its sleep"))
+        time.sleep(DEADLINE + 0.2)
+        pod.process.send_signal(signal.SIGCONT)
+        with pytest.raises((OSError, EOFError)):
+            while connection.receive(10):
+                assert not connection.answers
+        assert not connection.answers
+    assert pod.process.wait(10) == 1
+    assert journal(pod.data) == before
+    pod.start()
+    pod.wait_for("master")
+    assert contents(pod.port) == [b"kept"]
+
+
+def test_where_the_file_lock_is_broken_the_lease_alone_keeps_the_second_away(
+    api: ApiObjects, start_pod: StartPod, port: int
+) -> None:
+    # Such a file system does not tell the holder either, so it is not asked to look.
+    blind = SPEC.replace("keepAlivePeriod: 100ms", "keepAlivePeriod: 0s")
+    first = start_pod(number=0, api=api.url, port=port, spec=blind).wait_for("master")
+    (first.data / "lock").unlink()
+    second = start_pod(number=1, api=api.url, spec=blind).wait_for("standby")
+    wait_until(lambda: second.status()["takesOver"])
+    with wire.Wire(first.port) as connection:
+        producer = connection.producer()
+        for number in range(1, 60):
+            connection.request(wire.bytes_message(producer, number, queue("Q"), b"%d" % number))
+            time.sleep(DURATION / 40)
+        assert second.status()["role"] == "standby"
+        first.process.send_signal(signal.SIGSTOP)
+        connection.ask(wire.bytes_message(producer, 60, queue("Q"), b"too late"))
+        second.wait_for("master")
+        before = journal(first.data)
+        first.process.send_signal(signal.SIGCONT)
+        with pytest.raises((OSError, EOFError)):
+            while connection.receive(10):
+                assert not connection.answers
+    assert first.process.wait(10) == 1
+    assert journal(first.data) == before
+    assert contents(second.port) == [b"%d" % number for number in range(1, 60)]
+
+
+def test_a_lease_that_somebody_empties_ends_the_master(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    pod = start_pod(api=api.url, spec=SPEC).wait_for("master")
+    lease = api.get(LEASE)
+    lease["spec"]["holderIdentity"] = ""
+    api.put(LEASE, lease)
+    assert pod.process.wait(10) == 1
+    assert "the lease is nobody's now" in pod.log.read_text()
+
+
+def test_a_lease_that_was_deleted_and_made_again_is_claimed_again(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    pod = start_pod(api=api.url, spec=SPEC).wait_for("master")
+    assert pod.stop() == 0
+    pod.start()
+    pod.wait_for("master")
+    assert pod.status()["epoch"] == 2
+    api.add_lease(NAMESPACE, "orders")
+    wait_until(lambda: spec_of(api).get("holderIdentity"))
+    assert spec_of(api)["leaseTransitions"] == 2
+    assert pod.status()["role"] == "master"
+
+
+def test_a_deleted_lease_does_not_make_epochs_begin_anew(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    pod = start_pod(api=api.url, spec=SPEC).wait_for("master")
+    for epoch in (2, 3):
+        assert pod.stop() == 0
+        pod.start()
+        assert pod.wait_for("master").status()["epoch"] == epoch
+    assert pod.stop() == 0
+    api.add_lease(NAMESPACE, "orders")
+    pod.start()
+    assert pod.wait_for("master").status()["epoch"] == 4
+    assert spec_of(api)["leaseTransitions"] == 4
+
+
+def test_without_a_lease_to_hold_a_broker_stands_by(api: ApiObjects, start_pod: StartPod) -> None:
+    del api.objects[LEASE]
+    pod = start_pod(api=api.url, spec=SPEC).wait_for("standby")
+    assert pod.status()["takesOver"] is False
+    assert "not found" in pod.status()["lease"]["trouble"]
+    api.add_lease(NAMESPACE, "orders")
+    pod.wait_for("master")
