@@ -56,6 +56,7 @@ class Pod:
     secrets: Path | None = None
     uid: str = ""
     account: Path | None = None
+    namespace: str = NAMESPACE
     process: "subprocess.Popen[bytes]" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +84,7 @@ class Pod:
             **os.environ,
             "LOCKKEEPER_POD": self.name,
             "LOCKKEEPER_POD_UID": self.uid,
-            "LOCKKEEPER_NAMESPACE": NAMESPACE,
+            "LOCKKEEPER_NAMESPACE": self.namespace,
             "LOCKKEEPER_SERVICE_ACCOUNT": str(self.account or self.home / "nothing"),
         }
         if self.api:

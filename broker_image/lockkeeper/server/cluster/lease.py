@@ -28,8 +28,8 @@ from lockkeeper.store.kahadb.guard import boot_time
 logger = logging.getLogger(__name__)
 
 RELEASE_SECONDS_MAX = 2.0
-WANTED_SECONDS = 0.2
-"""How often to look for the Lease with the file lock in hand."""
+SHORT_SECONDS = 0.2
+"""Time between two attempts while something depends on the next one."""
 ATTEMPTS_PER_DEADLINE = 4
 
 
@@ -174,10 +174,13 @@ class LeaseGuard:
             await self._pause()
 
     async def _pause(self) -> None:
-        """Wait for the next look; with the file lock in hand the wait is short."""
+        """Wait for the next look.
+
+        The wait is short with the file lock in hand, and for a holder without an answer.
+        """
         seconds = self._times.retry_period / SECOND_NS
-        if self._own is None and self._is_wanted:
-            seconds = min(seconds, WANTED_SECONDS)
+        if self._is_wanted if self._own is None else self._trouble:
+            seconds = min(seconds, SHORT_SECONDS)
         self._wake.clear()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)

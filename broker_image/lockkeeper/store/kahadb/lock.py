@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from lockkeeper.store.base import StoreError
-from lockkeeper.store.kahadb.guard import LockLostError, StoreLockedError
+from lockkeeper.store.kahadb.guard import LockLostError
 
 LOCK_NAME = "lock"
 _TIMESTAMP_BYTES = 8
@@ -55,11 +55,6 @@ class DirectoryLock:
         except OSError as error:
             raise StoreError(f"cannot lock {self.path}: {error.strerror}") from error
         return True
-
-    def acquire(self, now: int) -> None:
-        """Take the lock. Raises StoreLockedError when another process has it."""
-        if not self.try_acquire(now):
-            raise StoreLockedError(f"{self.path} is locked by another broker")
 
     def check(self) -> None:
         """Raise LockLostError unless the file is still the one that was locked, untouched.

@@ -1,0 +1,205 @@
+"""A master may write until its deadline, and only as long as nobody came after it."""
+
+import time
+
+import pytest
+
+from lockkeeper.journal.decode import decode_record
+from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.records import Trace
+from lockkeeper.journal.scan import record_offsets, scan_file
+from lockkeeper.message.destination import queue
+from lockkeeper.store.kahadb import (
+    BothGuards,
+    Deadline,
+    DirectoryLock,
+    KahaDBStore,
+    LockLostError,
+)
+from lockkeeper.store.kahadb.guard import boot_time
+from lockkeeper.store.kahadb.term import epoch_of, term_line
+
+A = queue("A")
+FILE_BYTES = 1 << 16
+SECOND = 1_000_000_000
+
+
+def traces(directory):
+    """Return the texts of trace records by file number."""
+    found = {}
+    for file in list_data_files(directory):
+        data = file.path.read_bytes()
+        scan = scan_file(data, file.path.name)
+        records = (
+            decode_record(data, offset, "")
+            for batch in scan.batches
+            for offset, _ in record_offsets(data, batch)
+        )
+        found[file.file_id] = [each.message for each in records if isinstance(each, Trace)]
+    return found
+
+
+def bytes_of(directory):
+    return {path.name: path.read_bytes() for path in directory.glob("db-*.log")}
+
+
+class Blind:
+    """A lock as of a file system that gives it to everybody."""
+
+    def try_acquire(self, now):
+        return True
+
+    def check(self):
+        return None
+
+    def release(self):
+        return None
+
+
+@pytest.fixture
+def deadline():
+    deadline = Deadline()
+    deadline.begin(boot_time() + 60 * SECOND, "it was not renewed")
+    return deadline
+
+
+def test_the_line_of_a_term_tells_its_epoch():
+    line = term_line(12, 1700000000000, "b", "b-0")
+    assert line == 'lk1 {"t":"term","epoch":12,"at":1700000000000,"broker":"b","replica":"b-0"}'
+    assert epoch_of(line) == 12
+    assert epoch_of('lk1 {"t":"event","at":1,"event":"start","epoch":99}') == 0
+    assert epoch_of("LOADED") == epoch_of('lk1 {"t":"term","epoch":x}') == 0
+
+
+def test_the_next_master_learns_the_last_epoch(tmp_path, kit):
+    for epoch in (1, 2, 3):
+        store = KahaDBStore(tmp_path, file_bytes_max=FILE_BYTES)
+        assert store.open().epoch == epoch - 1
+        store.begin_term(epoch, 5, "b", "b-0")
+        store.add(A, kit.reference(epoch), None)
+        store.close()
+
+
+def test_every_file_tells_the_epoch_so_that_it_outlives_the_first(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=FILE_BYTES, keep_alive_ms=1)
+    store.open()
+    store.begin_term(7, 5, "b", "b-0")
+    now = 0
+    for number in range(1, 60):
+        message = kit.reference(number, size=8000)
+        store.add(A, message, None)
+        kit.until_durable(store)
+        store.remove(A, message, kit.Receipt())
+        kit.until_durable(store)
+        now += 60_000
+        store.maintain(now)
+        kit.until_durable(store)
+    store.maintain(now + 60_000)
+    found = traces(tmp_path)
+    assert 1 not in found
+    assert [sum(epoch_of(text) == 7 for text in texts) for texts in found.values()] == [1]
+    store.close()
+    assert KahaDBStore(tmp_path).open().epoch == 7
+
+
+def test_a_term_waits_for_company_unless_a_deadline_says_that_others_may_come(
+    tmp_path, kit, deadline
+):
+    patient = KahaDBStore(tmp_path / "patient")
+    patient.open()
+    patient.begin_term(1, 5, "b", "b-0")
+    fenced = KahaDBStore(tmp_path / "fenced", deadline=deadline)
+    fenced.open()
+    fenced.begin_term(1, 5, "b", "b-0")
+    for _ in range(20):
+        for store in (patient, fenced):
+            store.flush()
+            store.completed()
+        time.sleep(0.01)
+    assert traces(tmp_path / "patient") == {}
+    assert list(traces(tmp_path / "fenced")) == [1]
+
+
+def test_past_the_deadline_nothing_is_written(tmp_path, kit, deadline):
+    store = KahaDBStore(tmp_path, deadline=deadline)
+    store.open()
+    store.add(A, kit.reference(1), None)
+    kit.until_durable(store)
+    before = bytes_of(tmp_path)
+    deadline.begin(boot_time(), "it was not renewed")
+    store.add(A, kit.reference(2), kit.Receipt())
+    for _ in range(2):
+        with pytest.raises(LockLostError, match="it was not renewed"):
+            store.flush()
+    with pytest.raises(LockLostError):
+        store.close()
+    assert bytes_of(tmp_path) == before
+
+
+def test_what_becomes_durable_past_the_deadline_is_not_answered(tmp_path, kit, deadline):
+    store = KahaDBStore(tmp_path, deadline=deadline)
+    store.open()
+    receipt = kit.Receipt()
+    store.add(A, kit.reference(1), receipt)
+    store.flush()
+    deadline.begin(boot_time(), "it was not renewed")
+    with pytest.raises(LockLostError):
+        while True:
+            assert receipt not in store.completed()
+
+
+def test_a_deadline_that_has_passed_is_never_extended():
+    deadline = Deadline()
+    with pytest.raises(LockLostError, match="nothing was held yet"):
+        deadline.check()
+    deadline.begin(boot_time() + SECOND // 20, "too late")
+    deadline.check()
+    deadline.extend(boot_time() + SECOND // 10)
+    assert 0 < deadline.remaining <= SECOND // 10
+    time.sleep(0.12)
+    with pytest.raises(LockLostError, match="too late"):
+        deadline.extend(boot_time() + SECOND)
+    with pytest.raises(LockLostError, match="too late"):
+        deadline.check()
+    assert deadline.remaining == 0
+
+
+def test_a_superseded_master_refuses_to_write(tmp_path, kit):
+    old = KahaDBStore(tmp_path, Blind(), keep_alive_ms=1, file_bytes_max=FILE_BYTES)
+    old.open()
+    old.begin_term(4, 5, "b", "b-0")
+    old.add(A, kit.reference(1), None)
+    kit.until_durable(old)
+    new = KahaDBStore(tmp_path, Blind(), file_bytes_max=FILE_BYTES)
+    assert new.open().epoch == 4
+    new.begin_term(5, 5, "b", "b-1")
+    new.add(A, kit.reference(2), None)
+    kit.until_durable(new)
+    before = bytes_of(tmp_path)
+    with pytest.raises(LockLostError, match=r"db-2\.log was written by a master of epoch 5; .* 4"):
+        old.maintain(1000)
+    for number in range(3, 30):
+        old.add(A, kit.reference(number, size=8000), None)
+    with pytest.raises(LockLostError, match=r"db-2\.log was written by another master"):
+        kit.until_durable(old)
+        kit.until_durable(old)
+    assert bytes_of(tmp_path)["db-2.log"] == before["db-2.log"]
+
+
+def test_the_second_guard_is_only_for_who_has_the_first(tmp_path):
+    first, other = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
+    assert other.try_acquire(1)
+    asked = []
+
+    class Second(Blind):
+        def try_acquire(self, now):
+            asked.append(now)
+            return False
+
+    both = BothGuards(first, Second())
+    assert not both.try_acquire(2) and not asked
+    other.release()
+    assert not both.try_acquire(3) and asked == [3]
+    assert first.is_held
+    both.release()
+    assert not first.is_held
