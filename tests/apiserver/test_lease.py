@@ -27,6 +27,7 @@ from lockkeeper_operator.desired.subject import Subject, Surroundings  # noqa: E
 
 LABEL = "lockkeeper.dev/role"
 SPEC = """\
+  access: {anonymous: true}
   locker:
     acquireInterval: 100ms
     lease: {duration: 3s, renewDeadline: 1500ms, retryPeriod: 200ms}

@@ -16,6 +16,7 @@ StartPod = Callable[..., Pod]
 LEASE = LEASE_PATH.format(NAMESPACE, "orders")
 DURATION, DEADLINE = 3.0, 1.5
 SPEC = """\
+  access: {anonymous: true}
   locker:
     acquireInterval: 100ms
     keepAlivePeriod: 100ms
