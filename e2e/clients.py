@@ -11,11 +11,11 @@ TRAFFIC = Path(__file__).with_name("traffic.py")
 SCRIPTS = "traffic"
 HOST_NAME_LABEL = "kubernetes.io/hostname"
 DRAIN_SECONDS_MAX = 60.0
-QUICK = (
-    "?nested.wireFormat.maxInactivityDuration=6000&nested.connectionTimeout=2000"
-    "&maxReconnectDelay=1000"
+RECONNECTING = (
+    "?maxReconnectDelay=500&nested.connectionTimeout=3000"
+    "&nested.wireFormat.maxInactivityDuration=10000"
 )
-"""Options of clients that notice within 6 s when nobody answers any more, as no goodbye comes."""
+"""What the Secret's URL has, too: see docs/operating/failover.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Clients:
     """Clients of one Broker, with the credentials of its client Secret.
 
     They connect *through* the `service`, through the `uri` with all pods' names, or past both to
-    a *host*; *options* of a failover URL come after it, and they run on *node* if one is given.
+    a *host*, and run on *node* if one is given.
     """
 
     namespace: Namespace
@@ -67,7 +67,6 @@ class Clients:
     node: str = ""
     through: str = "service"
     host: str = ""
-    options: str = ""
 
     def start(self, verb: str, queue: str) -> Client:
         """Start a client, and wait until it has noted its first message."""
@@ -97,13 +96,13 @@ class Clients:
         def value(key: str) -> Manifest:
             return {"valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
-        by_service = "failover:(tcp://$(HOST):$(PORT))"
+        by_service = f"failover:(tcp://$(HOST):$(PORT)){RECONNECTING}"
         url = "$(URI)" if self.through == "uri" else by_service
         environment = {
             "HOST": {"value": self.host} if self.host else value("host"),
             "PORT": value("port"),
             "URI": value("uri"),
-            "LOCKKEEPER_URL": {"value": url + self.options},
+            "LOCKKEEPER_URL": {"value": url},
             "LOCKKEEPER_USER": value("username"),
             "LOCKKEEPER_PASSWORD": value("password"),
         }

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from brokers import Brokers, broker
-from clients import QUICK, Clients, assert_nothing_lost, gap
+from clients import Clients, assert_nothing_lost, gap
 from measures import record_gap
 from nodes import Nodes
 
@@ -23,7 +23,7 @@ def test_the_standby_takes_over_from_a_node_without_power(
     (standby,) = brokers.with_role("standby")
     node, other = master["spec"]["nodeName"], standby["spec"]["nodeName"]
     assert node != other
-    users = replace(clients, through=through, node=other, options=QUICK)
+    users = replace(clients, through=through, node=other)
     sender, receiver = users.start("send", "POWER"), users.start("receive", "POWER")
     with nodes.without_power(node):
         cut = time.time()

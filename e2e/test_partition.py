@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 from brokers import Brokers, broker
-from clients import QUICK, Client, Clients, assert_nothing_lost, gap
+from clients import Client, Clients, assert_nothing_lost, gap
 from measures import record_gap
 from nodes import Nodes
 
@@ -21,7 +21,7 @@ def test_a_master_that_is_cut_off_acknowledges_nothing_once_there_is_another(
     master = brokers.master()
     (standby,) = brokers.with_role("standby")
     node, other = master["spec"]["nodeName"], standby["spec"]["nodeName"]
-    outside = replace(clients, node=other, options=QUICK)
+    outside = replace(clients, node=other)
     # On the master's own node, past the Service: nothing is between this client and the master.
     inside = replace(clients, node=node, host=master["status"]["podIP"])
     sender = outside.start("send", "OUTSIDE")
