@@ -7,6 +7,7 @@ from aiohttp import web
 from lockkeeper.server.admin.answers import Serving, StatusOf
 from lockkeeper.server.admin.destinations import Destinations
 from lockkeeper.server.admin.explaining import Explaining
+from lockkeeper.server.admin.figures import Figures
 from lockkeeper.server.admin.standing import Standing
 from lockkeeper.server.admin.token import TokenCheck
 from lockkeeper.server.admin.transactions import Transactions
@@ -25,6 +26,7 @@ class Admin:
         self._token = TokenCheck(secrets)
         self._themes = (
             Standing(status),
+            Figures(status, serving),
             Destinations(status, serving),
             Transactions(status, serving),
             Explaining(status, serving),

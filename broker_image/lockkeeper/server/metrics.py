@@ -1,0 +1,133 @@
+"""Figures for Prometheus, in its text format: what the status and the destinations say.
+
+Counters begin anew with every master, as Prometheus expects of a process that starts anew.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPPED
+
+ROLES = (STARTING, STANDBY, RECOVERING, MASTER, STOPPED)
+DESTINATIONS_MAX = 5_000
+"""Told of at most, so that a broker with more does not flood Prometheus: the deepest ones."""
+
+View: TypeAlias = dict[str, Any]
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One figure: its name, what it means, its values by labels."""
+
+    name: str
+    kind: Literal["gauge", "counter"]
+    help: str
+    values: tuple[tuple[Labels, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Figure:
+    """Where a figure of a destination is found in its view."""
+
+    name: str
+    kind: Literal["gauge", "counter"]
+    help: str
+    key: str
+
+
+_OF_DESTINATIONS = (
+    _Figure("messages", "gauge", "Messages there, those in flight included.", "depth"),
+    _Figure("in_flight", "gauge", "Messages sent to consumers and not yet acknowledged.",
+            "inFlight"),
+    _Figure("consumers", "gauge", "Consumers now.", "consumers"),
+    _Figure("memory_bytes", "gauge", "Memory that its messages take.", "memoryBytes"),
+    _Figure("enqueued_total", "counter", "Messages that came.", "enqueued"),
+    _Figure("dequeued_total", "counter", "Messages that were acknowledged.", "dequeued"),
+    _Figure("dispatched_total", "counter", "Deliveries to consumers.", "dispatched"),
+    _Figure("redelivered_total", "counter", "Deliveries that were not the first.", "redelivered"),
+    _Figure("expired_total", "counter", "Messages whose time was over.", "expired"),
+    _Figure("dead_lettered_total", "counter", "Messages that became dead letters.",
+            "deadLettered"),
+)  # fmt: skip
+
+
+def families(status: View, destinations: Iterable[View]) -> Iterator[Family]:
+    """Yield the figures of a process; only a master has *destinations*."""
+    yield from _of_process(status)
+    if status["role"] == MASTER:
+        yield from _of_master(status)
+        yield from _of_destinations(destinations)
+
+
+def exposition(found: Iterable[Family]) -> str:
+    """Return figures as Prometheus reads them."""
+    lines: list[str] = []
+    for family in found:
+        lines += (f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}")
+        for labels, value in family.values:
+            inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels)
+            lines.append(f"{family.name}{{{inner}}} {_number(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _of_process(status: View) -> Iterator[Family]:
+    broker = (("broker", str(status["broker"])),)
+    about = (*broker, ("replica", str(status["replica"])), ("version", str(status["version"])))
+    yield Family("lockkeeper_info", "gauge", "Which broker, replica and release.", ((about, 1),))
+    roles = tuple(((*broker, ("role", role)), float(role == status["role"])) for role in ROLES)
+    yield Family("lockkeeper_role", "gauge", "1 for what the process is now.", roles)
+    for name, meaning, value in (
+        ("takes_over", "1 for a standby that is proven able to take over.", status["takesOver"]),
+        ("role_since_seconds", "When it became that, since 1970.", status["since"]),
+        ("epoch", "Number of the master's term.", status["epoch"]),
+    ):
+        if value is not None:
+            yield _single(status, f"lockkeeper_{name}", meaning, value)
+
+
+def _of_master(status: View) -> Iterator[Family]:
+    memory, store = status["memory"], status["store"]
+    blocked = sum(each["sends"] for each in status["blockedSends"])
+    for name, meaning, value in (
+        ("connections", "Connections of clients.", status["connections"]),
+        ("memory_bytes", "Memory that messages take.", memory["used"]),
+        ("memory_limit_bytes", "Memory that messages may take.", memory["limit"]),
+        ("journal_files", "Files of the journal.", store["files"]),
+        ("journal_bytes", "Size of the journal.", store["bytes"]),
+        ("spooled_bytes", "Messages in temporary files.", store["spooledBytes"]),
+        ("store_waiting_operations", "What waits for the disk.", store["waitingOperations"]),
+        ("blocked_sends", "Sends that wait for room.", blocked),
+        ("prepared_transactions", "XA transactions in doubt.",
+         len(status["preparedTransactions"])),
+    ):  # fmt: skip
+        yield _single(status, f"lockkeeper_{name}", meaning, value)
+
+
+def _of_destinations(destinations: Iterable[View]) -> Iterator[Family]:
+    views = [view for view in destinations if not view["temporary"]]
+    views.sort(key=lambda view: view["depth"], reverse=True)
+    left_out = max(0, len(views) - DESTINATIONS_MAX)
+    yield Family("lockkeeper_destinations_left_out", "gauge",
+                 "Destinations beyond those that are told of.", (((), left_out),))  # fmt: skip
+    told = views[:DESTINATIONS_MAX]
+    for figure in _OF_DESTINATIONS:
+        values = tuple(
+            ((("destination", view["name"]), ("kind", view["kind"])), view[figure.key])
+            for view in told
+        )
+        name = f"lockkeeper_destination_{figure.name}"
+        yield Family(name, figure.kind, figure.help, values)
+
+
+def _single(status: View, name: str, meaning: str, value: float) -> Family:
+    return Family(name, "gauge", meaning, (((("broker", str(status["broker"])),), float(value)),))
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
