@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from lockkeeper.message.destination import Destination, Kind, path_matches
 from lockkeeper_analytics.schema import DEFAULT_COLUMNS
+from lockkeeper_analytics.storage import name_of
 
 BODY_BYTES_MAX = 1024 * 1024
 
@@ -17,8 +18,26 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """How a stream reads: from the latest record on or the first, and how much at a time.
+
+    `bytes_max` bounds a trigger, 0 for no bound. Files that a broker has removed are held open
+    until they are read, up to `hold_bytes` and `hold_seconds`; 0: none are.
+    """
+
+    from_latest: bool = False
+    bytes_max: int = 0
+    fails_on_data_loss: bool = True
+    hold_bytes: int = 256 * 1024 * 1024
+    hold_seconds: int = 600
+
+
+@dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What to read; `since` and `until` are in ms since the epoch, 0 for no bound."""
+    """What to read; `since` and `until` are in ms since the epoch, 0 for no bound.
+
+    `names` has a name for each of `directories`, empty for the default.
+    """
 
     directories: tuple[str, ...]
     table: str = "records"
@@ -28,6 +47,17 @@ class ReadOptions:
     until: int = 0
     body_bytes_max: int = BODY_BYTES_MAX
     skip_corrupt: bool = False
+    names: tuple[str, ...] = ()
+    stream: StreamOptions = StreamOptions()
+
+    def broker_of(self, directory: str) -> str:
+        """Return the name for *directory*'s rows: that given for it, or else its last part."""
+        return self.given_name(directory) or name_of(directory)
+
+    def given_name(self, directory: str) -> str:
+        """Return the name that was given for *directory*, or nothing."""
+        named = dict(zip(self.directories, self.names, strict=False))
+        return named.get(directory, "")
 
 
 def is_asked_for(destination: Destination, patterns: tuple[Pattern, ...]) -> bool:

@@ -19,6 +19,7 @@ from lockkeeper.journal.batch import (
 )
 from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper.journal.scan import scan_file
+from lockkeeper_analytics.storage import name_of, open_file
 
 CHUNK_BYTES = 4 * 1024 * 1024
 DAMAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -34,7 +35,7 @@ class Chunk(NamedTuple):
 
 
 def read_chunks(
-    path: Path,
+    path: str | Path,
     start: int = 0,
     end: int | None = None,
     skip_corrupt: bool = False,
@@ -45,7 +46,7 @@ def read_chunks(
     *start* must be where a batch begins. A torn tail ends the file like an end record. Raises
     CorruptBatchError for damage with sound batches behind it, unless *skip_corrupt*; OSError.
     """
-    with path.open("rb", buffering=0) as file:
+    with open_file(path) as file:
         position: int | None = start
         want = chunk_bytes
         while position is not None and (end is None or position < end):
@@ -59,7 +60,7 @@ def read_chunks(
             # A batch that the piece cuts is read again, whole; it may be longer than a chunk.
             want = max(chunk_bytes, found.missing)
             if not found.missing or _size(file) < position + found.missing:
-                position = _behind_damage(file, position, path.name, skip_corrupt)
+                position = _behind_damage(file, position, name_of(str(path)), skip_corrupt)
 
 
 class _Found(NamedTuple):
@@ -116,12 +117,12 @@ def _behind_damage(file: BinaryIO, position: int, name: str, skip: bool) -> int 
     return position + scan.resumes_at
 
 
-def batch_offsets(path: Path, end: int) -> list[int]:
+def batch_offsets(path: str | Path, end: int | None) -> list[int]:
     """Return where the batches before *end* begin, from their control records alone."""
     offsets: list[int] = []
     position = 0
-    with path.open("rb", buffering=0) as file:
-        while position < end:
+    with open_file(path) as file:
+        while end is None or position < end:
             control = _read(file, position, CONTROL_SIZE)
             if len(control) < CONTROL_SIZE or not control.startswith(CONTROL_START):
                 break
@@ -130,14 +131,14 @@ def batch_offsets(path: Path, end: int) -> list[int]:
     return offsets
 
 
-def first_batch_from(path: Path, start: int) -> int | None:
+def first_batch_from(path: str | Path, start: int) -> int | None:
     """Return where the first batch at *start* or behind it begins, or None.
 
     Batches are counted by their control records; at one that is damaged the sound ones behind
     it are looked for, so that each batch belongs to the same part whoever reads it.
     """
     position: int | None = 0
-    with path.open("rb", buffering=0) as file:
+    with open_file(path) as file:
         while position is not None and position < start:
             control = _read(file, position, CONTROL_SIZE)
             if control[:EOF_SIZE] in (EOF_RECORD, EOF_OLD, b""):
@@ -146,7 +147,7 @@ def first_batch_from(path: Path, start: int) -> int | None:
             if length > 0 and control.startswith(CONTROL_START):
                 position += CONTROL_SIZE + length
             else:
-                position = _behind_damage(file, position, path.name, skip=True)
+                position = _behind_damage(file, position, name_of(str(path)), skip=True)
     return position
 
 

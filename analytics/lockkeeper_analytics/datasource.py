@@ -17,13 +17,14 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.options import parse_options
+from lockkeeper_analytics.stream import JournalStreamReader
 from lockkeeper_analytics.tables import TABLES
 
 FORMAT = "lockkeeper"
 
 
 class LockkeeperDataSource(DataSource):  # type: ignore[misc]  # pyspark is not typed here
-    """Batch reads of KahaDB journals, Lockkeeper's or ActiveMQ's, also of a running broker."""
+    """KahaDB journals, Lockkeeper's or ActiveMQ's, also of a running broker; batch or stream."""
 
     @classmethod
     def name(cls) -> str:
@@ -39,6 +40,10 @@ class LockkeeperDataSource(DataSource):  # type: ignore[misc]  # pyspark is not 
         """Return the reader; raises OptionError."""
         return JournalReader(parse_options(self.options))
 
+    def streamReader(self, schema: Any) -> JournalStreamReader:
+        """Return the reader of a stream; raises OptionError."""
+        return JournalStreamReader(parse_options(self.options))
+
 
 class JournalReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not typed here
     """Plans pieces on the driver and reads each where Spark wants it read."""
@@ -53,4 +58,4 @@ class JournalReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not t
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one piece as Arrow batches."""
-        return TABLES[self.options.table].read(partition.value, self.options)
+        return TABLES[self.options.table].rows(partition.value, self.options)

@@ -1,12 +1,13 @@
 """Options of the data source: checked by name and value before anything is read."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from lockkeeper.message.destination import SCHEMES, parse_destination
-from lockkeeper_analytics.asked import BODY_BYTES_MAX, Pattern, ReadOptions
+from lockkeeper_analytics.asked import BODY_BYTES_MAX, Pattern, ReadOptions, StreamOptions
 from lockkeeper_analytics.errors import OptionError
 from lockkeeper_analytics.schema import BODY_COLUMNS
 from lockkeeper_analytics.tables import RECORDS, TABLES
@@ -24,26 +25,53 @@ NAMES = (
     "body",
     "bodyBytesMax",
     "corrupt",
+    "startingOffsets",
+    "maxBytesPerTrigger",
+    "failOnDataLoss",
+    "holdBytes",
+    "holdSeconds",
 )
+OFFSETS_CHOICES = ("earliest", "latest")
+_NAMED = re.compile(r"([\w.-]+)=(.+)")
 
 
 def parse_options(options: Mapping[str, str]) -> ReadOptions:
     """Return the checked options; raises OptionError, which names the nearest right word."""
     given = {_known(name): value for name, value in options.items()}
-    corrupt = given.get("corrupt", "fail").lower()
-    if corrupt not in CORRUPT_CHOICES:
-        raise OptionError(f"option corrupt: {corrupt!r} is not one of {', '.join(CORRUPT_CHOICES)}")
+    corrupt = _choice(given, "corrupt", CORRUPT_CHOICES)
+    places = _places(given)
     table = _table(given.get("table", RECORDS))
     return ReadOptions(
-        directories=_directories(given),
+        directories=tuple(places),
         table=table.name,
         columns=_columns(given, table),
         destinations=_destinations(given, table),
         since=_time("since", given.get("since", "")),
         until=_time("until", given.get("until", "")),
-        body_bytes_max=_bytes_max(given.get("bodyBytesMax", str(BODY_BYTES_MAX))),
+        body_bytes_max=_number(given, "bodyBytesMax", BODY_BYTES_MAX, "bytes"),
         skip_corrupt=corrupt == "skip",
+        names=tuple(places.values()),
+        stream=_stream(given),
     )
+
+
+def _stream(given: Mapping[str, str]) -> StreamOptions:
+    usual = StreamOptions()
+    return StreamOptions(
+        from_latest=_choice(given, "startingOffsets", OFFSETS_CHOICES) == "latest",
+        bytes_max=_number(given, "maxBytesPerTrigger", usual.bytes_max, "bytes"),
+        fails_on_data_loss=_flag("failOnDataLoss", given.get("failOnDataLoss", "true")),
+        hold_bytes=_number(given, "holdBytes", usual.hold_bytes, "bytes"),
+        hold_seconds=_number(given, "holdSeconds", usual.hold_seconds, "seconds"),
+    )
+
+
+def _choice(given: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    """Return the value of an option, the first of *choices* without one."""
+    chosen = given.get(name, choices[0]).lower()
+    if chosen not in choices:
+        raise OptionError(f"option {name}: {chosen!r} is not one of {', '.join(choices)}")
+    return chosen
 
 
 def _known(name: str) -> str:
@@ -63,14 +91,24 @@ def _list(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _directories(given: Mapping[str, str]) -> tuple[str, ...]:
-    """Spark gives `load(one)` as path and `load([several])` as paths, a JSON array."""
-    directories = _list(given.get("path", ""))
+def _places(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the directories, each with the name given for it: `NAME=DIR`, or nothing.
+
+    Spark gives `load(one)` as path and `load([several])` as paths, a JSON array.
+    """
+    listed = _list(given.get("path", ""))
     if "paths" in given:
-        directories += json.loads(given["paths"])
-    if not directories:
+        listed += json.loads(given["paths"])
+    if not listed:
         raise OptionError("option path: name one or more journal directories, commas between")
-    return tuple(dict.fromkeys(directories))
+    places: dict[str, str] = {}
+    for each in listed:
+        named = _NAMED.fullmatch(each)
+        name, place = (named[1], named[2]) if named else ("", each)
+        if name and name in places.values() and places.get(place) != name:
+            raise OptionError(f"option path: {name!r} names two directories")
+        places[place] = name or places.get(place, "")
+    return places
 
 
 def _table(name: str) -> Table:
@@ -133,7 +171,8 @@ def _time(name: str, text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _bytes_max(text: str) -> int:
+def _number(given: Mapping[str, str], name: str, usual: int, unit: str) -> int:
+    text = given.get(name, str(usual))
     if not text.isdigit():
-        raise OptionError(f"option bodyBytesMax: {text!r} is not a number of bytes")
+        raise OptionError(f"option {name}: {text!r} is not a number of {unit}")
     return int(text)

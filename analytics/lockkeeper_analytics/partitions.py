@@ -1,21 +1,18 @@
 """Which parts of which files are read together: one Spark partition for each."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.encode import RECORD_HEADER_SIZE
 from lockkeeper.journal.errors import BadRecordError
-from lockkeeper.journal.files import DataFile, list_data_files
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
+from lockkeeper_analytics.storage import ARCHIVE, DataFile, beside, list_folder, open_file
 
 PART_BYTES = 16 * 1024 * 1024
-ARCHIVE = "data-archive"
-"""Where a broker moves files that it no longer needs, when it is told to keep them."""
-
 NEIGHBOURS_MAX = 4
 FILE_HEAD_BYTES = 256
 COMMAND_AT = CONTROL_SIZE + RECORD_HEADER_SIZE
@@ -27,7 +24,9 @@ class Part:
     """The batches of one file that begin from `start` to before `end` (None: to the end).
 
     `before` and `behind` name the neighbouring files, the nearest first: where to look for a
-    known time when the part has none at its edge.
+    known time when the part has none at its edge. With `is_boundary` a batch begins at `start`;
+    else the first one behind it counts. With `must_exist` it is an error that the file is gone;
+    `held` is where it can be read even then, if anywhere.
     """
 
     directory: str
@@ -37,6 +36,9 @@ class Part:
     end: int | None
     before: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
+    is_boundary: bool = False
+    must_exist: bool = False
+    held: str = ""
 
 
 def plan_parts(directories: tuple[str, ...], since: int = 0) -> list[Part]:
@@ -48,8 +50,8 @@ def plan_parts(directories: tuple[str, ...], since: int = 0) -> list[Part]:
     for directory in directories:
         files = journal_files(directory)
         for index, file in enumerate(files):
-            if _last_change(file.path) >= since:
-                parts += _parts_of(directory, files, index)
+            if file.changed >= since:
+                parts += parts_between(directory, files, index)
     return parts
 
 
@@ -58,56 +60,60 @@ def journal_files(directory: str) -> list[DataFile]:
 
     Raises NoJournalError.
     """
-    path = Path(directory)
-    if not path.exists():
-        raise NoJournalError(f"{directory}: no such directory")
-    if not path.is_dir():
-        raise NoJournalError(f"{directory}: not a directory; name the one that holds db-1.log")
-    try:
-        files = {file.file_id: file for file in list_data_files(path)}
-        if (path / ARCHIVE).is_dir():
-            files = {file.file_id: file for file in list_data_files(path / ARCHIVE)} | files
-    except OSError as error:
-        raise NoJournalError(f"{directory}: {error.strerror}") from error
+    files = all_files(directory)
     if not files:
         raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
-    ordered = [files[file_id] for file_id in sorted(files)]
-    return [file for file in ordered if _rewritten_from(file) not in files]
+    return [file for file in files.values() if _supersedes(file) not in files]
 
 
-def _last_change(path: Path) -> float:
-    """Return when *path* was last changed, in ms; 0 when a broker has just deleted it."""
-    try:
-        return path.stat().st_mtime * 1000
-    except FileNotFoundError:
-        return 0
+def all_files(directory: str) -> dict[int, DataFile]:
+    """Return all data files of *directory* by their numbers, archived ones too, in order.
+
+    Raises NoJournalError.
+    """
+    # In this order, or a file that is archived meanwhile would be in neither list.
+    files = {file.file_id: file for file in list_folder(directory)}
+    with suppress(NoJournalError):
+        archived = list_folder(beside(directory, ARCHIVE))
+        files = {file.file_id: file for file in archived} | files
+    return dict(sorted(files.items()))
 
 
-def _parts_of(directory: str, files: list[DataFile], index: int) -> Iterator[Part]:
+def parts_between(
+    directory: str, files: Sequence[DataFile], index: int, start: int = 0, end: int | None = None
+) -> Iterator[Part]:
+    """Yield the parts of the file at *index* of *files* from *start*, a boundary, to *end*."""
     file = files[index]
-    nearest = [str(each.path) for each in reversed(files[max(0, index - NEIGHBOURS_MAX) : index])]
-    behind = tuple(str(each.path) for each in files[index + 1 : index + 1 + NEIGHBOURS_MAX])
-    last = (file.size - 1) // PART_BYTES
-    for number in range(last + 1):
-        start = number * PART_BYTES
-        end = None if number == last else start + PART_BYTES
-        path = str(file.path)
-        yield Part(directory, file.file_id, path, start, end, tuple(nearest), behind)
+    before = tuple(each.path for each in reversed(files[max(0, index - NEIGHBOURS_MAX) : index]))
+    behind = tuple(each.path for each in files[index + 1 : index + 1 + NEIGHBOURS_MAX])
+    whole = Part(directory, file.file_id, file.path, start, end, before, behind, True)
+    last = file.size if end is None else end
+    cuts = range((start // PART_BYTES + 1) * PART_BYTES, last, PART_BYTES)
+    for cut in cuts:
+        yield replace(whole, end=cut)
+        whole = replace(whole, start=cut, is_boundary=False)
+    yield whole
 
 
-def _rewritten_from(file: DataFile) -> int | None:
-    """Return the id of the file whose rest *file* holds, when it begins by saying so.
+def rewritten_from(path: str) -> RewrittenDataFile | None:
+    """Return what the file at *path* says at its beginning about the file whose rest it holds.
 
-    While that file still exists the rewritten one does not count (kahadb.md section 4).
+    None: it says nothing, or cannot be read (kahadb.md section 4).
     """
     try:
-        with file.path.open("rb") as opened:
+        with open_file(path) as opened:
             head = opened.read(FILE_HEAD_BYTES)
         if head[COMMAND_AT : COMMAND_AT + 1] != REWRITTEN_COMMAND:
             return None
-        record = decode_record(head, CONTROL_SIZE, file.path.name)
+        record = decode_record(head, CONTROL_SIZE, path)
     except (OSError, BadRecordError):
         return None
-    if isinstance(record, RewrittenDataFile) and record.skip_if_source_exists:
-        return record.source_data_file_id
-    return None
+    return record if isinstance(record, RewrittenDataFile) else None
+
+
+def _supersedes(file: DataFile) -> int | None:
+    """Return the number of the file while which exists *file* does not count."""
+    record = rewritten_from(file.path)
+    if record is None or not record.skip_if_source_exists:
+        return None
+    return record.source_data_file_id

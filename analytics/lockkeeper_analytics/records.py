@@ -34,6 +34,8 @@ KINDS = {
 }
 OTHER_KIND = "other"
 UNSUBSCRIBE_KIND = "unsubscribe"
+LOST = "lost"
+"""The kind of the row of a stream that stands for what was removed before it was read."""
 
 DESTINATION, MESSAGE_ID, VALUE, TRANSACTION, KEY = "destination", "id", "value", "tx", "key"
 _FIELDS: dict[int, dict[int, str]] = {

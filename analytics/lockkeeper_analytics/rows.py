@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -13,10 +12,11 @@ from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord, walk_batch
 from lockkeeper_analytics.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.batches import Chunk, first_batch_from, read_chunks
 from lockkeeper_analytics.columns import BUILDERS
-from lockkeeper_analytics.partitions import ARCHIVE, Part
+from lockkeeper_analytics.partitions import Part
 from lockkeeper_analytics.records import complete
 from lockkeeper_analytics.rowset import Context, Rows
 from lockkeeper_analytics.schema import Needs, arrow_schema_of
+from lockkeeper_analytics.storage import sibling_in_archive
 from lockkeeper_analytics.times import Bounds, Known, bounds_of, following_time, preceding_known
 
 NO_BOUNDS = Bounds([], [])
@@ -27,15 +27,16 @@ def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
 
     Raises CorruptBatchError or BadRecordError, with file and offset, unless corrupt batches are
     to be skipped. A file that a broker has archived meanwhile is read there; one that it has
-    deleted has no rows.
+    deleted has no rows, or with `must_exist` raises FileNotFoundError.
     """
-    path = Path(part.path)
-    for place in (path, path.parent / ARCHIVE / path.name):
+    for place in filter(None, (part.path, sibling_in_archive(part.path), part.held)):
         try:
-            yield from _PartReader(replace(part, path=str(place)), options).batches()
+            yield from _PartReader(replace(part, path=place), options).batches()
         except FileNotFoundError:
             continue
         return
+    if part.must_exist:
+        raise FileNotFoundError(part.path)
 
 
 class _PartReader:
@@ -55,8 +56,10 @@ class _PartReader:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield one Arrow batch for each chunk of the part."""
         known = preceding_known(self.part) if self.needs_times else Known()
-        path = Path(self.part.path)
-        start = first_batch_from(path, self.part.start)
+        path = self.part.path
+        start: int | None = self.part.start
+        if not self.part.is_boundary:
+            start = first_batch_from(path, self.part.start)
         if start is None:
             return
         for chunk in read_chunks(path, start, self.part.end, self.options.skip_corrupt):

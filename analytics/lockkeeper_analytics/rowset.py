@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from lockkeeper.journal.decode import decode_destination, decode_transaction
 from lockkeeper.journal.errors import BadRecordError
+from lockkeeper.journal.files import data_file_name
 from lockkeeper.journal.walk import REMOVE, QuickRecord
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
@@ -36,7 +36,7 @@ class Context:
     def __init__(self, part: Part, options: ReadOptions) -> None:
         self.part = part
         self.options = options
-        self.name = Path(part.path).name
+        self.name = data_file_name(part.file_id)
         self.needs = needs_of(options.columns)
         self.with_content = any(name in options.columns for name in BODY_COLUMNS)
         self.frames = FrameReader()

@@ -35,10 +35,12 @@ TIME = ("timestamp", pa.timestamp("us", tz="UTC"))
 MAP = ("map<string,string>", pa.map_(pa.string(), pa.string()))
 BYTES = ("binary", pa.binary())
 
+DIRECTORY, BROKER = "directory", "broker"
 _RECORD, _TIMES, _HEAD, _TAIL = Needs.RECORD, Needs.TIMES, Needs.HEAD, Needs.TAIL
 
 _ALL = (
-    ("directory", TEXT, _RECORD, "the journal directory, as it was named"),
+    (DIRECTORY, TEXT, _RECORD, "the journal directory, as it was named"),
+    (BROKER, TEXT, _RECORD, "the name given with it (`NAME=DIR`), or its last part"),
     ("file", TEXT, _RECORD, "name of the data file, such as `db-3.log`"),
     ("file_id", INT, _RECORD, "number of the data file"),
     ("offset", LONG, _RECORD, "where the record begins in its file, in bytes"),

@@ -8,7 +8,6 @@ stop, or when a later time is met. All times are in ms since the epoch.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from lockkeeper.journal.errors import JournalError
@@ -124,7 +123,7 @@ def following_time(part: Part, position: int) -> int:
     for number, path in enumerate((part.path, *part.behind)):
         try:
             for chunk in read_chunks(
-                Path(path), 0 if number else position, skip_corrupt=True, chunk_bytes=LOOK_BYTES
+                path, 0 if number else position, skip_corrupt=True, chunk_bytes=LOOK_BYTES
             ):
                 for start, end in chunk.batches:
                     times = _times(chunk, start, end)
@@ -141,7 +140,7 @@ def preceding_known(part: Part) -> Known:
         if number == 0 and part.start == 0:
             continue
         try:
-            known = _last_known(Path(path), part.start if number == 0 else None)
+            known = _last_known(path, part.start if number == 0 else None)
         except OSError:
             continue
         if known.last:
@@ -149,8 +148,8 @@ def preceding_known(part: Part) -> Known:
     return Known()
 
 
-def _last_known(path: Path, end: int | None) -> Known:
-    offsets = batch_offsets(path, path.stat().st_size if end is None else end)
+def _last_known(path: str, end: int | None) -> Known:
+    offsets = batch_offsets(path, end)
     for index in range(len(offsets) - 1, -1, -1):
         stop = offsets[index] + 1
         for chunk in read_chunks(path, offsets[index], stop, True, LOOK_BYTES):

@@ -69,14 +69,18 @@ def test_every_table_can_be_read_whole_and_counted(golden, table):
     assert all(len(row) == len(TABLES[table].default_columns) for row in rows)
 
 
+# The broker's name is not read but known.
+EVERYTHING = set(TABLES["messages"].columns) - {"broker"}
+
+
 @pytest.mark.parametrize(
     ("text", "columns"),
     [
         ("select count(*) from messages", {"directory"}),
         ("select outcome from messages where priority > 3", {"outcome", "priority"}),
         ("select max(stored_at) from messages", {"stored_at"}),
-        ("from messages", set(TABLES["messages"].columns)),
-        ("select m from messages m", set(TABLES["messages"].columns)),
+        ("from messages", EVERYTHING),
+        ("select m from messages m", EVERYTHING),
         ('select "OUTCOME" from messages order by Message_Bytes', {"outcome", "message_bytes"}),
     ],
 )

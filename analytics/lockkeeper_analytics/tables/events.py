@@ -9,6 +9,7 @@ from lockkeeper.message.destination import parse_destination
 from lockkeeper_analytics.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.partitions import Part
 from lockkeeper_analytics.recorder import EVENT
+from lockkeeper_analytics.records import LOST
 from lockkeeper_analytics.schema import INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables import records
 from lockkeeper_analytics.tables.lines import Line, number, read_lines, text
@@ -36,7 +37,7 @@ _FIELDS = fields(
     ("directory", TEXT, lambda line: line.directory, "the journal directory, as it was named"),
     ("at", TIME, lambda line: line.at, "when it happened"),
     _text("event", "event", "what happened: `start`, `takeover`, `consumerOpened`, …"),
-    _text("broker", "broker", "name of the broker"),
+    _text("broker_name", "broker", "name of the broker, as it says"),
     _text("replica", "replica", "which of its processes"),
     ("epoch", TIME, _epoch, "when that one became master"),
     _text("cause", "cause", "why, in words"),
@@ -84,4 +85,5 @@ TABLE = Table(
     tuple(_FIELDS.columns),
     records.plan,
     read,
+    lost=lambda lost: {"event": LOST, "cause": f"removed before it was read: {lost}"},
 )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.partitions import ARCHIVE, journal_files
+from lockkeeper_analytics.partitions import journal_files
 from lockkeeper_analytics.schema import FLAG, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import FileLife
@@ -87,9 +87,9 @@ def read(directory: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     history, _ = whole(directory, options, ())
     kept = {
         each.file_id: Kept(
-            each.path.name,
+            each.name,
             each.size,
-            each.path.parent.name == ARCHIVE,
+            each.is_archived,
             each.file_id == found[-1].file_id,
             history.files.get(each.file_id) or FileLife(each.file_id),
         )

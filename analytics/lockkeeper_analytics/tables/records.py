@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from lockkeeper.journal.files import data_file_name
 from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.partitions import Part, plan_parts
+from lockkeeper_analytics.records import LOST
 from lockkeeper_analytics.rows import read_part
 from lockkeeper_analytics.schema import COLUMNS, DEFAULT_COLUMNS
 from lockkeeper_analytics.tables.shape import Table
@@ -21,4 +23,5 @@ TABLE = Table(
     DEFAULT_COLUMNS,
     plan,
     read_part,
+    lost=lambda lost: {"kind": LOST, "file": data_file_name(lost.file_id), "trace": str(lost)},
 )

@@ -1,13 +1,15 @@
 """What a table is: its columns, how a row tells each, and how it is cut into pieces."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.schema import Column, Needs
+from lockkeeper_analytics.marks import Lost
+from lockkeeper_analytics.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
 
 ROWS_PER_BATCH = 8192
 MICROSECONDS = 1000
@@ -26,6 +28,7 @@ class Table(NamedTuple):
     """A table; `plan` cuts what is asked for into pieces, and `read` yields a piece's batches.
 
     A piece is small and can be pickled. Tables without `has_destinations` take no `destination`.
+    Those with `lost` can be streamed: it tells the row that stands for what was removed unread.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Table(NamedTuple):
     plan: Callable[[ReadOptions], Sequence[Any]]
     read: Callable[[Any, ReadOptions], Iterator[pa.RecordBatch]]
     has_destinations: bool = True
+    lost: Callable[[Lost], Mapping[str, Any]] | None = None
 
     def ddl(self, columns: Iterable[str]) -> str:
         """Return the Spark schema of *columns*."""
@@ -47,7 +51,34 @@ class Table(NamedTuple):
     def batches(self, options: ReadOptions) -> Iterator[pa.RecordBatch]:
         """Yield all rows that are asked for, piece by piece."""
         for piece in self.plan(options):
+            yield from self.rows(piece, options)
+
+    def rows(self, piece: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of *piece* that are asked for, with the broker they are of."""
+        if BROKER not in options.columns:
             yield from self.read(piece, options)
+            return
+        others = tuple(name for name in options.columns if name != BROKER)
+        asked = replace(options, columns=others or (DIRECTORY,))
+        name = options.broker_of(piece if isinstance(piece, str) else piece.directory)
+        for batch in self.read(piece, asked):
+            told = {each: batch.column(each) for each in others}
+            told[BROKER] = pa.repeat(pa.scalar(name), batch.num_rows)
+            arrays = [told[each] for each in options.columns]
+            yield pa.RecordBatch.from_arrays(arrays, schema=self.arrow(options.columns))
+
+    def lost_row(self, lost: Lost, options: ReadOptions) -> pa.RecordBatch:
+        """Return the row that says what was removed before it was read."""
+        assert self.lost is not None
+        told = {
+            DIRECTORY: lost.directory,
+            BROKER: options.broker_of(lost.directory),
+            "file_id": lost.file_id,
+            "offset": lost.start,
+            **self.lost(lost),
+        }
+        row = {name: told.get(name) for name in options.columns}
+        return pa.RecordBatch.from_pylist([row], schema=self.arrow(options.columns))
 
 
 class Fields(NamedTuple):
@@ -73,4 +104,6 @@ def fields(*entries: tuple[str, Type, Getter, str]) -> Fields:
     columns = {
         name: Column(name, *kind, Needs.RECORD, meaning) for name, kind, _, meaning in entries
     }
+    # The broker is the same for all rows of a piece, so that no row tells it (see `rows`).
+    columns = {DIRECTORY: columns[DIRECTORY], BROKER: COLUMNS[BROKER], **columns}
     return Fields(columns, {name: get for name, _, get, _ in entries})

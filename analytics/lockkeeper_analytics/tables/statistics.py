@@ -42,7 +42,12 @@ def _latency(key: str) -> Getter:
 _FIELDS = fields(
     ("directory", TEXT, lambda row: row.line.directory, "the journal directory, as it was named"),
     ("at", TIME, lambda row: row.line.at, "when the line was written"),
-    ("broker", TEXT, lambda row: text(row.line.told.get("broker")), "name of the broker"),
+    (
+        "broker_name",
+        TEXT,
+        lambda row: text(row.line.told.get("broker")),
+        "name of the broker, as it says",
+    ),
     ("destination_kind", TEXT, lambda row: row.kind, "`queue`, `topic`, …"),
     ("destination", TEXT, lambda row: row.name, "name of the destination"),
     _figure("enqueued", "enqueued", "messages that came since the master started"),
@@ -84,4 +89,5 @@ TABLE = Table(
     tuple(_FIELDS.columns),
     records.plan,
     read,
+    lost=lambda _lost: {},
 )

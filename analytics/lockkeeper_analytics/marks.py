@@ -1,0 +1,82 @@
+"""How far a stream has read a journal: what Spark's checkpoint keeps."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lockkeeper_analytics.errors import AnalyticsError
+
+Offset = dict[str, dict[str, Any]]
+"""What Spark keeps: the mark of each journal by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Everything before byte `position` of data file `file` has been read; batches begin there.
+
+    `first` is the file that the stream began with, `seen` the last one that was there when the
+    mark was made, and `gone` the numbers between that were not: ranges such as `5-6,9`.
+    """
+
+    file: int
+    position: int
+    first: int
+    seen: int
+    gone: str = ""
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Return what orders marks of one journal."""
+        return self.file, self.position
+
+    @property
+    def known_gone(self) -> set[int]:
+        """Return the numbers of the files behind this one that need not be read."""
+        return numbers_in(self.gone)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What was removed before it was read: data file `file_id` from byte `start` on."""
+
+    directory: str
+    file_id: int
+    start: int
+
+    def __str__(self) -> str:
+        """Return the range in words."""
+        return f"db-{self.file_id}.log from byte {self.start} on"
+
+
+def mark_in(told: Mapping[str, Any], name: str) -> Mark:
+    """Return the mark of the journal *name* as Spark's checkpoint has it; raises AnalyticsError."""
+    try:
+        return Mark(**told)
+    except TypeError as error:
+        reason = f"the checkpoint's offset of {name} is not one of this version: {error}"
+        raise AnalyticsError(f"{reason}; begin with a new checkpoint") from error
+
+
+def told_of(mark: Mark) -> dict[str, Any]:
+    """Return *mark* for Spark's checkpoint."""
+    return asdict(mark)
+
+
+def ranges_of(numbers: Iterable[int]) -> str:
+    """Return *numbers* as ranges in order: `5-6,9`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and runs[-1][1] == number - 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def numbers_in(ranges: str) -> set[int]:
+    """Return the numbers in *ranges*, as `ranges_of` writes them."""
+    found: set[int] = set()
+    for part in ranges.split(",") if ranges else ():
+        first, _, last = part.partition("-")
+        found.update(range(int(first), int(last or first) + 1))
+    return found

@@ -1,0 +1,193 @@
+"""`spark.readStream.format("lockkeeper")`: journals as they are written, from mark to mark."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    SupportsTriggerAvailableNow,
+)
+
+from lockkeeper_analytics.asked import ReadOptions
+from lockkeeper_analytics.errors import NoJournalError, OptionError
+from lockkeeper_analytics.holding import Holder
+from lockkeeper_analytics.marks import Lost, Mark, Offset, mark_in, told_of
+from lockkeeper_analytics.partitions import Part, all_files, parts_between
+from lockkeeper_analytics.tables import TABLES
+from lockkeeper_analytics.tail import WAY_OUT, DataLossError, Tail
+
+
+class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    """Plans on the driver how far each journal is read, and reads each piece where Spark wants.
+
+    Raises OptionError when the table cannot be streamed.
+    """
+
+    def __init__(self, options: ReadOptions) -> None:
+        if TABLES[options.table].lost is None:
+            streams = ", ".join(name for name, table in TABLES.items() if table.lost)
+            raise OptionError(
+                f"option table: rows of {options.table} change as the journal goes on, so it is "
+                f"no stream; read it with spark.read, or stream one of {streams}"
+            )
+        self.options = options
+        self._journals = {
+            options.given_name(directory) or directory: directory
+            for directory in options.directories
+        }
+        self._holders: dict[str, Holder] = {}
+        self._target: dict[str, Mark] = {}
+        self._planned: dict[str, Mark] = {}
+
+    def initialOffset(self) -> Offset:
+        """Return where a new query begins. Raises NoJournalError."""
+        return {name: told_of(self._beginning(self._tail(name))) for name in self._journals}
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return the limit that the options set."""
+        limit = self.options.stream.bytes_max
+        return ReadMaxBytes(limit) if limit else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Remember how far the journals are sound now. Raises NoJournalError."""
+        for name in self._journals:
+            tail = self._tail(name)
+            self._target[name] = tail.latest(tail.earliest())
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Return how far the next micro-batch reads; *start* itself when there is nothing.
+
+        Raises NoJournalError, and DataLossError when something on the way is gone.
+        """
+        self._check_names(start)
+        left = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
+        planned: dict[str, Mark] = {}
+        # In the order of *start*: Spark compares offsets as texts.
+        names = [name for name in start if name in self._journals]
+        names += [name for name in self._journals if name not in start]
+        for number, name in enumerate(names):
+            share = None if left is None else left // (len(names) - number)
+            begin, end, used = self._next(name, start, share)
+            left = None if left is None else max(left - used, 0)
+            planned[name] = begin if end.place == begin.place else end
+        self._planned = planned
+        return {name: told_of(mark) for name, mark in planned.items()}
+
+    def reportLatestOffset(self) -> Offset:
+        """Return how far the journals are sound now, and how many bytes the query is behind."""
+        report: Offset = {}
+        for name, mark in self._planned.items():
+            tail = self._tail(name, mark.file)
+            latest = tail.latest(mark)
+            report[name] = {
+                "file": latest.file,
+                "position": latest.position,
+                "bytesBehind": tail.bytes_behind(mark, latest),
+            }
+        return report
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+        """Return the pieces between two offsets. Raises DataLossError when one is gone."""
+        pieces: list[InputPartition] = []
+        for name, told in end.items():
+            until = mark_in(told, name)
+            tail = self._tail(name, mark_in(start[name], name).file if name in start else 0)
+            since = mark_in(start[name], name) if name in start else self._beginning(tail)
+            files = list(tail.files.values())
+            for span in tail.spans(since, until):
+                if isinstance(span, Lost):
+                    self._check_loss([span])
+                    pieces.append(InputPartition(span))
+                    continue
+                parts = parts_between(
+                    tail.directory, files, files.index(span.file), span.start, span.end
+                )
+                held = self._holder(name).place_of(span.file.file_id)
+                pieces += [
+                    InputPartition(replace(part, must_exist=True, held=held)) for part in parts
+                ]
+        return pieces
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one piece. Raises DataLossError when its file was just removed."""
+        table, piece = TABLES[self.options.table], partition.value
+        if isinstance(piece, Part):
+            try:
+                yield from table.rows(piece, self.options)
+                return
+            except FileNotFoundError:
+                piece = Lost(piece.directory, piece.file_id, piece.start)
+                self._check_loss([piece])
+        yield table.lost_row(piece, self.options)
+
+    def commit(self, end: Offset) -> None:
+        """Let go of the files before *end*."""
+        for name, told in end.items():
+            if name in self._holders:
+                self._holders[name].release_before(mark_in(told, name).file)
+
+    def stop(self) -> None:
+        """Let go of all files."""
+        for holder in self._holders.values():
+            holder.close()
+
+    def _next(self, name: str, start: Offset, share: int | None) -> tuple[Mark, Mark, int]:
+        """Return where a journal's next piece begins and ends, and how many bytes it has."""
+        known = mark_in(start[name], name) if name in start else None
+        tail = self._tail(name, known.file if known else 0)
+        begin = known or self._beginning(tail)
+        target = self._target.get(name)
+        if target and begin.place >= target.place:
+            return begin, begin, 0
+        try:
+            tail.check_not_cut(begin)
+        except DataLossError:
+            if self.options.stream.fails_on_data_loss:
+                raise
+            begin = tail.latest(tail.earliest())
+        end = tail.advance(begin, share)
+        if target and end.place > target.place:
+            end = replace(target, first=begin.first)
+        self._check_loss([span for span in tail.spans(begin, end) if isinstance(span, Lost)])
+        return begin, end, tail.bytes_behind(begin, end)
+
+    def _tail(self, name: str, first: int = 0) -> Tail:
+        """Return a journal as it is now; its files from number *first* on are held."""
+        directory = self._journals[name]
+        files = self._holder(name).hold(first) if first else all_files(directory)
+        if not files:
+            raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
+        return Tail(directory, files, self.options.skip_corrupt)
+
+    def _holder(self, name: str) -> Holder:
+        if name not in self._holders:
+            stream, look = self.options.stream, partial(all_files, self._journals[name])
+            self._holders[name] = Holder(look, stream.hold_bytes, stream.hold_seconds)
+        return self._holders[name]
+
+    def _beginning(self, tail: Tail) -> Mark:
+        earliest = tail.earliest()
+        if not self.options.stream.from_latest:
+            return earliest
+        latest = tail.latest(earliest)
+        return replace(latest, first=latest.file)
+
+    def _check_names(self, start: Offset) -> None:
+        unknown = [name for name in start if name not in self._journals]
+        if unknown and self.options.stream.fails_on_data_loss:
+            raise DataLossError(
+                f"the checkpoint has read {', '.join(unknown)}, which the option path does not "
+                f"name: name it as before, or {WAY_OUT}"
+            )
+
+    def _check_loss(self, lost: Sequence[Lost]) -> None:
+        if lost and self.options.stream.fails_on_data_loss:
+            what = ", ".join(map(str, lost))
+            raise DataLossError(
+                f"{lost[0].directory}: {what} was removed before it was read; {WAY_OUT}"
+            )

@@ -1,0 +1,184 @@
+"""How far a journal that a broker writes can be read: whole, sound batches and nothing behind.
+
+A file is done with once a later one holds a sound batch: brokers write one file at a time. The
+file that is still written to is read with its checksums up to the last sound batch.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from lockkeeper.journal.batch import CONTROL, CONTROL_SIZE, CONTROL_START
+from lockkeeper.journal.errors import CorruptBatchError
+from lockkeeper_analytics.batches import CHUNK_BYTES, read_chunks
+from lockkeeper_analytics.errors import AnalyticsError
+from lockkeeper_analytics.marks import Lost, Mark, ranges_of
+from lockkeeper_analytics.partitions import rewritten_from
+from lockkeeper_analytics.storage import DataFile, open_file
+
+WAY_OUT = (
+    "set failOnDataLoss to false to go on behind it (a row names what is gone), or begin with a "
+    "new checkpoint; a broker with spec.journal.archive, or ActiveMQ's archiveDataLogs, keeps "
+    "what it no longer needs"
+)
+
+
+class DataLossError(AnalyticsError):
+    """What a stream has yet to read is not there any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is to be read of one file: the batches from `start` to before `end` (None: all)."""
+
+    file: DataFile
+    start: int
+    end: int | None
+
+
+class Tail:
+    """One journal as it is now: *files* by number, those that are held after their removal too."""
+
+    def __init__(
+        self, directory: str, files: Mapping[int, DataFile], skip_corrupt: bool = False
+    ) -> None:
+        self.directory = directory
+        self.files = dict(sorted(files.items()))
+        self._skip_corrupt = skip_corrupt
+        self._passed_over: set[int] = set()
+
+    def earliest(self) -> Mark:
+        """Return the mark before everything that is there."""
+        first, last = min(self.files), max(self.files)
+        return Mark(first, 0, first, last, ranges_of(self._missing(first, last)))
+
+    def latest(self, mark: Mark) -> Mark:
+        """Return the mark behind everything that is sound."""
+        return self.advance(mark, None)
+
+    def advance(self, mark: Mark, budget: int | None) -> Mark:
+        """Return the mark behind what is to be read next, at most *budget* bytes or one batch.
+
+        It is *mark* itself when there is nothing.
+        """
+        file_id, position, left = mark.file, mark.position, budget
+        while True:
+            following = self._following(file_id, mark)
+            if following is None:
+                position = self._sound_end(file_id, position, left)
+                break
+            size = self.files[file_id].size if file_id in self.files else position
+            if left is not None and size - position > left:
+                stop = self._boundary(file_id, position, left)
+                if stop is not None:
+                    position = stop
+                    break
+            left = None if left is None else left - max(size - position, 0)
+            file_id, position = following, 0
+            if left is not None and left <= 0:
+                break
+        if (file_id, position) == mark.place:
+            return mark
+        seen = max([mark.seen, *self.files])
+        gone = self._missing(file_id, seen) | self._passed_over | mark.known_gone
+        later = {number for number in gone if number > file_id and number not in self._unread()}
+        return Mark(file_id, position, mark.first, seen, ranges_of(later))
+
+    def spans(self, start: Mark, end: Mark) -> Iterator[Span | Lost]:
+        """Yield what is to be read between two marks, in order, and what of it is gone."""
+        skipped = start.known_gone
+        for number in range(start.file, end.file + 1):
+            begin = start.position if number == start.file else 0
+            stop = end.position if number == end.file else None
+            if number in skipped or stop == begin:
+                continue
+            if number not in self.files:
+                yield Lost(self.directory, number, begin)
+            elif not self._is_passed_over(number, start):
+                yield Span(self.files[number], begin, stop)
+
+    def bytes_behind(self, mark: Mark, latest: Mark) -> int:
+        """Return how many bytes lie between two marks."""
+        total = 0
+        for span in self.spans(mark, latest):
+            if isinstance(span, Span):
+                total += (span.file.size if span.end is None else span.end) - span.start
+        return max(total, 0)
+
+    def check_not_cut(self, mark: Mark) -> None:
+        """Raise DataLossError when the journal ends before *mark*: it is not what was read."""
+        file = self.files.get(mark.file)
+        if mark.file > max(self.files) or (file is not None and file.size < mark.position):
+            raise DataLossError(
+                f"{self.directory}: it ends before byte {mark.position} of db-{mark.file}.log, "
+                "which the checkpoint says was read: a copy was put back, or the machine lost "
+                "what it had not synced; begin with a new checkpoint, or set failOnDataLoss to "
+                "false to go on from the journal's present end"
+            )
+
+    def _missing(self, after: int, last: int) -> set[int]:
+        return set(range(after + 1, last)) - self.files.keys()
+
+    def _unread(self) -> set[int]:
+        """Return the files that are there and are to be read."""
+        return self.files.keys() - self._passed_over
+
+    def _is_passed_over(self, number: int, mark: Mark) -> bool:
+        """Tell whether file *number* holds again what the stream reads in another file."""
+        record = rewritten_from(self.files[number].path)
+        if record is None:
+            return False
+        source = record.source_data_file_id
+        again = source >= mark.first or source in self.files
+        if again:
+            self._passed_over.add(number)
+        return again
+
+    def _following(self, file_id: int, mark: Mark) -> int | None:
+        """Return the next file to read, when its batches prove that *file_id* is done with."""
+        for number in self.files:
+            if number <= file_id or self._is_passed_over(number, mark):
+                continue
+            # What ActiveMQ has rewritten may stand behind a file that it still writes to.
+            if rewritten_from(self.files[number].path) is None and self._begins_soundly(number):
+                return min(
+                    each
+                    for each in self.files
+                    if file_id < each <= number and each not in self._passed_over
+                )
+        return None
+
+    def _begins_soundly(self, number: int) -> bool:
+        with suppress(CorruptBatchError, OSError):
+            return any(read_chunks(self.files[number].path, 0, 1, self._skip_corrupt, 65536))
+        return True
+
+    def _sound_end(self, file_id: int, position: int, budget: int | None) -> int:
+        """Return where the sound batches from *position* on end, or those within *budget*."""
+        if file_id not in self.files:
+            return position
+        # A batch that begins at the last byte of the budget is within it: there is always one.
+        end = None if budget is None else position + max(budget, 1)
+        size = CHUNK_BYTES
+        with suppress(CorruptBatchError, OSError):
+            path = self.files[file_id].path
+            for chunk in read_chunks(path, position, end, self._skip_corrupt, size):
+                position = chunk.base + chunk.batches[-1][1]
+        return position
+
+    def _boundary(self, file_id: int, position: int, budget: int) -> int | None:
+        """Return where the first batch behind *budget* bytes begins; None: the file ends before.
+
+        Only control records are looked at.
+        """
+        target = position + max(budget, 1)
+        with suppress(OSError), open_file(self.files[file_id].path) as file:
+            while position < target:
+                file.seek(position)
+                control = file.read(CONTROL_SIZE)
+                if len(control) < CONTROL_SIZE or not control.startswith(CONTROL_START):
+                    return None
+                position += CONTROL_SIZE + max(CONTROL.unpack(control)[1], 0)
+            file.seek(position)
+            return position if file.read(CONTROL_SIZE).startswith(CONTROL_START) else None
+        return None
