@@ -22,7 +22,9 @@ from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tail import WAY_OUT, DataLossError, Tail
 
 
-class JournalStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+class JournalStreamReader(  # type: ignore[misc]  # pyspark is not typed here
+    DataSourceStreamReader, SupportsTriggerAvailableNow
+):
     """Plans on the driver how far each journal is read, and reads each piece where Spark wants.
 
     Raises OptionError when the table cannot be streamed.
