@@ -22,8 +22,9 @@ from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tail import WAY_OUT, DataLossError, Tail
 
 
-class JournalStreamReader(  # type: ignore[misc]  # pyspark is not typed here
-    DataSourceStreamReader, SupportsTriggerAvailableNow
+class JournalStreamReader(
+    DataSourceStreamReader,  # type: ignore[misc]  # pyspark is not typed here
+    SupportsTriggerAvailableNow,  # type: ignore[misc]
 ):
     """Plans on the driver how far each journal is read, and reads each piece where Spark wants.
 
