@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from lockkeeper_api.analysis.status import JournalAnalysisStatus
 from lockkeeper_api.broker import Broker
 from lockkeeper_api.destination import Destination
+from lockkeeper_api.journal_analysis import JournalAnalysis
 from lockkeeper_api.meta import GROUP, VERSION, ApiModel
 from lockkeeper_api.schema import flat_schema, structural_schema
 from lockkeeper_api.status import BrokerStatus, DestinationStatus
@@ -51,15 +53,38 @@ def destination_definition() -> dict[str, Any]:
     return _definition(Destination, DestinationStatus, "lkd", columns)
 
 
+def journal_analysis_definition() -> dict[str, Any]:
+    """Return the CustomResourceDefinition of JournalAnalysis."""
+    columns = [
+        {**_column("Broker", ".spec.source.broker"), "priority": 1},
+        _column("Engine", ".status.engine"),
+        _column("State", ".status.state"),
+        _column("Progress", ".status.progressText"),
+        {**_column("Schedule", ".spec.schedule.cron"), "priority": 1},
+        {**_column("Last success", ".status.lastSuccessfulTime", "date"), "priority": 1},
+        _column("Result", ".status.result"),
+        AGE,
+    ]
+    plural = "journalanalyses"
+    return _definition(JournalAnalysis, JournalAnalysisStatus, "lkj", columns, plural=plural)
+
+
+def all_definitions() -> dict[str, dict[str, Any]]:
+    """Return the definition of every resource by its kind."""
+    found = (broker_definition(), destination_definition(), journal_analysis_definition())
+    return {each["spec"]["names"]["kind"]: each for each in found}
+
+
 def _definition(
     model: type[ApiModel],
     status: type[ApiModel],
     short: str,
     columns: list[dict[str, Any]],
     scale: dict[str, Any] | None = None,
+    plural: str = "",
 ) -> dict[str, Any]:
     """Return the definition of one namespaced kind with a status, and *scale* if it has one."""
-    plural = f"{model.__name__.lower()}s"
+    plural = plural or f"{model.__name__.lower()}s"
     kind = model.__name__
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -11,10 +11,15 @@ from pydantic import ValidationError
 from lockkeeper_api.broker import Broker
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.destination import Destination
+from lockkeeper_api.journal_analysis import JournalAnalysis
 from lockkeeper_api.meta import API_VERSION, ApiModel
 from lockkeeper_api.yaml_text import Document, read_documents
 
-KINDS: dict[str, type[ApiModel]] = {"Broker": Broker, "Destination": Destination}
+KINDS: dict[str, type[ApiModel]] = {
+    "Broker": Broker,
+    "Destination": Destination,
+    "JournalAnalysis": JournalAnalysis,
+}
 SERVER_METADATA = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
     "generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
@@ -36,6 +41,7 @@ class Resources:
 
     brokers: tuple[Broker, ...]
     destinations: tuple[Destination, ...]
+    analyses: tuple[JournalAnalysis, ...] = ()
 
     def destinations_of(self, broker: Broker) -> tuple[Destination, ...]:
         """Return the destinations that refer to *broker*."""
@@ -86,6 +92,7 @@ def combine(sources: Iterable[tuple[str, str]]) -> Resources:
     return Resources(
         tuple(resource for _, resource in found if isinstance(resource, Broker)),
         tuple(resource for _, resource in found if isinstance(resource, Destination)),
+        tuple(resource for _, resource in found if isinstance(resource, JournalAnalysis)),
     )
 
 
@@ -159,6 +166,10 @@ def _identities(resource: ApiModel) -> Iterator[tuple[tuple[object, ...], str]]:
     if isinstance(resource, Broker):
         metadata = resource.metadata
         yield ("Broker", metadata.namespace, metadata.name), f"Broker {metadata.name}"
+    if isinstance(resource, JournalAnalysis):
+        metadata = resource.metadata
+        name = metadata.name
+        yield ("JournalAnalysis", metadata.namespace, name), f"JournalAnalysis {name}"
     if isinstance(resource, Destination):
         metadata, spec = resource.metadata, resource.spec
         name = metadata.name

@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 
 from lockkeeper_api.broker import Broker
-from lockkeeper_api.definitions import broker_definition, destination_definition
+from lockkeeper_api.definitions import all_definitions
 from lockkeeper_api.destination import Destination
+from lockkeeper_api.journal_analysis import JournalAnalysis
 from lockkeeper_api.reference import policies_page, reference_page
 
 PROJECT = Path(__file__).parents[2]
@@ -23,10 +24,7 @@ NOTE = "# Written by `make crds` from the models in crds/lockkeeper_api. Do not 
 
 def generated_files() -> dict[str, str]:
     """Return the text of every generated file by its path in the project."""
-    definitions = {
-        "lockkeeper.dev_brokers.yaml": _yaml(broker_definition()),
-        "lockkeeper.dev_destinations.yaml": _yaml(destination_definition()),
-    }
+    definitions = {_file_name(each): _yaml(each) for each in all_definitions().values()}
     return {
         f"{folder}/{name}": text
         for folder in ("crds", CHART_FOLDER)
@@ -36,8 +34,17 @@ def generated_files() -> dict[str, str]:
         "docs/reference/destination.md": reference_page(
             Destination, "../samples/destinations.yaml"
         ),
+        "docs/reference/journal-analysis.md": reference_page(
+            JournalAnalysis, "../samples/journal-analysis.yaml"
+        ),
         "docs/reference/policies.md": policies_page(),
     }
+
+
+def _file_name(definition: dict[str, Any]) -> str:
+    """Return the name of a definition's file."""
+    names, group = definition["spec"]["names"], definition["spec"]["group"]
+    return f"{group}_{names['plural']}.yaml"
 
 
 def _yaml(definition: dict[str, Any]) -> str:

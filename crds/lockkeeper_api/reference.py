@@ -5,7 +5,7 @@ from typing import Any
 
 from lockkeeper_api.activemq_names import ACTIVEMQ_NAMES
 from lockkeeper_api.broker import Broker
-from lockkeeper_api.definitions import broker_definition, destination_definition
+from lockkeeper_api.definitions import all_definitions
 from lockkeeper_api.meta import API_VERSION, ApiModel
 from lockkeeper_api.policy import DestinationPolicy
 from lockkeeper_api.schema import Schema, flat_schema
@@ -100,9 +100,7 @@ def _leaves(properties: dict[str, Schema], path: str = "") -> Iterator[tuple[str
 
 def _short_name(model: type[ApiModel]) -> str:
     """Return the short name that kubectl knows *model* by."""
-    definitions = (broker_definition(), destination_definition())
-    names = {item["spec"]["names"]["kind"]: item["spec"]["names"] for item in definitions}
-    return str(names[model.__name__]["shortNames"][0])
+    return str(all_definitions()[model.__name__]["spec"]["names"]["shortNames"][0])
 
 
 def _objects(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:

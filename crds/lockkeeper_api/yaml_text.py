@@ -2,12 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
 TEXT_CHARACTERS_MAX = 4 * 1024 * 1024
 """Length of one file."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Leaves times as the text that they are, as Kubernetes does."""
+
+    yaml_implicit_resolvers: ClassVar[Any] = {
+        first: [(tag, pattern) for tag, pattern in choices if not tag.endswith(":timestamp")]
+        for first, choices in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +55,7 @@ def read_documents(text: str, source: str) -> Iterator[Document]:
     """
     if len(text) > TEXT_CHARACTERS_MAX:
         raise ValueError(f"longer than {TEXT_CHARACTERS_MAX} characters")
-    loader = yaml.SafeLoader(text)
+    loader = _Loader(text)
     number = 0
     while loader.check_node():
         node: yaml.Node = loader.get_node()  # type: ignore[assignment]

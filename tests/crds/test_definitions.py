@@ -5,11 +5,14 @@ import pytest
 import yaml
 
 from lockkeeper_api.activemq_names import ACTIVEMQ_NAMES
-from lockkeeper_api.definitions import broker_definition, destination_definition
+from lockkeeper_api.definitions import all_definitions
 from lockkeeper_api.generate import generated_files, main, stale_files
 from lockkeeper_api.reference import setting_paths
 
-DEFINITIONS = {"Broker": broker_definition(), "Destination": destination_definition()}
+DEFINITIONS = all_definitions()
+SHORT_NAMES = {"Broker": "lkb", "Destination": "lkd", "JournalAnalysis": "lkj"}
+HOW_IT_IS = {"Broker": "Ready", "Destination": "Ready", "JournalAnalysis": "State"}
+PAGES = {"JournalAnalysis": "journal-analysis"}
 ALLOWED = {
     "type", "description", "default", "enum", "pattern", "format", "properties", "items",
     "required", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "anyOf",
@@ -45,7 +48,7 @@ def test_the_generated_files_are_current() -> None:
 def test_each_definition_is_small_enough_for_plain_kubectl_apply() -> None:
     files = generated_files()
     sizes = {path: len(text) for path, text in files.items() if path.startswith("crds/")}
-    assert len(sizes) == 2
+    assert len(sizes) == 3
     assert all(size < 64 * 1024 for size in sizes.values()), sizes
 
 
@@ -64,11 +67,11 @@ def test_the_schema_is_structural(kind: str) -> None:
 def test_names_columns_and_status_are_there(kind: str) -> None:
     spec = DEFINITIONS[kind]["spec"]
     (version,) = spec["versions"]
-    assert spec["names"]["shortNames"] == [{"Broker": "lkb", "Destination": "lkd"}[kind]]
+    assert spec["names"]["shortNames"] == [SHORT_NAMES[kind]]
     assert spec["names"]["categories"] == ["lockkeeper"]
     assert version["subresources"]["status"] == {}
     assert "conditions" in whole_schema(kind)["properties"]["status"]["properties"]
-    assert "Ready" in [column["name"] for column in version["additionalPrinterColumns"]]
+    assert HOW_IT_IS[kind] in [column["name"] for column in version["additionalPrinterColumns"]]
 
 
 def test_a_broker_can_be_scaled() -> None:
@@ -140,6 +143,6 @@ def test_what_is_written_is_plain_yaml_without_anchors() -> None:
 def test_every_field_is_in_the_reference() -> None:
     files = generated_files()
     for kind in DEFINITIONS:
-        page = files[f"docs/reference/{kind.lower()}.md"]
+        page = files[f"docs/reference/{PAGES.get(kind, kind.lower())}.md"]
         for path, _ in schemas(whole_schema(kind)["properties"]["spec"]):
             assert f"`{path.rpartition('.')[2].removesuffix('[]')}`" in page or not path

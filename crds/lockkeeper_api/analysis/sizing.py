@@ -1,0 +1,71 @@
+"""How much of the cluster an analysis takes."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, model_validator
+
+from lockkeeper_api.meta import ApiModel
+from lockkeeper_api.quantities import MEBIBYTE, Size, sizes
+from lockkeeper_api.rules import rules
+
+OVERHEAD_SHARE = 0.4
+"""Of the heap: what Python workers need beside it (Spark's own default for Python)."""
+OVERHEAD_MIN = 384 * MEBIBYTE
+EITHER = "expected instances or dynamicAllocation, not both"
+_EITHER_RULE = "!(has(self.instances) && has(self.dynamicAllocation))"
+ORDER = "expected min <= max"
+_ORDER_RULE = "self.min <= self.max"
+
+
+class SparkResources(ApiModel):
+    """What one process of Spark gets."""
+
+    cores: int = Field(default=1, ge=1, le=256)
+    """Cores, and tasks at a time."""
+    memory: Annotated[Size, sizes("512Mi", "1Ti")] = 1024 * MEBIBYTE
+    """Java's heap."""
+    memory_overhead: Annotated[Size, sizes("128Mi", "1Ti")] | None = None
+    """Memory for Python beside it; absent: 40 % of the heap, at least 384Mi."""
+
+    @property
+    def overhead(self) -> int:
+        """Bytes beside the heap."""
+        if self.memory_overhead is not None:
+            return self.memory_overhead
+        return max(OVERHEAD_MIN, int(self.memory * OVERHEAD_SHARE))
+
+
+class DynamicAllocation(ApiModel):
+    """As many executors as there is work for."""
+
+    model_config = ConfigDict(json_schema_extra=rules((_ORDER_RULE, ORDER)))
+
+    min: int = Field(default=0, ge=0, le=1000)
+    """Executors that are always there."""
+    max: int = Field(ge=1, le=1000)
+    """Executors at most."""
+
+    @model_validator(mode="after")
+    def _is_in_order(self) -> "DynamicAllocation":
+        if self.min > self.max:
+            raise ValueError(ORDER)
+        return self
+
+
+class Executors(ApiModel):
+    """The processes that read: a fixed number, or as many as there is work for."""
+
+    model_config = ConfigDict(json_schema_extra=rules((_EITHER_RULE, EITHER)))
+
+    instances: int | None = Field(default=None, ge=1, le=1000)
+    """How many; absent: 2, unless dynamicAllocation says otherwise."""
+    dynamic_allocation: DynamicAllocation | None = None
+    """As many as there is work for, within bounds."""
+    resources: SparkResources = SparkResources()
+    """What each one gets."""
+
+    @model_validator(mode="after")
+    def _is_either(self) -> "Executors":
+        if self.instances is not None and self.dynamic_allocation is not None:
+            raise ValueError(EITHER)
+        return self
