@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import yaml
 
@@ -13,10 +13,11 @@ TEXT_CHARACTERS_MAX = 4 * 1024 * 1024
 class _Loader(yaml.SafeLoader):
     """Leaves times as the text that they are, as Kubernetes does."""
 
-    yaml_implicit_resolvers: ClassVar[Any] = {
-        first: [(tag, pattern) for tag, pattern in choices if not tag.endswith(":timestamp")]
-        for first, choices in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in choices if not tag.endswith(":timestamp")]
+    for first, choices in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
