@@ -7,9 +7,9 @@ import yaml
 from cluster_objects import SURROUNDINGS, by_kind, child, pod_spec, subject
 
 from lockkeeper_api import parse_resources
+from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_operator.desired.children import children
 from lockkeeper_operator.desired.configuration import configuration, configuration_hash
-from lockkeeper_operator.desired.hashes import hash_of_text
 from lockkeeper_operator.desired.subject import Surroundings
 
 PROJECT = Path(__file__).parents[2]

@@ -28,6 +28,7 @@ from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.routing.forwarding import Forwarding
 from lockkeeper.broker.routing.router import Router
+from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
@@ -120,17 +121,28 @@ class Broker:
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
         self.interceptors = interceptors(
-            self.context, settings, self._make_scheduler(), StatisticsQueries(*figures)
+            self.context, settings, self._make_scheduler(policies), StatisticsQueries(*figures)
         )
         if authenticator is not None and self.interceptors:
             self.interceptors = (SendingGuard(self.guard), *self.interceptors)
         # What is there from the start is the broker's own.
         self.sweeper.kept.update(region.destination for region in self.registry)
 
-    def _make_scheduler(self) -> Scheduler | None:
+    def prepare_redelivery(self, policies: PolicyMap) -> None:
+        """Be able to redeliver if one of *policies* asks for that. Raises BrokerError."""
+        context = self.context
+        if not policies.any_redelivers() or hasattr(context, "deliver_later"):
+            return
+        jobs = self.registry.find(JOBS)
+        if jobs is not None and jobs.depth():
+            raise BrokerError(f"redelivery needs a restart: {JOBS} holds messages of before")
+        self.registry.forget(JOBS)
+        self._make_scheduler(policies)
+
+    def _make_scheduler(self, policies: PolicyMap) -> Scheduler | None:
         """Return what delivers messages later, if anything may have to be."""
         context, settings = self.context, self.settings.scheduler
-        if not settings.enabled and not context.policies.any_redelivers():
+        if not settings.enabled and not policies.any_redelivers():
             return None
         scheduler = Scheduler(
             context, self.transactions, self.registry, settings, self.broker_id, self._take

@@ -5,20 +5,22 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from lockkeeper.cli.errors import MISUSED, CommandError
-from lockkeeper_api import Broker, Destination, combine, default_broker
+from lockkeeper.server.configuration import Configuration, hash_of
+from lockkeeper_api import Broker, combine, default_broker
 from lockkeeper_api.broker import Admin, Listener
 
 DATA_ROOT = Path("lockkeeper-data")
 
 
-def load(files: list[Path], name: str | None) -> tuple[Broker, tuple[Destination, ...]]:
+def load(files: list[Path], name: str | None) -> Configuration:
     """Return the Broker in *files* (the one called *name*, if several) and its Destinations.
 
     Without files: a Broker with every default. Raises InvalidResourceError or CommandError.
     """
     if not files:
-        return default_broker(name or "lockkeeper"), ()
-    resources = combine([(str(path), path.read_text("utf-8")) for path in files])
+        return Configuration(default_broker(name or "lockkeeper"))
+    sources = [(str(path), path.read_bytes().decode("utf-8")) for path in files]
+    resources = combine(sources)
     found = [broker for broker in resources.brokers if name in (None, broker.metadata.name)]
     where = ", ".join(map(str, files))
     if not found:
@@ -27,7 +29,7 @@ def load(files: list[Path], name: str | None) -> tuple[Broker, tuple[Destination
     if len(found) > 1:
         names = ", ".join(broker.metadata.name for broker in found)
         raise CommandError(f"{where}: several Brokers ({names}); choose one by --name", MISUSED)
-    return found[0], resources.destinations_of(found[0])
+    return Configuration(found[0], resources.destinations_of(found[0]), hash_of(sources))
 
 
 def data_directory(broker: Broker, chosen: Path | None) -> Path:

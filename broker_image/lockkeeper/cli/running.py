@@ -89,12 +89,13 @@ def broker(
     from lockkeeper.server.process import BrokerProcess, ProcessOptions
     from lockkeeper.server.secrets import secrets_directory
 
-    resource, destinations = load(files or [], name)
-    resource = with_addresses(resource, listen or [], admin)
+    declared = load(files or [], name)
+    resource = with_addresses(declared.broker, listen or [], admin)
     options = ProcessOptions(
         resource=resource,
         directory=data_directory(resource, data),
-        destinations=destinations,
+        declared=declared,
+        files=tuple(files or ()),
         replica=replica,
         peers=tuple(peers or ()),
         supervised=supervised,
@@ -120,7 +121,7 @@ def up(files: Files = None, name: Name = None, data: Data = None, secrets: Secre
     from lockkeeper.cli.resources import data_directory, load
     from lockkeeper.server.replicas import Replicas
 
-    resource, _ = load(files or [], name)
+    resource = load(files or [], name).broker
     directory = data_directory(resource, data)
     console = LogConsole()
     _greet(console, resource, directory)

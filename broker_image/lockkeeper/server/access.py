@@ -45,10 +45,18 @@ class Gatekeeper:
         # Checked for those who are unknown, so that they are refused no faster than others.
         self._nobody = hashed(secrets.token_hex(16), secrets.token_bytes(16))
         self._verdicts: dict[bytes, bool] = {}
-        self.change(access, hashes)
+        self._access = access
+        self.change_users(hashes)
 
-    def change(self, access: Access, hashes: Mapping[str, str]) -> None:
-        """Let others in from now on; see `renewed` for those who are in."""
+    def change_access(self, access: Access) -> None:
+        """Go by what another resource says; see `renewed` for those who are in."""
+        self._access = access
+        self.change_users(self._known)
+
+    def change_users(self, hashes: Mapping[str, str]) -> None:
+        """Let those in whose hashes are here; see `renewed` for those who are in."""
+        access = self._access
+        self._known = hashes
         groups = {user.name: frozenset((user.name, *user.groups)) for user in access.users}
         for name in hashes:
             if not access.users:

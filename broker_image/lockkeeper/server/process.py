@@ -15,18 +15,19 @@ from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.settings import BrokerSettings
-from lockkeeper.server.access import Gatekeeper, gatekeeper
+from lockkeeper.server.access import gatekeeper
 from lockkeeper.server.admin import Admin
 from lockkeeper.server.cluster.membership import Membership, Surroundings
+from lockkeeper.server.configuration import Configuration
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.recorder import FlightRecorder, cause_of_start
+from lockkeeper.server.reloading import Reloading
 from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPPED
 from lockkeeper.server.settings import (
     LOOPBACK,
-    configuration_hash,
     destination_of,
     policy_map,
 )
@@ -36,7 +37,6 @@ from lockkeeper.server.views import master_view
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper_api import Broker as BrokerResource
 from lockkeeper_api import BrokerSpec
-from lockkeeper_api import Destination as DestinationResource
 from lockkeeper_api.broker import Listener
 
 logger = logging.getLogger(__name__)
@@ -56,17 +56,19 @@ class ProcessOptions:
     *peers* are the admin addresses of all replicas. A *supervised* process ends with its
     standard input, so that it never outlives who started it. *cluster* is the pod that it runs
     in, None outside of pods; *secrets* the directory with what only the broker may know: with
-    one, clients have to say who they are.
+    one, clients have to say who they are. *declared* is what the *files* say, before the options
+    of the command line; both are given where there are files, which are read again then.
     """
 
     resource: BrokerResource
     directory: Path
-    destinations: Sequence[DestinationResource] = ()
     replica: int = 0
     peers: Sequence[str] = ()
     supervised: bool = False
     cluster: Surroundings | None = None
     secrets: Path | None = None
+    declared: Configuration | None = None
+    files: Sequence[Path] = ()
 
 
 @dataclass
@@ -82,7 +84,6 @@ class BrokerProcess:
     _epoch: int | None = None
     _takes_over: bool = False
     _unfit: str = ""
-    _gatekeeper: Gatekeeper | None = None
 
     @property
     def name(self) -> str:
@@ -102,7 +103,7 @@ class BrokerProcess:
             loop.add_signal_handler(number, self._stopping.set)
         if self.options.supervised:
             loop.add_reader(sys.stdin.fileno(), self._stopping.set)
-        self._gatekeeper = gatekeeper(self.options.resource.spec.access, self.options.secrets)
+        self._reloading = self._begin_reloading()
         resource, cluster = self.options.resource, self.options.cluster
         self._membership = Membership(cluster, resource, self._fail)
         storage = Storage(self.options.directory, self._membership.lease)
@@ -115,15 +116,27 @@ class BrokerProcess:
             # The lease first: whoever gets the lock then finds it free.
             await self._membership.leave()
             storage.release()
+            self._reloading.close()
             await self._admin.stop()
             self._become(STOPPED)
         if self._failure is not None:
             raise self._failure
 
+    def _begin_reloading(self) -> Reloading:
+        """Look for changes of the files from now on. Raises CannotRunError."""
+        options = self.options
+        return Reloading(
+            options.resource,
+            options.declared or Configuration(options.resource),
+            options.files,
+            options.secrets,
+            gatekeeper(options.resource.spec.access, options.secrets),
+        )
+
     async def _start_admin(self) -> Admin:
         """Listen for questions about this process, whatever its role will be."""
         settings = self.options.resource.spec.admin
-        admin = Admin(self.status, lambda: self._engine, self.options.secrets)
+        admin = Admin(self.status, lambda: self._engine, self._reloading.take, self.options.secrets)
         host, port = settings.host or LOOPBACK, settings.port
         if port and self.options.cluster is None:
             port += self.options.replica
@@ -189,12 +202,13 @@ class BrokerProcess:
         """Read the journal, let clients in, and serve until told to stop."""
         spec = measured(self.options.resource.spec, self.options.directory)
         store = storage.open(spec)
+        given = self._reloading.broker
         broker = self._make_broker(store, spec)
         began = time.monotonic()
         # Nobody else looks at the broker yet; meanwhile the admin endpoint answers.
         past = await asyncio.to_thread(broker.recover)
         epoch = await self._membership.settle_epoch(past.epoch)
-        for resource in self.options.destinations:
+        for resource in self._reloading.destinations:
             broker.declare(destination_of(resource))
         logger.info("read the journal in %.2f s", time.monotonic() - began)
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
@@ -202,15 +216,12 @@ class BrokerProcess:
         lease = self._membership.lease
         deadline = None if lease is None else lease.deadline
         engine = self._engine = Engine(broker, store, recorder, self._fail, deadline)
-        if self._gatekeeper is not None:
-            self._gatekeeper.engine = engine
         now, self._epoch = engine.stamp(), epoch
         store.begin_term(epoch, now, broker.name, self.name)
         cause = cause_of_start(past.last_trace)
         details = {"replica": self.name, "epoch": epoch} | ({"cause": cause} if cause else {})
         recorder.event("takeover" if waited else "start", now, **details)
-        asked = configuration_hash(self.options.resource, self.options.destinations)
-        recorder.event("configuration", now, replica=self.name, hash=asked)
+        self._reloading.serve(engine, given, self.name)
         try:
             if not self._stopping.is_set():
                 await doors.open(engine)
@@ -224,16 +235,16 @@ class BrokerProcess:
             self._close(engine, store, recorder)
 
     def _make_broker(self, store: Store, spec: BrokerSpec) -> Broker:
-        resource = self.options.resource
+        resource = self._reloading.broker
         now = time.time_ns() // 1_000_000
         return Broker(
             store,
             resource.metadata.name,
             f"ID:{os.uname().nodename}-{os.getpid()}-{now}-0",
-            policy_map(resource, self.options.destinations),
+            policy_map(resource, self._reloading.destinations),
             converted(spec, BrokerSettings),
             now,
-            self._gatekeeper,
+            self._reloading.gatekeeper,
         )
 
     def _fail(self, error: StoreError) -> None:
@@ -242,8 +253,7 @@ class BrokerProcess:
 
     def _close(self, engine: Engine, store: Store, recorder: FlightRecorder) -> None:
         """Let go of everything, in order: sockets, journal."""
-        if self._gatekeeper is not None:
-            self._gatekeeper.close()
+        self._reloading.leave()
         engine.close()
         if self._failure is None:
             now = engine.stamp()
@@ -271,6 +281,7 @@ class BrokerProcess:
             "listeners": [self._address_of(entry) for entry in resource.spec.listeners],
             "admin": f"http://{resource.spec.admin.host or LOOPBACK}:{self._admin.port}",
             "peers": list(self.options.peers),
+            **self._reloading.status(),
         }
         if self._engine is not None:
             view |= master_view(self._engine.broker, self._engine.store)

@@ -5,8 +5,8 @@ from typing import Any
 import yaml
 
 from lockkeeper_api.broker import Listener
+from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.desired.hashes import hash_of_text
 from lockkeeper_operator.desired.subject import Manifest, Subject
 
 EVERYWHERE = "0.0.0.0"

@@ -1,15 +1,9 @@
 """Short hashes of values, to tell whether two are the same."""
 
-import hashlib
 import json
 from typing import Any
 
-HASH_CHARACTERS = 16
-
-
-def hash_of_text(text: str) -> str:
-    """Return the first 16 characters of the SHA-256 of *text*, as sha256sum prints it."""
-    return hashlib.sha256(text.encode()).hexdigest()[:HASH_CHARACTERS]
+from lockkeeper_api.hashes import hash_of_text
 
 
 def hash_of(value: Any) -> str:

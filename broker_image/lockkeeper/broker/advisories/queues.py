@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt, Reference
@@ -42,6 +43,16 @@ class AdvisingQueue(Queue):
         if self.policy.advisories.advisory_for_slow_consumers and self.depth():
             for consumer in self.consumers:
                 self.context.advisories.slow(consumer, self.destination)
+
+
+def adopt_advisories(queue: Queue, policy: AdvisoryPolicy) -> None:
+    """Have a queue that is there tell of its messages, or tell no more.
+
+    Both kinds are laid out alike, so that one can become the other; special queues stay as
+    they are.
+    """
+    if type(queue) in (Queue, AdvisingQueue):
+        queue.__class__ = AdvisingQueue if policy.is_about_queue else Queue
 
 
 def make_queue(context: Context, destination: Destination) -> Queue:

@@ -59,11 +59,15 @@ class PolicyEntry:
 
 
 class PolicyMap:
-    """Finds the policy of a destination: the most specific entry that matches."""
+    """Finds the policy of a destination: the most specific entry that matches.
+
+    Destinations in `own` have policies that no entry changes.
+    """
 
     def __init__(self, entries: Iterable[PolicyEntry] = ()) -> None:
         self._entries = [(tuple(entry.pattern.split(".")), entry) for entry in entries]
         self._default = DestinationPolicy()
+        self.own: dict[Destination, DestinationPolicy] = {}
 
     def any_redelivers(self) -> bool:
         """Tell whether a policy asks the broker to redeliver."""
@@ -71,6 +75,8 @@ class PolicyMap:
 
     def find(self, destination: Destination) -> DestinationPolicy:
         """Return the policy of *destination*; of equally specific entries the last one."""
+        if destination in self.own:
+            return self.own[destination]
         path = destination.path
         best, found = (-1, -1), self._default
         for pattern, entry in self._entries:

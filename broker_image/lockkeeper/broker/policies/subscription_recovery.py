@@ -54,6 +54,10 @@ class KeptMessages:
         self.entries: deque[Kept] = deque()
         self.size = 0
 
+    def adopt(self, policy: SubscriptionRecoveryPolicy) -> None:
+        """Keep by another policy from now on."""
+        self._policy = policy
+
     def add(self, references: Sequence[Reference], now: int) -> list[Reference]:
         """Keep messages that were sent at *now* or just before; returns the new references."""
         added = []

@@ -6,11 +6,13 @@ a page at a time when their turn comes.
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
+from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import redelivery
 from lockkeeper.broker.regions.expiry import Expiry
 from lockkeeper.broker.regions.levels import Levels
@@ -69,6 +71,13 @@ class Backlog:
         self.is_active = False
         self.statistics = statistics
         self.residency = residency
+
+    def adopt(self, policy: DestinationPolicy) -> None:
+        """Go by another policy; whether priorities count is settled once and for all."""
+        changes = policy.expiry != self.policy.expiry
+        self.policy = replace(policy, prioritized_messages=self.is_prioritized)
+        if changes:
+            self.expiry.restart()
 
     def dispatch(self) -> None:
         """Send what can be sent; subclasses say to whom."""

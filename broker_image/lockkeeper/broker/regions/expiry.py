@@ -48,6 +48,12 @@ class Expiry:
         if self._backlog.policy.expiry.expire_messages_period:
             self._watch(self._backlog.context.now)
 
+    def restart(self) -> None:
+        """Look at the times of another policy, and at everything that waits."""
+        self.stop()
+        self._forget()
+        self.watch_unknown()
+
     def stop(self) -> None:
         """Never look again."""
         if self._timer is not None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
+from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
 from lockkeeper.broker.regions.gate import Gate
 from lockkeeper.broker.regions.lanes import Lanes
@@ -56,6 +57,13 @@ class Queue(Backlog):
         self.groups: GroupOwners | None = None
         self.rules: tuple[Rule, ...] = ()
         self._is_scanning = False
+
+    def adopt(self, policy: DestinationPolicy) -> None:
+        """Go by another policy; the order of consumers follows with the next that comes or goes."""
+        super().adopt(policy)
+        self.residency.adopt(policy)
+        self.turns.adopt(policy.dispatch)
+        self.activate()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; see `Route.accept`."""

@@ -39,14 +39,18 @@ class Residency:
     ) -> None:
         self.context = context
         self._destination = destination
-        percent = policy.flow.cursor_memory_high_water_mark
-        self._high_water = context.memory.limit * percent // 100
-        self._limit = policy.memory_limit
-        self._own_high_water = policy.memory_limit * percent // 100
-        self._may_spool = policy.flow.spool_non_persistent
         self.used = 0
         self.spooled = 0
         self.unloadable: deque[Reference] = deque()
+        self.adopt(policy)
+
+    def adopt(self, policy: DestinationPolicy) -> None:
+        """Go by another policy from now on."""
+        percent = policy.flow.cursor_memory_high_water_mark
+        self._high_water = self.context.memory.limit * percent // 100
+        self._limit = policy.memory_limit
+        self._own_high_water = policy.memory_limit * percent // 100
+        self._may_spool = policy.flow.spool_non_persistent
 
     def charge(self, reference: Reference) -> None:
         """Count a body that is in memory now."""

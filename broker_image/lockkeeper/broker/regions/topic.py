@@ -1,10 +1,16 @@
 """Topics: each message goes to every subscription that wants it."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.policies.subscription_recovery import kept_messages
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.policies.subscription_recovery import (
+    RecoveryStrategy,
+    SubscriptionRecoveryPolicy,
+    kept_messages,
+)
 from lockkeeper.broker.regions.levels import priority_of
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
@@ -59,6 +65,28 @@ class Topic:
         self.volatiles: list[VolatileSubscription] = []
         self.durables: list[DurableSubscription] = []
         self.rules: tuple[Rule, ...] = ()
+
+    def adopt(self, policy: DestinationPolicy) -> None:
+        """Go by another policy; whether priorities count is settled once and for all."""
+        prioritized = self.policy.prioritized_messages
+        self.policy = replace(policy, prioritized_messages=prioritized)
+        self.residency.adopt(policy)
+        self.is_advising = policy.advisories.is_about_arrival
+        for subscription in (*self.volatiles, *self.durables):
+            subscription.adopt(policy)
+        self._adopt_recovery(policy.subscription_recovery)
+
+    def _adopt_recovery(self, policy: SubscriptionRecoveryPolicy) -> None:
+        if self.sweep_timer is not None:
+            self.sweep_timer.cancel()
+            self.sweep_timer = None
+        if policy.strategy is RecoveryStrategy.NO_SUBSCRIPTION:
+            self.close()
+        elif self.kept is None:
+            self.kept = kept_messages(policy)
+        else:
+            self.kept.adopt(policy)
+            self._sweep()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; see `Route.accept`."""

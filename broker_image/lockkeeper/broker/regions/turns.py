@@ -37,6 +37,11 @@ class Turns:
         self.active: list[Consumer] = []
         self.exclusive: Consumer | None = None
 
+    def adopt(self, policy: "DispatchPolicy") -> None:
+        """Go by another policy; who has the queue for itself keeps it."""
+        self._policy = policy
+        self._arrange()
+
     def join(self, consumer: "Consumer") -> None:
         """Let a consumer take part, or wait until it may."""
         self.consumers.append(consumer)

@@ -5,6 +5,7 @@ from pathlib import Path
 from aiohttp import web
 
 from lockkeeper.server.admin.answers import Serving, StatusOf
+from lockkeeper.server.admin.configuring import Configuring, Take
 from lockkeeper.server.admin.destinations import Destinations
 from lockkeeper.server.admin.explaining import Explaining
 from lockkeeper.server.admin.figures import Figures
@@ -18,8 +19,10 @@ REQUEST_BYTES_MAX = 64 * 1024
 class Admin:
     """Serves one process, whatever its role; it binds before the role is known."""
 
-    def __init__(self, status: StatusOf, serving: Serving, secrets: Path | None = None) -> None:
-        """*serving* returns None while the process is not the master.
+    def __init__(
+        self, status: StatusOf, serving: Serving, take: Take, secrets: Path | None = None
+    ) -> None:
+        """*serving* returns None while the process is not the master; *take* is `Reloading`'s.
 
         *secrets* is the directory in which the token may lie.
         """
@@ -27,6 +30,7 @@ class Admin:
         self._themes = (
             Standing(status),
             Figures(status, serving),
+            Configuring(take),
             Destinations(status, serving),
             Transactions(status, serving),
             Explaining(status, serving),

@@ -1,0 +1,96 @@
+"""What a process was told to be: resources with the text they were read from; what may change."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from lockkeeper_api import Broker, Destination, InvalidResourceError, combine
+from lockkeeper_api.broker import BrokerSpec, Listener
+from lockkeeper_api.hashes import hash_of_text
+
+TEXT_BYTES_MAX = 2 << 20
+TAKEN_OVER = ("destination_policies", "access")
+"""Parts of the spec that are taken over by a process that runs."""
+FOR_OTHERS = (
+    "replicas", "storage", "image", "resources", "pods", "security", "disruption_budget",
+    "monitoring", "update", "paused", "hibernated", "allowed_destinations", "analytics",
+)  # fmt: skip
+"""Parts that no broker process looks at."""
+Sources: TypeAlias = Sequence[tuple[str, str]]
+"""Names of files and their texts."""
+
+
+class RefusedConfigurationError(Exception):
+    """A configuration cannot be taken over; the text says why, and nothing has changed."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A Broker and its Destinations as their files say; `hash` is None without files."""
+
+    broker: Broker
+    destinations: Sequence[Destination] = ()
+    hash: str | None = None
+
+
+def read_configuration(sources: Sources, like: Broker) -> Configuration:
+    """Return what files say of the Broker that is called as *like*.
+
+    Raises RefusedConfigurationError.
+    """
+    try:
+        resources = combine(sources)
+    except InvalidResourceError as error:
+        raise RefusedConfigurationError("; ".join(error.problems)) from error
+    wanted = like.metadata
+    for broker in resources.brokers:
+        if (broker.metadata.name, broker.metadata.namespace) == (wanted.name, wanted.namespace):
+            return Configuration(broker, resources.destinations_of(broker), hash_of(sources))
+    found = ", ".join(broker.metadata.name for broker in resources.brokers) or "none"
+    raise RefusedConfigurationError(f"metadata.name: expected Broker {wanted.name}, found {found}")
+
+
+def read_files(files: Sequence[Path]) -> list[tuple[str, str]]:
+    """Return names and texts of files. Raises RefusedConfigurationError."""
+    try:
+        return [(str(path), path.read_bytes().decode("utf-8")) for path in files]
+    except (OSError, ValueError) as error:
+        raise RefusedConfigurationError(f"cannot be read: {error}") from error
+
+
+def hash_of(sources: Sources) -> str:
+    """Return the hash of a file's text; of several files, of all their texts in a row."""
+    return hash_of_text("".join(text for _, text in sources))
+
+
+def check_change(old: Broker, new: Broker) -> None:
+    """Make sure that a running process can go from *old* to *new*.
+
+    Raises RefusedConfigurationError with what needs a restart.
+    """
+    fields = list(_changed_fields(old.spec, new.spec))
+    if fields:
+        raise RefusedConfigurationError(f"needs a restart: {', '.join(fields)}")
+
+
+def _changed_fields(old: BrokerSpec, new: BrokerSpec) -> Iterator[str]:
+    for name, field in BrokerSpec.model_fields.items():
+        if name in TAKEN_OVER or name in FOR_OTHERS:
+            continue
+        before, after = getattr(old, name), getattr(new, name)
+        if name == "listeners":
+            before, after = _heeded(before), _heeded(after)
+        if before != after:
+            yield f"spec.{field.alias or name}"
+
+
+def _heeded(listeners: Sequence[Listener]) -> list[dict[str, Any]]:
+    """Return what a process heeds of its listeners: no Services."""
+    return [listener.model_dump(exclude={"service"}) for listener in listeners]
+
+
+def changed(running: Broker, new: Broker) -> Broker:
+    """Return *running*, addresses of the command line included, with what is taken over."""
+    update = {name: getattr(new.spec, name) for name in TAKEN_OVER}
+    return running.model_copy(update={"spec": running.spec.model_copy(update=update)})
