@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.message.destination import Destination, Kind, path_matches
 from lockkeeper_analytics.schema import DEFAULT_COLUMNS
 from lockkeeper_analytics.storage import name_of
@@ -36,7 +37,8 @@ class StreamOptions:
 class ReadOptions:
     """What to read; `since` and `until` are in ms since the epoch, 0 for no bound.
 
-    `names` has a name for each of `directories`, empty for the default.
+    `names` has a name for each of `directories`, empty for the default. `kinds` (none: all) and
+    `files`, the first and the last, come from a query's filters.
     """
 
     directories: tuple[str, ...]
@@ -49,6 +51,8 @@ class ReadOptions:
     skip_corrupt: bool = False
     names: tuple[str, ...] = ()
     stream: StreamOptions = StreamOptions()
+    kinds: frozenset[str] = frozenset()
+    files: tuple[int, int] = (0, FILE_ID_MAX)
 
     def broker_of(self, directory: str) -> str:
         """Return the name for *directory*'s rows: that given for it, or else its last part."""

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
 from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.options import parse_options
+from lockkeeper_analytics.pushdown import narrowed
 from lockkeeper_analytics.stream import JournalStreamReader
 from lockkeeper_analytics.tables import TABLES
 
@@ -51,6 +52,11 @@ class JournalReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not t
     def __init__(self, options: ReadOptions) -> None:
         self.options = options
 
+    @property
+    def pushFilters(self) -> "_PushFilters":
+        """What Spark hands the query's filters to, where it is told to."""
+        return _PushFilters(self)
+
     def partitions(self) -> Sequence[InputPartition]:
         """Return a partition for each part of a file, or each directory; raises NoJournalError."""
         pieces = TABLES[self.options.table].plan(self.options)
@@ -59,3 +65,22 @@ class JournalReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not t
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one piece as Arrow batches."""
         return TABLES[self.options.table].rows(partition.value, self.options)
+
+
+class _PushFilters:
+    """Narrows a reader's options by filters, and leaves all filters to Spark as well.
+
+    Where `spark.sql.python.filterPushdown.enabled` is off, Spark refuses a reader with a method
+    `pushFilters` of its own. This one works there as it does elsewhere, so it says that it is
+    the inherited one: nothing relies on it.
+    """
+
+    __func__ = staticmethod(DataSourceReader.pushFilters)
+
+    def __init__(self, reader: JournalReader) -> None:
+        self._reader = reader
+
+    def __call__(self, filters: list[Filter]) -> list[Filter]:
+        """Return all *filters*: Spark is to apply them too."""
+        self._reader.options = narrowed(self._reader.options, filters)
+        return filters

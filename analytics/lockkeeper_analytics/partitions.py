@@ -8,6 +8,7 @@ from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.encode import RECORD_HEADER_SIZE
 from lockkeeper.journal.errors import BadRecordError
+from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
 from lockkeeper_analytics.storage import ARCHIVE, DataFile, beside, list_folder, open_file
@@ -41,16 +42,19 @@ class Part:
     held: str = ""
 
 
-def plan_parts(directories: tuple[str, ...], since: int = 0) -> list[Part]:
+def plan_parts(
+    directories: tuple[str, ...], since: int = 0, numbers: tuple[int, int] = (0, FILE_ID_MAX)
+) -> list[Part]:
     """Return the parts of all journals in *directories*, in journal order.
 
-    Files last changed before *since* (ms) are left out. Raises NoJournalError.
+    Files last changed before *since* (ms) are left out, and those whose number is not between
+    the two *numbers*. Raises NoJournalError.
     """
     parts: list[Part] = []
     for directory in directories:
         files = journal_files(directory)
         for index, file in enumerate(files):
-            if file.changed >= since:
+            if file.changed >= since and numbers[0] <= file.file_id <= numbers[1]:
                 parts += parts_between(directory, files, index)
     return parts
 

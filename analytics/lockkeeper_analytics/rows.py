@@ -13,7 +13,7 @@ from lockkeeper_analytics.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.batches import Chunk, first_batch_from, read_chunks
 from lockkeeper_analytics.columns import BUILDERS
 from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.records import complete
+from lockkeeper_analytics.records import complete, kind_of
 from lockkeeper_analytics.rowset import Context, Rows
 from lockkeeper_analytics.schema import Needs, arrow_schema_of
 from lockkeeper_analytics.storage import sibling_in_archive
@@ -89,13 +89,14 @@ class _PartReader:
 
     def _kept(self, records: list[QuickRecord], bounds: Bounds) -> tuple[list[QuickRecord], Bounds]:
         """Leave out what the options do not ask for."""
-        since, until = self.options.since, self.options.until
-        if not since and not until and not self.options.destinations:
+        since, until, kinds = self.options.since, self.options.until, self.options.kinds
+        if not since and not until and not kinds and not self.options.destinations:
             return records, bounds
         keep = [
             index
             for index, record in enumerate(records)
             if self._is_kept(record[3])
+            and (not kinds or kind_of(record) in kinds)
             and not (since and 0 < bounds.before[index] < since)
             and not (until and bounds.after[index] > until)
         ]
