@@ -69,12 +69,12 @@ class World:
             await asyncio.gather(task, return_exceptions=True)
             await api.close()
 
-    async def broker(self, name: str = "demo", **spec: Any) -> dict[str, Any]:
+    async def broker(self, name: str = "demo", /, **spec: Any) -> dict[str, Any]:
         """Make a Broker, or change it."""
         spec = {"admin": {"port": self.simulated.port}, **spec}
         return await self.make(BROKER.name, name, spec)
 
-    async def destination(self, name: str = "orders", **spec: Any) -> dict[str, Any]:
+    async def destination(self, name: str = "orders", /, **spec: Any) -> dict[str, Any]:
         """Make a Destination, or change it."""
         return await self.make(DESTINATION.name, name, {"brokerRef": {"name": "demo"}, **spec})
 

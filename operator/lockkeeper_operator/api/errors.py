@@ -23,9 +23,9 @@ class ApiError(Exception):
     @property
     def is_refusal(self) -> bool:
         """Whether asking the same again is of no use: the object itself is not taken."""
-        return self.status in (400, 403, INVALID) or (
-            self.status == CONFLICT and self.reason == "Conflict" and bool(self.causes)
-        )
+        # What cannot be read as its kind is answered like this, without a reason.
+        unreadable = self.status == 500 and not self.reason and self.message.startswith("failed to")
+        return unreadable or self.status in (400, 403, INVALID)
 
 
 def error_of(status: int, body: bytes, retry_after: str | None = None) -> ApiError:

@@ -32,6 +32,8 @@ class Desk:
     master: Address | None = None
     owned: dict[DestinationKey, DestinationView] = field(default_factory=dict)
     touched: dict[DestinationKey, float] = field(default_factory=dict)
+    heard: bool = False
+    """Whether pods were asked at all, so that silence means something."""
     unsettled: bool = True
     """Whether something is going on, so that pods are asked more often."""
     stale: bool = True

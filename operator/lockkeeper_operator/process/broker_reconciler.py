@@ -20,7 +20,7 @@ from lockkeeper_operator.process.credentials import CredentialStore, Who
 from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.status.broker_status import broker_status, invalid_status
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.steps import Step, Wait
+from lockkeeper_operator.steps import Conflict, Refused, Step, Wait
 from lockkeeper_operator.target import Desired, desired_of
 
 OTHERS_SECONDS = 30.0
@@ -56,6 +56,8 @@ class BrokerReconciler:
         try:
             spec = BrokerSpec.model_validate(resource.get("spec", {}))
         except ValidationError as error:
+            now = asyncio.get_running_loop().time()
+            self._tools.desks.open((namespace, name), now).heard = True
             await self._refuse(resource, error)
             return None
         subject, foreign = await self._subject(resource, spec)
@@ -90,7 +92,9 @@ class BrokerReconciler:
         await self._tell(resource, Facts(observed, desired, steps))
         if any(isinstance(step, Wait) for step in steps):
             return WAITING_SECONDS
-        return OTHERS_SECONDS if foreign else None
+        # Nothing tells when others give way.
+        in_the_way = any(isinstance(step, Conflict | Refused) for step in steps)
+        return OTHERS_SECONDS if foreign or in_the_way else None
 
     def _desk_of(self, subject: Subject) -> Desk:
         """Return the Broker's desk, where whoever asks it finds port and token."""

@@ -36,6 +36,7 @@ FIGURES_SECONDS = 60.0
 LOST_SECONDS = 20.0
 """Silence of a broker after which a resource that is being deleted waits no more."""
 WAITING_SECONDS = 2.0
+ROUNDS_MAX = 3
 
 
 @dataclass(slots=True)
@@ -70,17 +71,24 @@ class DestinationReconciler:
             spec = DestinationSpec.model_validate(resource["spec"])
         except ValidationError as error:
             return await self._tell(resource, _invalid(resource, error))
-        look = await self._look(resource, spec)
-        steps = destination_plan(look.state)
-        if steps:
-            place = self._place(look)
-            changed = await self._steps.carry_out(steps, resource, spec, place)
-            if changed:
-                look = await self._look(resource, spec)
+        if not self._is_known(target_of(resource)):
+            return WAITING_SECONDS
+        for _ in range(ROUNDS_MAX):
+            look = await self._look(resource, spec)
+            steps = destination_plan(look.state)
+            if not await self._steps.carry_out(steps, resource, spec, self._place(look)):
+                break
         if look.state.deleting:
-            waits = any(step.action is Action.WAIT for step in steps)
-            return WAITING_SECONDS if waits else None
+            return WAITING_SECONDS if look.state.finalizer else None
         return await self._tell(resource, look.facts)
+
+    def _is_known(self, target: Target) -> bool:
+        """Return whether it is known what becomes of the Broker: gone, or asked once at least.
+
+        An operator that has just begun must not write that it does not know anything yet.
+        """
+        desk = self._desk(target)
+        return self._broker(target) is None or (desk is not None and desk.heard)
 
     def _place(self, look: _Look) -> Place | None:
         """Return where its broker answers, None where it does not."""

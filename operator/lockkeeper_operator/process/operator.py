@@ -179,9 +179,10 @@ class Operator:
         )
         has_any = bool(self._caches.destinations.names_in(BROKER_GROUP, namespace, name))
         news = await self._poller.ask(desk, pods, has_any)
+        first, desk.heard = not desk.heard, True
         if news.pods:
             self._wakes.brokers.add(key)
-        if news.master:
+        if news.master or first:
             self._wakes.destinations_of(self._caches, key)
         for kind, destination in news.destinations:
             group = (TARGET_GROUP, namespace, name, kind, destination)
