@@ -18,7 +18,6 @@ from lockkeeper_operator.asking.views import DestinationView, policy_hash, view_
 from lockkeeper_operator.caches.caches import TARGET_GROUP, Target, target_of
 from lockkeeper_operator.destination_plan import (
     FINALIZER,
-    Action,
     BrokerState,
     DestinationState,
     destination_plan,
