@@ -50,6 +50,11 @@ class DestinationSteps:
         changed = False
         for step in steps:
             removed = 0
+            if step.action is Action.SET_POLICY and place is not None:
+                # A new master knows of no owners yet: to tell it is nothing to be told of.
+                quiet = _key(place) not in place.desk.owned and _was_accepted(resource)
+            else:
+                quiet = False
             match step.action:
                 case Action.ADD_FINALIZER | Action.REMOVE_FINALIZER:
                     await self._set_finalizer(resource, step.action is Action.ADD_FINALIZER)
@@ -64,7 +69,7 @@ class DestinationSteps:
                 case _:
                     continue
             event = destination_event(step, resource, removed)
-            if event is not None:
+            if event is not None and not quiet:
                 await self._tools.recorder.tell(resource, event)
         return changed
 
@@ -107,6 +112,11 @@ class DestinationSteps:
                 return
             raise
         self._tools.caches.destinations.put(written)
+
+
+def _was_accepted(resource: Manifest) -> bool:
+    conditions = resource.get("status", {}).get("conditions", ())
+    return any((each["type"], each["status"]) == ("InSync", "True") for each in conditions)
 
 
 def _key(place: Place) -> tuple[str, str]:
