@@ -70,6 +70,11 @@ class Destinations:
         self._forget(destination)
         self._context.store.remove_destination(destination, receipt)
 
+    def remove_with_users(self, destination: Destination, receipt: Receipt | None) -> None:
+        """Remove a destination whoever uses it: consumers and durable subscriptions end, too."""
+        self._subscribing.close_all(destination)
+        self.remove(destination, receipt)
+
     def remove_unused(self, destination: Destination) -> None:
         """Remove a destination that nobody uses any more."""
         self._forget(destination)

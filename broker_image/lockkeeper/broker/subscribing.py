@@ -214,17 +214,21 @@ class Subscribing:
         self._context.timers.call_at(due, lambda: self.unsubscribe(consumer, DELIVERED_UNKNOWN))
 
     def close_all(self, destination: Destination) -> None:
-        """End all consumers of a destination that is about to go."""
+        """End all consumers and subscriptions of a destination that is about to go."""
         region = self._registry.find(destination)
         consumers: list[Consumer | None] = []
+        durables: list[DurableSubscription] = []
         if isinstance(region, Topic):
-            consumers += [entry.consumer for entry in region.volatiles]
+            durables += region.durables
+            consumers += [entry.consumer for entry in (*region.volatiles, *durables)]
         elif region is not None:
             consumers += region.consumers
         for consumer in consumers:
             if consumer is not None:
                 consumer.connection.put(ConsumerClosed(consumer))
                 self.unsubscribe(consumer, DELIVERED_UNKNOWN)
+        for durable in durables:
+            self._end_durable(durable, None)
 
     def forget_subscription(
         self, client_id: str, name: str, receipt: Receipt | None, rights: Rights | None = None
@@ -239,6 +243,9 @@ class Subscribing:
         if durable.consumer is not None:
             raise BrokerError("Durable consumer is in use")
         _check_reading(rights, durable)
+        self._end_durable(durable, receipt)
+
+    def _end_durable(self, durable: DurableSubscription, receipt: Receipt | None) -> None:
         self._drop(durable, receipt)
         assert durable.subscription is not None
         self._context.advisories.subscription_removed(durable.subscription)

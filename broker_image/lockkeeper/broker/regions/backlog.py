@@ -249,6 +249,14 @@ class Backlog:
         if policy.advisory_for_consumed:
             self.context.advisories.consumed(self.destination, policy, references)
 
+    def drop(self, count: int) -> int:
+        """End up to *count* messages that wait, for good; returns how many there were."""
+        ready = self.ready
+        dropped = [ready.popleft() for _ in range(min(count, len(ready)))]
+        for reference in dropped:
+            self._discard(reference)
+        return len(dropped)
+
     def _discard(self, reference: Reference) -> None:
         """End a message for good."""
         self.statistics.dequeued += 1

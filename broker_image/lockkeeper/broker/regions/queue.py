@@ -122,6 +122,15 @@ class Queue(Backlog):
         if had_lanes:
             self.lanes = Lanes(self)
 
+    def drop(self, count: int) -> int:
+        """See `Backlog.drop`."""
+        had_lanes = self.lanes is not None
+        self._dissolve_lanes()
+        dropped = super().drop(count)
+        if had_lanes:
+            self.lanes = Lanes(self)
+        return dropped
+
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back: ahead of new ones, in the order in which they had been sent."""
         self.residency.let_go(references)

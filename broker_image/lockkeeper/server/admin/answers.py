@@ -9,6 +9,7 @@ from aiohttp import web
 from lockkeeper.server.engine import Engine
 
 JSON = "application/json"
+NOT_MASTER = "this process is not the master"
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 StatusOf: TypeAlias = Callable[[], dict[str, Any]]
@@ -23,7 +24,7 @@ def refusal(status: int, error: str, **more: str) -> web.Response:
 
 def not_master(role: str) -> web.Response:
     """Return the answer of a process that is not the master."""
-    return refusal(409, "this process is not the master", role=role)
+    return refusal(409, NOT_MASTER, role=role)
 
 
 def refuse_other_types(request: web.Request) -> web.Response | None:

@@ -1,24 +1,141 @@
-"""Destinations: what there is."""
+"""Destinations: what there is, what is declared, removed and emptied; of a master only."""
+
+import asyncio
+import json
 
 from aiohttp import web
 
-from lockkeeper.server.admin.answers import Serving, StatusOf, not_master
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.purging import purge
+from lockkeeper.message.destination import Destination
+from lockkeeper.server.admin.answers import (
+    JSON,
+    NOT_MASTER,
+    Done,
+    Serving,
+    StatusOf,
+    refusal,
+    refuse_other_types,
+)
+from lockkeeper.server.declarations import (
+    KINDS,
+    Declarations,
+    InvalidDeclarationError,
+    is_in_use,
+    read_declaration,
+)
+from lockkeeper.server.engine import Engine
 from lockkeeper.server.views import destinations_view
+
+ALL, ONE = "/api/v1/destinations", "/api/v1/destinations/{kind}/{name}"
 
 
 class Destinations:
-    """Tells of the destinations of a master."""
+    """Tells of the destinations of a master, and changes them."""
 
     def __init__(self, status: StatusOf, serving: Serving) -> None:
         self._status = status
         self._serving = serving
+        self._declarations = Declarations()
 
     def routes(self) -> list[web.RouteDef]:
         """Return what is answered here."""
-        return [web.get("/api/v1/destinations", self._list)]
+        return [
+            web.get(ALL, self._list),
+            web.get(ONE, self._show),
+            web.put(ONE, self._declare),
+            web.delete(ONE, self._remove),
+            web.post(f"{ONE}/purge", self._purge),
+        ]
 
     async def _list(self, request: web.Request) -> web.Response:
+        engine = self._master()
+        if request.query.get("owned") == "true":
+            found = self._declarations.owned(engine.broker)
+        else:
+            found = destinations_view(engine.broker)
+        return web.json_response({"destinations": found})
+
+    async def _show(self, request: web.Request) -> web.Response:
+        engine, destination = self._master(), _destination(request)
+        view = self._declarations.view(engine.broker, destination)
+        return _absent(destination) if view is None else web.json_response(view)
+
+    async def _declare(self, request: web.Request) -> web.Response:
+        """Make a destination, or change its policy: that takes effect at once."""
+        destination = _destination(request)
+        refused = refuse_other_types(request)
+        if refused is not None:
+            return refused
+        try:
+            value = await request.json()
+        except ValueError:
+            return refusal(400, "the body is no JSON")
+        engine = self._master()
+        try:
+            declaration = read_declaration(destination.kind, destination.name, value)
+            self._declarations.declare(engine.broker, declaration)
+        except (InvalidDeclarationError, BrokerError) as error:
+            return refusal(422, str(error))
+        engine.wake()
+        return web.json_response(self._declarations.view(engine.broker, destination))
+
+    async def _remove(self, request: web.Request) -> web.Response:
+        """Remove a destination, with its messages unless only an empty one is to go."""
+        engine, destination = self._master(), _destination(request)
+        if_empty = request.query.get("ifEmpty", "true")
+        if if_empty not in ("true", "false"):
+            return refusal(400, f"ifEmpty: expected true or false, found {if_empty}")
+        if engine.broker.registry.find(destination) is None:
+            return _absent(destination)
+        if if_empty == "true" and is_in_use(engine.broker, destination):
+            return refusal(409, f"{destination} has messages or consumers")
+        done = Done()
+        try:
+            self._declarations.remove(engine.broker, destination, done)
+        except BrokerError as error:
+            return refusal(409, str(error))
+        engine.wake()
+        await done.settled.wait()
+        return web.json_response({"removed": str(destination)})
+
+    async def _purge(self, request: web.Request) -> web.Response:
+        """Remove the messages that wait now; answers when that is durable."""
+        refused = refuse_other_types(request)
+        if refused is not None:
+            return refused
+        engine, destination = self._master(), _destination(request)
+        if engine.broker.registry.find(destination) is None:
+            return _absent(destination)
+        done, removed = Done(), 0
+        for count in purge(engine.broker, destination, done):
+            removed += count
+            engine.wake()
+            await asyncio.sleep(0)
+            engine.stamp()
+        engine.wake()
+        await done.settled.wait()
+        return web.json_response({"removed": removed})
+
+    def _master(self) -> Engine:
+        """Return the engine, the clock told. Raises HTTPConflict in another role than master."""
         engine = self._serving()
         if engine is None:
-            return not_master(self._status()["role"])
-        return web.json_response({"destinations": destinations_view(engine.broker)})
+            role = self._status()["role"]
+            text = json.dumps({"error": NOT_MASTER, "role": role})
+            raise web.HTTPConflict(text=text, content_type=JSON)
+        engine.stamp()
+        return engine
+
+
+def _destination(request: web.Request) -> Destination:
+    """Return the destination that the path names. Raises HTTPNotFound for an unknown kind."""
+    kind = KINDS.get(request.match_info["kind"])
+    if kind is None:
+        text = json.dumps({"error": f"destinations are {' or '.join(KINDS)}"})
+        raise web.HTTPNotFound(text=text, content_type=JSON)
+    return Destination(kind, request.match_info["name"])
+
+
+def _absent(destination: Destination) -> web.Response:
+    return refusal(404, f"there is no {destination}")
