@@ -1,0 +1,193 @@
+"""The command `kubectl lockkeeper`: its sub-commands, and how it fails.
+
+kubectl finds it as `kubectl-lockkeeper` on the PATH. The options that say which cluster and
+namespace is meant (-n, --context, …) are kubectl's own and may stand anywhere.
+"""
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from lockkeeper.cli.cluster import operations
+from lockkeeper.cli.cluster.forwarding import FORWARDED, run_forwarded
+from lockkeeper.cli.cluster.kubectl import Kubectl, split_options
+from lockkeeper.cli.cluster.logs import show_logs
+from lockkeeper.cli.cluster.report import write_report
+from lockkeeper.cli.cluster.status import show_status
+from lockkeeper.cli.errors import explain, wants_traceback
+from lockkeeper.cli.output import say
+from lockkeeper.cli.plugins import PASS_EVERYTHING_ON
+
+app = typer.Typer(
+    name="kubectl lockkeeper",
+    help="Look at Brokers in a cluster and decide about them. kubectl's own options -n, "
+    "--context, --kubeconfig, --cluster and --as say which are meant.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="BROKER", help="Name of the Broker.")]
+Pod: TypeAlias = Annotated[str, typer.Argument(metavar="POD", help="One of its pods.")]
+PROMOTION_SECONDS = 90.0
+
+
+@app.command()
+def status(
+    context: typer.Context,
+    name: Name,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+) -> None:
+    """Show a Broker as a tree: pods, lock, journal, destinations; exit code 1 unless it serves."""
+    show_status(_kubectl(context), name, as_json)
+
+
+@app.command()
+def promote(
+    context: typer.Context,
+    name: Name,
+    pod: Annotated[
+        str | None, typer.Argument(metavar="[POD]", help="The standby; needed by none.")
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=1, help="Seconds to wait.")
+    ] = PROMOTION_SECONDS,
+) -> None:
+    """Let the master stop cleanly and a standby take over; waits until it has."""
+    operations.promote(_kubectl(context), name, pod, timeout)
+
+
+@app.command()
+def fence(context: typer.Context, name: Name, pod: Pod) -> None:
+    """Keep a pod from serving and from taking over, until `unfence`; it stays for a look inside."""
+    operations.set_fence(_kubectl(context), name, pod, True)
+    say(f"{pod} is to be fenced")
+
+
+@app.command()
+def unfence(context: typer.Context, name: Name, pod: Pod) -> None:
+    """Let a fenced pod stand by again."""
+    operations.set_fence(_kubectl(context), name, pod, False)
+    say(f"{pod} may stand by again")
+
+
+@app.command()
+def pause(context: typer.Context, name: Name) -> None:
+    """Keep the operator from changing anything of the Broker, until `resume`."""
+    operations.set_field(_kubectl(context), name, "paused", True)
+    say(f"the operator leaves {name} as it is; brokers go on, and fail over by themselves")
+
+
+@app.command()
+def resume(context: typer.Context, name: Name) -> None:
+    """Let the operator look after the Broker again."""
+    operations.set_field(_kubectl(context), name, "paused", False)
+    say(f"the operator looks after {name} again")
+
+
+@app.command()
+def hibernate(context: typer.Context, name: Name) -> None:
+    """Stop all pods; the journal stays, until `wake`."""
+    operations.set_field(_kubectl(context), name, "hibernated", True)
+    say(f"{name} is stopping; its journal stays")
+
+
+@app.command()
+def wake(context: typer.Context, name: Name) -> None:
+    """Start the pods of a Broker that hibernates."""
+    operations.set_field(_kubectl(context), name, "hibernated", False)
+    say(f"{name} is starting")
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    name: Name,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+    lines: Annotated[int, typer.Option("--tail", help="Last lines of each pod; -1: all.")] = 100,
+    since: Annotated[str | None, typer.Option("--since", help="Not older than 5m, 2h.")] = None,
+) -> None:
+    """Show what all brokers of a Broker say."""
+    code = show_logs(_kubectl(context), name, follow=follow, lines=lines, since=since)
+    raise typer.Exit(code)
+
+
+@app.command()
+def report(
+    context: typer.Context,
+    name: Name,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Default: lockkeeper-BROKER.tar.gz.")
+    ] = None,
+) -> None:
+    """Write a file for whoever is asked for help: resources, logs, events; nothing secret."""
+    target = output or Path(f"lockkeeper-{name}.tar.gz")
+    for line in write_report(_kubectl(context), name, target):
+        say(f"left out {line}")
+    print(target)
+
+
+def _forwarding(command: str) -> Callable[[typer.Context, str], None]:
+    """Return what runs a command of `lockkeeper` against a Broker's master."""
+
+    def run(context: typer.Context, name: Name) -> None:
+        words = [command, *context.args]
+        raise typer.Exit(run_forwarded(_kubectl(context), name, words))
+
+    return run
+
+
+for _command in FORWARDED:
+    app.command(
+        _command,
+        help=f"`lockkeeper {_command}` for the master of a Broker.",
+        context_settings={**PASS_EVERYTHING_ON, "allow_interspersed_args": False},
+    )(_forwarding(_command))
+
+
+def _kubectl(context: typer.Context) -> Kubectl:
+    return Kubectl(context.obj)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kubectl-lockkeeper {version('lockkeeper')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; no error escapes.
+
+    0 done; 1 it failed, and standard error says why in a line; 2 it was misused.
+    """
+    own, words = split_options(sys.argv[1:] if arguments is None else arguments, FORWARDED)
+    try:
+        app(args=words, prog_name="kubectl lockkeeper", obj=own)
+    except SystemExit as finished:
+        return finished.code if isinstance(finished.code, int) else 0
+    except (Exception, KeyboardInterrupt) as error:
+        if wants_traceback():
+            raise
+        text, code = explain(error)
+        print(f"kubectl lockkeeper: {text}", file=sys.stderr)
+        return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
