@@ -44,7 +44,8 @@ def _listener(broker: Manifest) -> Manifest:
     found = [each for each in listeners if each.get("protocol", "openwire") == "openwire"]
     if not found:
         raise CommandError("the Broker has no listener for OpenWire")
-    return dict(min(found, key=lambda listener: "tls" in listener))
+    plain = [each for each in found if "tls" not in each]
+    return (plain or found)[0]
 
 
 def _admin_port(pod: Manifest) -> int:
