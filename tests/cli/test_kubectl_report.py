@@ -1,0 +1,36 @@
+"""A support bundle has nothing in it that nobody else should know."""
+
+from lockkeeper.cli.cluster.report import HIDDEN, harmless
+
+
+def test_secrets_keep_their_keys_alone() -> None:
+    secret = {
+        "kind": "Secret",
+        "metadata": {
+            "name": "orders-client",
+            "managedFields": [{"manager": "lockkeeper"}],
+            "annotations": {"kubectl.kubernetes.io/last-applied-configuration": "c2VjcmV0"},
+        },
+        "data": {"password": "c2VjcmV0"},
+        "stringData": {"token": "secret"},
+    }
+    kept = harmless(secret)
+    assert kept["data"] == {"password": HIDDEN}
+    assert kept["stringData"] == {"token": HIDDEN}
+    assert "managedFields" not in kept["metadata"]
+    assert kept["metadata"]["annotations"] == {}
+    assert secret["data"] == {"password": "c2VjcmV0"}, "what was given stays as it was"
+
+
+def test_environments_keep_their_names_alone() -> None:
+    container = {"name": "broker", "env": [{"name": "TOKEN", "value": "secret"}]}
+    for spec in ({"containers": [container]}, {"template": {"spec": {"containers": [container]}}}):
+        kept = harmless({"kind": "Any", "metadata": {}, "spec": spec})
+        pod = kept["spec"].get("template", {}).get("spec", kept["spec"])
+        assert pod["containers"][0]["env"] == [{"name": "TOKEN", "value": HIDDEN}]
+
+
+def test_references_to_secrets_stay() -> None:
+    reference = {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}
+    pod = {"kind": "Pod", "metadata": {}, "spec": {"initContainers": [{"env": [reference]}]}}
+    assert harmless(pod)["spec"]["initContainers"][0]["env"] == [reference]
