@@ -36,7 +36,7 @@ class Kubectl:
         words = program.split()
         if shutil.which(words[0]) is None:
             raise KubectlError(f"{words[0]} is not installed, or not on the PATH", MISUSED)
-        return [*words, *arguments, *self.options]
+        return [*words, *self.options, *arguments]
 
     def in_namespace(self, name: str) -> "Kubectl":
         """Return the same cluster's other namespace."""
