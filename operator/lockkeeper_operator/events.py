@@ -9,6 +9,7 @@ from lockkeeper_operator.steps import (
     Apply,
     Conflict,
     DeletePod,
+    Fence,
     Push,
     Refused,
     Step,
@@ -42,6 +43,10 @@ def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:
                 yield Event("Normal", "SwitchingOver", f"{master} stops, {successor} takes over")
             case Push(pod, configuration):
                 yield Event("Normal", "ConfigurationPushed", f"{configuration} to {pod}")
+            case Fence(pod, fenced=True):
+                yield Event("Warning", "Fenced", f"{pod} neither serves nor takes over")
+            case Fence(pod):
+                yield Event("Normal", "Unfenced", f"{pod} stands by again")
             case _:
                 pass
 

@@ -5,6 +5,7 @@ after its steps a new one is made. Pure: no clock, no request.
 """
 
 from lockkeeper_operator.child_steps import child_steps
+from lockkeeper_operator.fences import fence_steps
 from lockkeeper_operator.observed import Observed
 from lockkeeper_operator.rollout import pod_steps
 from lockkeeper_operator.steps import Conflict, Step, Wait
@@ -22,6 +23,11 @@ def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     """
     if desired.paused:
         return ()
+    return (*fence_steps(observed.pods, desired), *_other_steps(observed, desired))
+
+
+def _other_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:
+    """Return the next steps about children, then those about pods."""
     steps = tuple(child_steps(observed, desired))
     if any(not isinstance(step, Conflict) for step in steps):
         return steps

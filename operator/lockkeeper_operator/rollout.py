@@ -25,7 +25,7 @@ def pod_steps(pods: Sequence[Pod], desired: Desired) -> tuple[Step, ...]:
     if not desired.pods:
         return (Wait(PODS_END, "pods are being stopped"),) if pods else ()
     own = [pod for pod in pods if pod.name in desired.pods]
-    outdated = [pod for pod in own if pod.revision != desired.revision and not pod.terminating]
+    outdated = [pod for pod in own if _is_outdated(pod, desired)]
     broken = [pod for pod in outdated if pod.broken]
     if broken:
         return tuple(DeletePod(pod.name, pod.uid, BROKEN) for pod in broken)
@@ -37,6 +37,12 @@ def pod_steps(pods: Sequence[Pod], desired: Desired) -> tuple[Step, ...]:
     if outdated:
         return (_next_of(outdated, own, desired),)
     return _pushes(own, desired)
+
+
+def _is_outdated(pod: Pod, desired: Desired) -> bool:
+    """Return whether the pod is to be replaced; one that is fenced stays for a look inside."""
+    is_old = pod.revision != desired.revision
+    return is_old and not pod.terminating and pod.name not in desired.fenced
 
 
 def _unready(own: Sequence[Pod], desired: Desired) -> str:

@@ -62,6 +62,14 @@ class Push:
 
 
 @dataclass(frozen=True, slots=True)
+class Fence:
+    """Tell a running broker to let go of everything and take nothing, or to stand by again."""
+
+    pod: str
+    fenced: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing to do before something else happens."""
 
@@ -88,5 +96,5 @@ class Refused:
 
 
 Step: TypeAlias = (
-    Create | Apply | Delete | DeletePod | SwitchOver | Push | Wait | Conflict | Refused
+    Create | Apply | Delete | DeletePod | SwitchOver | Push | Fence | Wait | Conflict | Refused
 )

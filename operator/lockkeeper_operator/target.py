@@ -15,7 +15,8 @@ class Desired:
 
     *pods* are the names of those that are to be there, *claim* that of the claim with the journal,
     the Broker's own or not; *approved* is the revision that a person
-    has let the master of a *supervised* Broker go to.
+    has let the master of a *supervised* Broker go to, and *fenced* the pods that a person keeps
+    from serving.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Desired:
     hibernated: bool = False
     supervised: bool = False
     approved: str = ""
+    fenced: frozenset[str] = frozenset()
 
 
 def desired_of(subject: Subject) -> Desired:
@@ -46,4 +48,5 @@ def desired_of(subject: Subject) -> Desired:
         hibernated=spec.hibernated,
         supervised=spec.update.strategy == "Supervised",
         approved=subject.annotations.get(APPROVE_ANNOTATION, ""),
+        fenced=subject.fenced,
     )

@@ -7,6 +7,7 @@ from typing import Any
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.cluster.access import User
 from lockkeeper_api.meta import API_VERSION
+from lockkeeper_operator.names import FENCED_ANNOTATION
 
 Manifest = dict[str, Any]
 """One object as the API server's JSON has it."""
@@ -72,6 +73,12 @@ class Subject:
     def pods(self) -> tuple[str, ...]:
         """Names of the pods, by their numbers."""
         return tuple(f"{self.name}-{number}" for number in range(self.spec.replicas))
+
+    @property
+    def fenced(self) -> frozenset[str]:
+        """Names of the pods that a person keeps from serving and from taking over."""
+        named = self.annotations.get(FENCED_ANNOTATION, "").split(",")
+        return frozenset(map(str.strip, named)) & frozenset(self.pods)
 
     @property
     def users(self) -> tuple[User, ...]:

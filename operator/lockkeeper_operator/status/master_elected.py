@@ -22,4 +22,6 @@ def condition(facts: Facts) -> Verdict:
     troubles = [f"{pod.name}: {pod.trouble}" for pod in facts.pods if pod.trouble]
     if troubles:
         return Verdict(TYPE, NO, "PodsBroken", "; ".join(troubles))
+    if facts.desired.fenced.issuperset(facts.desired.pods):
+        return Verdict(TYPE, NO, "Fenced", "all pods are fenced")
     return Verdict(TYPE, NO, "NoMaster", "no broker has the lock yet")

@@ -17,4 +17,6 @@ def condition(facts: Facts) -> Verdict:
     if len(able) >= wanted:
         return Verdict(TYPE, YES, "Proven", f"{', '.join(able)} can take over")
     message = f"{len(able)} of {wanted} proven able to take over"
+    if facts.desired.fenced:
+        message += f"; fenced: {', '.join(sorted(facts.desired.fenced))}"
     return Verdict(TYPE, NO, "NotProven", message)
