@@ -108,6 +108,10 @@ class AdminEndpoints:
         body = {"hash": configuration, "text": text}
         await self._ask("POST", address, "/api/v1/configuration", body)
 
+    async def fence(self, address: Address, fenced: bool) -> None:
+        """Let a broker let go of everything and take nothing, or let it stand by again."""
+        await self._ask("POST", address, "/api/v1/fence", {"fenced": fenced})
+
     async def _ask(
         self,
         verb: str,

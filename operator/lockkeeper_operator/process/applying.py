@@ -22,6 +22,7 @@ from lockkeeper_operator.steps import (
     Create,
     Delete,
     DeletePod,
+    Fence,
     Push,
     Refused,
     Step,
@@ -76,6 +77,9 @@ class Applier:
                 case Push(pod, hash):
                     if pod in addresses:
                         await self._push(addresses[pod], configuration, hash)
+                case Fence(pod, fenced):
+                    if pod in addresses:
+                        await self._fence(addresses[pod], fenced)
                 case _:
                     continue
         return outcome
@@ -118,6 +122,13 @@ class Applier:
             await self._admin.configure(address, text, configuration)
         except (BrokerRefusedError, BrokerSilentError) as error:
             log.warning("configuration %s to %s: %s", configuration, address.host, error)
+
+    async def _fence(self, address: Address, fenced: bool) -> None:
+        """Tell a broker that it is fenced, or not any more; that it is, it reports."""
+        try:
+            await self._admin.fence(address, fenced)
+        except (BrokerRefusedError, BrokerSilentError) as error:
+            log.warning("fence of %s: %s", address.host, error)
 
 
 def steadfast_owners(error: ApiError) -> str:
