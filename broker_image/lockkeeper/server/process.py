@@ -23,9 +23,10 @@ from lockkeeper.server.conversion import converted
 from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
+from lockkeeper.server.fence import Fence
 from lockkeeper.server.recorder import FlightRecorder, cause_of_start
 from lockkeeper.server.reloading import Reloading
-from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPPED
+from lockkeeper.server.roles import FENCED, MASTER, RECOVERING, STANDBY, STARTING, STOPPED
 from lockkeeper.server.settings import (
     LOOPBACK,
     destination_of,
@@ -84,6 +85,7 @@ class BrokerProcess:
     _epoch: int | None = None
     _takes_over: bool = False
     _unfit: str = ""
+    _ending: bool = False
 
     @property
     def name(self) -> str:
@@ -100,14 +102,31 @@ class BrokerProcess:
         self._stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stopping.set)
+            loop.add_signal_handler(number, self._end)
         if self.options.supervised:
-            loop.add_reader(sys.stdin.fileno(), self._stopping.set)
+            loop.add_reader(sys.stdin.fileno(), self._end)
+        self._fence = Fence(self.options.files, self.name, self._stopping.set)
         self._reloading = self._begin_reloading()
+        self._membership = Membership(None, self.options.resource, self._fail)
+        self._admin = await self._start_admin()
+        try:
+            while not self._ending:
+                await (self._stay_out() if self._fence.is_up else self._take_part())
+                self._stopping.clear()
+        finally:
+            self._reloading.close()
+            await self._admin.stop()
+            self._become(STOPPED)
+
+    def _end(self) -> None:
+        self._ending = True
+        self._stopping.set()
+
+    async def _take_part(self) -> None:
+        """Stand by and serve, until told to stop."""
         resource, cluster = self.options.resource, self.options.cluster
         self._membership = Membership(cluster, resource, self._fail)
         storage = Storage(self.options.directory, self._membership.lease)
-        self._admin = await self._start_admin()
         self._membership.begin()
         try:
             if await self._take_lock(storage):
@@ -116,11 +135,13 @@ class BrokerProcess:
             # The lease first: whoever gets the lock then finds it free.
             await self._membership.leave()
             storage.release()
-            self._reloading.close()
-            await self._admin.stop()
-            self._become(STOPPED)
         if self._failure is not None:
             raise self._failure
+
+    async def _stay_out(self) -> None:
+        """Hold nothing and answer questions, until the fence is taken away."""
+        self._become(FENCED)
+        await self._stopping.wait()
 
     def _begin_reloading(self) -> Reloading:
         """Look for changes of the files from now on. Raises CannotRunError."""
@@ -136,7 +157,13 @@ class BrokerProcess:
     async def _start_admin(self) -> Admin:
         """Listen for questions about this process, whatever its role will be."""
         settings = self.options.resource.spec.admin
-        admin = Admin(self.status, lambda: self._engine, self._reloading.take, self.options.secrets)
+        admin = Admin(
+            self.status,
+            lambda: self._engine,
+            self._reloading.take,
+            self._fence.put,
+            self.options.secrets,
+        )
         host, port = settings.host or LOOPBACK, settings.port
         if port and self.options.cluster is None:
             port += self.options.replica

@@ -1,5 +1,6 @@
 """The admin endpoint's socket, and the themes that are answered there."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
@@ -8,6 +9,7 @@ from lockkeeper.server.admin.answers import Serving, StatusOf
 from lockkeeper.server.admin.configuring import Configuring, Take
 from lockkeeper.server.admin.destinations import Destinations
 from lockkeeper.server.admin.explaining import Explaining
+from lockkeeper.server.admin.fencing import Fencing
 from lockkeeper.server.admin.figures import Figures
 from lockkeeper.server.admin.standing import Standing
 from lockkeeper.server.admin.token import TokenCheck
@@ -20,17 +22,24 @@ class Admin:
     """Serves one process, whatever its role; it binds before the role is known."""
 
     def __init__(
-        self, status: StatusOf, serving: Serving, take: Take, secrets: Path | None = None
+        self,
+        status: StatusOf,
+        serving: Serving,
+        take: Take,
+        fence: Callable[[bool], None],
+        secrets: Path | None = None,
     ) -> None:
         """*serving* returns None while the process is not the master; *take* is `Reloading`'s.
 
-        *secrets* is the directory in which the token may lie.
+        *fence* puts a fence up, or takes it away. *secrets* is the directory in which the token
+        may lie.
         """
         self._token = TokenCheck(secrets)
         self._themes = (
             Standing(status),
             Figures(status, serving),
             Configuring(take),
+            Fencing(fence),
             Destinations(status, serving),
             Transactions(status, serving),
             Explaining(status, serving),
