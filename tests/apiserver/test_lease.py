@@ -255,3 +255,9 @@ def test_a_pod_may_touch_nothing_but_pods_of_its_broker_and_the_lease(cluster: C
             "-n", cluster.namespace, "auth", "can-i", verb, what, who, check=False
         )
         assert said.strip() == expected, (verb, what)
+
+
+def test_a_lost_masters_label_is_taken_away(cluster: Cluster, start_pod: StartPod) -> None:
+    cluster.plane.kubectl("-n", cluster.namespace, "label", "pod", "orders-1", f"{LABEL}=master")
+    start_pod(0).wait_for("master")
+    wait_until(lambda: (cluster.label(0), cluster.label(1)) == ("master", "standby"))

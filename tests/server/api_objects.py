@@ -116,11 +116,27 @@ class _Handler(BaseHTTPRequestHandler):
             return 409, {"message": "the object has been modified"}
         return 200, self.api.put(path, value)
 
-    def _patch(self, path: str, change: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def _patch(self, path: str, change: Any) -> tuple[int, dict[str, Any]]:
         value = self.api.objects[path]
+        if isinstance(change, list):
+            return self._patch_labels(path, value, change)
         if change["metadata"].get("uid", value["metadata"]["uid"]) != value["metadata"]["uid"]:
             return 409, {"message": "Precondition failed: UID in precondition"}
         return 200, self.api.put(path, _merged(value, change))
+
+    def _patch_labels(
+        self, path: str, value: dict[str, Any], change: list[dict[str, str]]
+    ) -> tuple[int, dict[str, Any]]:
+        """Apply a JSON patch (RFC 6902) of tests and replacements of labels."""
+        labels = dict(value["metadata"]["labels"])
+        for step in change:
+            name = step["path"].removeprefix("/metadata/labels/").replace("~1", "/")
+            if step["op"] == "test" and labels.get(name) != step["value"]:
+                return 422, {"message": "the server rejected our request due to an error"}
+            if step["op"] == "replace":
+                labels[name] = step["value"]
+        value["metadata"]["labels"] = labels
+        return 200, self.api.put(path, value)
 
 
 def _merged(value: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:

@@ -53,6 +53,19 @@ def test_a_new_process_in_the_pod_of_a_dead_master_first_says_standby(
     wait_until(lambda: api.labels(path_of(0)) == {LABEL: "standby"})
 
 
+def test_a_new_master_takes_the_label_from_one_whose_node_is_gone(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    for number in (0, 2):
+        lost = api.get(path_of(number))
+        lost["metadata"]["labels"] = {LABEL: "master", "other": "label"}
+        api.put(path_of(number), lost)
+    del api.objects[path_of(0)]
+    start_pod(number=1, api=api.url, spec=LEASE_OFF).wait_for("master")
+    wait_until(lambda: api.labels(path_of(2)) == {LABEL: "standby", "other": "label"})
+    wait_until(lambda: api.labels(path_of(1)) == {LABEL: "master"})
+
+
 def test_a_label_that_somebody_took_away_comes_back(api: ApiObjects, start_pod: StartPod) -> None:
     start_pod(api=api.url, spec=LEASE_OFF).wait_for("master")
     wait_until(lambda: api.labels(path_of(0)) == {LABEL: "master"})

@@ -9,6 +9,7 @@ from pathlib import Path
 from lockkeeper.server.cluster.api_server import ACCOUNT, ApiServer, ApiServerAccess, in_cluster
 from lockkeeper.server.cluster.identity import PodIdentity, pod_identity
 from lockkeeper.server.cluster.lease import LeaseGuard, LeaseTimes
+from lockkeeper.server.cluster.predecessors import Predecessors
 from lockkeeper.server.cluster.role_label import RoleLabel
 from lockkeeper.server.roles import MASTER, STANDBY
 from lockkeeper.store.kahadb import LockLostError
@@ -64,13 +65,15 @@ class Membership:
         """*lost* is called when the process may be master no longer."""
         self._apis: list[ApiServer] = []
         self._label: RoleLabel | None = None
+        self._others: Predecessors | None = None
         self.lease: LeaseGuard | None = None
         if where is None or where.api_server is None:
             return
         # Each has its connection: what is slow for one must not make the other wait.
-        label_api, lease_api = ApiServer(where.api_server), ApiServer(where.api_server)
-        self._apis = [label_api, lease_api]
+        self._apis = [ApiServer(where.api_server) for _ in range(3)]
+        label_api, lease_api, others_api = self._apis
         self._label = RoleLabel(label_api, where.pod)
+        self._others = Predecessors(others_api, where.pod, self._check)
         settings = broker.spec.locker.lease
         if settings.enabled:
             path = f"{LEASES.format(where.pod.namespace)}/{broker.metadata.name}"
@@ -98,9 +101,18 @@ class Membership:
         """Say that clients find the master here."""
         if self._label is not None:
             self._label.want(MASTER)
+        if self._others is not None:
+            self._others.begin()
+
+    def _check(self) -> None:
+        """Raise LockLostError when this process may not be the master any more."""
+        if self.lease is not None:
+            self.lease.check()
 
     async def step_down(self) -> None:
         """Keep new clients away; waits a moment for the API server."""
+        if self._others is not None:
+            await self._others.end()
         if self._label is not None:
             self._label.want(STANDBY)
             await self._label.settled(STEP_DOWN_SECONDS_MAX)
