@@ -12,7 +12,7 @@ SCRIPTS = "traffic"
 HOST_NAME_LABEL = "kubernetes.io/hostname"
 DRAIN_SECONDS_MAX = 60.0
 RECONNECTING = (
-    "?maxReconnectDelay=500&nested.connectionTimeout=3000"
+    "?maxReconnectDelay=500&nested.connectionTimeout=1000"
     "&nested.wireFormat.maxInactivityDuration=10000"
 )
 """What the Secret's URL has, too: see docs/operating/failover.md."""

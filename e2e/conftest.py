@@ -7,6 +7,7 @@ and LOCKKEEPER_E2E_OPERATOR_IMAGE what they are called there. KUBECONFIG says wh
 import os
 import re
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def broker_image() -> str:
 @pytest.fixture(scope="session")
 def installation(broker_image: str) -> Installation:
     """The operator, installed by the chart."""
-    found = Installation(environment("LOCKKEEPER_E2E_OPERATOR_IMAGE"), broker_image)
+    image = environment("LOCKKEEPER_E2E_OPERATOR_IMAGE")
+    found = Installation(image, broker_image, run=f"r{time.time():.0f}")
     found.install()
     return found
 

@@ -8,7 +8,7 @@ from lockkeeper_operator.desired.subject import Manifest, Subject
 BINDING_TYPE = "activemq"
 RECONNECTING = (
     "maxReconnectDelay=500"
-    "&nested.connectionTimeout=3000"
+    "&nested.connectionTimeout=1000"
     "&nested.wireFormat.maxInactivityDuration=10000"
 )
 """In ms, as ActiveMQ's clients and ours read it. Without it, delays between attempts double up to
