@@ -75,6 +75,18 @@ def test_a_label_that_somebody_took_away_comes_back(api: ApiObjects, start_pod: 
     wait_until(lambda: api.labels(path_of(0)) == {LABEL: "master"}, 10)
 
 
+def test_an_answer_that_comes_in_pieces_is_read_to_its_end(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    start_pod(api=api.url, spec=LEASE_OFF).wait_for("master")
+    wait_until(lambda: api.labels(path_of(0)) == {LABEL: "master"})
+    pod = api.get(path_of(0))
+    pod["metadata"]["labels"] = {}
+    pod["metadata"]["annotations"] = {"long": "x" * 2_000_000}
+    api.put(path_of(0), pod)
+    wait_until(lambda: api.labels(path_of(0)) == {LABEL: "master"})
+
+
 def test_a_pod_of_the_same_name_that_came_later_is_left_alone(
     api: ApiObjects, start_pod: StartPod
 ) -> None:

@@ -99,8 +99,13 @@ class ApiServer:
                 timeout=aiohttp.ClientTimeout(total=timeout),
                 allow_redirects=False,
             ) as answer:
-                body = await answer.content.read(ANSWER_BYTES_MAX)
-                return self._understood(verb, path, answer.status, body)
+                body = bytearray()
+                # A read gives what has come so far, not the whole.
+                async for chunk in answer.content.iter_any():
+                    body += chunk
+                    if len(body) > ANSWER_BYTES_MAX:
+                        raise ApiServerError(f"{verb} {path}: more than {ANSWER_BYTES_MAX} bytes")
+                return self._understood(verb, path, answer.status, bytes(body))
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             await self.close()
             why = str(error) or f"no answer within {timeout:.1f} s"
