@@ -103,7 +103,7 @@ class Journal(ApiModel):
 class Locker(ApiModel):
     """The lock that makes one of the processes sharing a directory the master."""
 
-    acquire_interval: Annotated[Duration, durations("10ms", "1h")] = SECOND
+    acquire_interval: Annotated[Duration, durations("10ms", "1h")] = SECOND / 4
     """How often a standby tries to get it (ActiveMQ's lockAcquireSleepInterval)."""
     keep_alive_period: Annotated[Duration, durations("0s", "1h")] = SECOND
     """How often the master checks that the lock is still its own; 0s never."""
