@@ -70,8 +70,9 @@ class SimulatedNodes:
             await self._status(stateful_set, status)
         names = [f"{metadata['name']}-{number}" for number in range(spec["replicas"])]
         broker = self.brokers.setdefault(metadata["name"], SimulatedBroker())
-        secret = await self._api.read(SECRET, self._namespace, f"{metadata['name']}-admin")
-        broker.token = b64decode(secret["data"]["admin-token"]).decode()
+        if not broker.token:
+            secret = await self._api.read(SECRET, self._namespace, f"{metadata['name']}-admin")
+            broker.token = b64decode(secret["data"]["admin-token"]).decode()
         for name in names:
             if name not in pods:
                 await self._make(name, stateful_set, broker)

@@ -1,0 +1,171 @@
+"""500 Brokers with 10,000 Destinations: memory, time from change to status, writes at rest."""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from control_plane import ControlPlane, free_port
+from world import in_loop
+
+from lockkeeper_api.meta import API_VERSION
+from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION
+from lockkeeper_operator.api.server import ApiServer, connect
+
+BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "500"))
+EACH = 20
+MEMORY_BYTES_MAX = 200_000_000
+CHANGE_SECONDS_MAX = 1.0
+CHANGES, CHANGES_PER_SECOND = 200, 10
+REST_SECONDS = 30
+SETTLE_SECONDS = 1200.0
+WRITES = re.compile(r'api_requests_total\{status="\d+",verb="(?:PATCH|POST|PUT|DELETE)"\} (\S+)')
+HERE = Path(__file__).parent
+
+
+@contextmanager
+def program(*arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    paths = os.pathsep.join([str(HERE), *sys.path])
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def figures(port: int) -> str:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def writes(port: int) -> float:
+    return sum(map(float, WRITES.findall(figures(port))))
+
+
+async def make_all(api: ApiServer, namespace: str, port: int) -> None:
+    """Make all resources, a few at a time."""
+    wanted: list[tuple[str, str, dict[str, Any]]] = []
+    for number in range(BROKERS):
+        broker = f"b{number}"
+        wanted.append((BROKER.name, broker, {"admin": {"port": port}}))
+        for each in range(EACH):
+            spec = {"brokerRef": {"name": broker}, "policy": {"recorded": True}}
+            wanted.append((DESTINATION.name, f"{broker}-d{each}", spec))
+    pending = iter(wanted)
+
+    async def work() -> None:
+        for kind, name, spec in pending:
+            metadata = {"name": name, "namespace": namespace}
+            resource = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata}
+            await api.create(BY_NAME[kind], {**resource, "spec": spec})
+
+    await asyncio.gather(*(work() for _ in range(8)))
+
+
+async def ready(api: ApiServer, namespace: str) -> int:
+    """Return how many resources are not ready."""
+    missing = 0
+    for kind in (BROKER, DESTINATION):
+        async for items, _ in api.pages(kind, namespace):
+            for item in items:
+                conditions = item.get("status", {}).get("conditions", ())
+                missing += not any(
+                    (each["type"], each["status"]) == ("Ready", "True") for each in conditions
+                )
+    return missing
+
+
+async def time_changes(api: ApiServer, namespace: str) -> list[float]:
+    """Return, in order, the seconds from a change to the status that is about it."""
+    begun: dict[tuple[str, int], float] = {}
+    took: list[float] = []
+
+    async def look() -> None:
+        version = ""
+        async for _, listed in api.pages(DESTINATION, namespace):
+            version = listed
+        async for _, item in api.watch(DESTINATION, namespace, version, 600):
+            observed = item.get("status", {}).get("observedGeneration", 0)
+            key = (item["metadata"]["name"], observed)
+            if key in begun:
+                took.append(time.monotonic() - begun.pop(key))
+
+    looking = asyncio.create_task(look())
+    await asyncio.sleep(5)
+    for number in range(CHANGES):
+        name = f"b{number % BROKERS}-d{number // BROKERS}"
+        begun[name, 2] = time.monotonic()
+        await api.merge(DESTINATION, namespace, name, {"spec": {"policy": {"recorded": False}}})
+        await asyncio.sleep(1 / CHANGES_PER_SECOND)
+    end = time.monotonic() + 30
+    while begun and time.monotonic() < end:
+        await asyncio.sleep(0.1)
+    looking.cancel()
+    assert not begun
+    return sorted(took)
+
+
+async def settle(api: ApiServer, namespace: str) -> None:
+    end = time.monotonic() + SETTLE_SECONDS
+    while (missing := await ready(api, namespace)) and time.monotonic() < end:
+        print(f"{missing} are not ready", flush=True)
+        await asyncio.sleep(10)
+    assert not missing
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+@in_loop
+async def test_hundreds_of_brokers_with_thousands_of_destinations(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    api = await connect(str(control_plane.kubeconfig))
+    kubeconfig, port = str(control_plane.kubeconfig), free_port()
+    brokers = (str(HERE / "scale_brokers.py"), kubeconfig, namespace, str(BROKERS))
+    options = ("--port", str(port), "--host", "127.0.0.1", "--log-level", "warning")
+    operator = ("-m", "lockkeeper_operator", "--no-leader-election", "--namespaces", namespace)
+    with program(*brokers) as simulated:
+        assert simulated.stdout is not None
+        await make_all(api, namespace, int(simulated.stdout.readline()))
+        begun = time.monotonic()
+        with program(*operator, *options, KUBECONFIG=kubeconfig) as process:
+            await settle(api, namespace)
+            print(f"all ready after {time.monotonic() - begun:.0f} s")
+            took = await time_changes(api, namespace)
+            p50, p99 = took[len(took) // 2], took[len(took) * 99 // 100]
+            memory = psutil.Process(process.pid).memory_info().rss
+            print(f"change to status: p50 {p50:.3f} s, p99 {p99:.3f} s, max {took[-1]:.3f} s")
+            await asyncio.sleep(10)
+            before = writes(port)
+            cpu = sum(psutil.Process(process.pid).cpu_times()[:2])
+            await asyncio.sleep(REST_SECONDS)
+            cpu = sum(psutil.Process(process.pid).cpu_times()[:2]) - cpu
+            print(
+                f"memory {memory / 1e6:.0f} MB, at rest {100 * cpu / REST_SECONDS:.0f} % of a core"
+            )
+            print(f"writes in {REST_SECONDS} s at rest: {writes(port) - before:g}")
+            assert memory < MEMORY_BYTES_MAX
+            assert p99 < CHANGE_SECONDS_MAX
+            assert writes(port) == before
+        # A process that begins with all of it there.
+        with program(*operator, *options, KUBECONFIG=kubeconfig) as process:
+            await asyncio.sleep(60)
+            resident = psutil.Process(process.pid).memory_info().rss
+            print(f"started anew: memory {resident / 1e6:.0f} MB")
+            assert resident < MEMORY_BYTES_MAX
+    await api.close()
