@@ -1,0 +1,84 @@
+"""Settings of Spark."""
+
+from lockkeeper_api.quantities import MEBIBYTE
+from lockkeeper_operator.analyses.names import (
+    BLOCK_MANAGER_PORT,
+    DRIVER_PORT,
+    EXECUTOR_CONTAINER,
+    EXECUTOR_FILE,
+    SETTINGS_PATH,
+)
+from lockkeeper_operator.analyses.subject import EXECUTORS, AnalysisSubject
+
+COMMON = {
+    "spark.sql.session.timeZone": "UTC",
+    # A data source of ours that takes filters is refused without it.
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+    # Pods own what Spark makes for them, and claims are never its: it need not delete either.
+    "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
+    "spark.kubernetes.driver.service.deleteOnTermination": "false",
+}
+
+
+def mebibytes(size: int) -> str:
+    """Return *size* bytes as Spark writes it, rounded up."""
+    return f"{-(-size // MEBIBYTE)}m"
+
+
+def spark_settings(subject: AnalysisSubject) -> dict[str, str]:
+    """Return the settings that every engine needs; the spec's own come before them."""
+    return {**subject.spec.spark_conf, **COMMON}
+
+
+def sizes(subject: AnalysisSubject) -> dict[str, str]:
+    """Return the settings of how much driver and executors get."""
+    driver, executor = subject.spec.resources, subject.executors.resources
+    return {
+        "spark.driver.cores": str(driver.cores),
+        "spark.driver.memory": mebibytes(driver.memory),
+        "spark.driver.memoryOverhead": mebibytes(driver.overhead),
+        "spark.executor.cores": str(executor.cores),
+        "spark.executor.memory": mebibytes(executor.memory),
+        "spark.executor.memoryOverhead": mebibytes(executor.overhead),
+        **_allocation(subject),
+    }
+
+
+def _allocation(subject: AnalysisSubject) -> dict[str, str]:
+    dynamic = subject.executors.dynamic_allocation
+    if dynamic is None:
+        return {"spark.executor.instances": str(subject.executors.instances or EXECUTORS)}
+    return {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": str(dynamic.min),
+        "spark.dynamicAllocation.initialExecutors": str(dynamic.min),
+        "spark.dynamicAllocation.maxExecutors": str(dynamic.max),
+    }
+
+
+def native_settings(subject: AnalysisSubject) -> dict[str, str]:
+    """Return the settings of a driver of ours, which makes its executors itself."""
+    host = f"{subject.driver_service}.{subject.namespace}.svc.{subject.domain}"
+    return {
+        **spark_settings(subject),
+        **sizes(subject),
+        "spark.app.name": subject.name,
+        "spark.kubernetes.namespace": subject.namespace,
+        "spark.kubernetes.container.image": subject.image,
+        "spark.kubernetes.container.image.pullPolicy": subject.spec.image.pull_policy,
+        "spark.kubernetes.executor.podTemplateFile": f"{SETTINGS_PATH}/{EXECUTOR_FILE}",
+        "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
+        "spark.kubernetes.executor.podNamePrefix": subject.name,
+        "spark.driver.host": host,
+        "spark.driver.port": str(DRIVER_PORT),
+        "spark.driver.blockManager.port": str(BLOCK_MANAGER_PORT),
+        **_pull_secrets(subject),
+    }
+
+
+def _pull_secrets(subject: AnalysisSubject) -> dict[str, str]:
+    names = ",".join(subject.spec.image.pull_secrets)
+    return {"spark.kubernetes.container.image.pullSecrets": names} if names else {}

@@ -1,0 +1,22 @@
+"""What the conditions of an analysis are told from."""
+
+from dataclasses import dataclass
+
+from lockkeeper_operator.analyses.runs import Run
+from lockkeeper_operator.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisFacts:
+    """An analysis: its latest run, what was planned, and what kept it from being begun.
+
+    *missing_api* is an API that the engine needs and the cluster does not know, *refusal* what
+    the API server said to the run when it was tried last.
+    """
+
+    latest: Run | None = None
+    steps: tuple[Step, ...] = ()
+    scheduled: bool = False
+    there: bool = False
+    missing_api: str = ""
+    refusal: str = ""

@@ -1,0 +1,35 @@
+"""JournalAnalysis of a Broker that asks for regular ones: `spec.analytics.schedule`."""
+
+from lockkeeper_api.journal_analysis import NAME_CHARACTERS_MAX
+from lockkeeper_api.meta import API_VERSION
+from lockkeeper_operator.desired.hashes import hash_of_text
+from lockkeeper_operator.desired.metadata import metadata
+from lockkeeper_operator.desired.subject import Manifest, Subject
+
+HASH_CHARACTERS = 6
+
+
+def analysis_name(broker: str) -> str:
+    """Return the analysis's name; a Broker's may be longer than it can be."""
+    name = f"{broker}-regular"
+    if len(name) <= NAME_CHARACTERS_MAX:
+        return name
+    kept = NAME_CHARACTERS_MAX - HASH_CHARACTERS - 1
+    return f"{name[:kept].rstrip('-')}-{hash_of_text(broker)[:HASH_CHARACTERS]}"
+
+
+def build(subject: Subject) -> Manifest | None:
+    """Return the analysis, or None for a Broker that asks for none. Its page is served."""
+    analytics = subject.spec.analytics
+    if analytics.schedule is None:
+        return None
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "JournalAnalysis",
+        "metadata": metadata(subject, analysis_name(subject.name)),
+        "spec": {
+            "source": {"broker": subject.name},
+            "schedule": {"cron": analytics.schedule, "timeZone": analytics.time_zone},
+            "suspend": analytics.suspended,
+        },
+    }

@@ -1,0 +1,148 @@
+"""From what there is of an analysis to the next steps. Pure: the time comes in.
+
+A single run is made once: when it has ended, the status remembers it, and what is left of it is
+not made again. Runs of a schedule are made by the cluster, from what is kept up to date here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from lockkeeper_operator.analyses.desired.children import run, supports
+from lockkeeper_operator.analyses.runs import ENDED, Run, runs_of
+from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.analyses.times import parsed
+from lockkeeper_operator.child_steps import child_steps, stamped
+from lockkeeper_operator.observed import Key, Manifest, Observed, key_of
+from lockkeeper_operator.ownership import controller_of, stranger
+from lockkeeper_operator.steps import Conflict, Create, Delete, Step, Wait
+from lockkeeper_operator.target import Desired
+
+KIND = "JournalAnalysis"
+RUN_KEPT = frozenset({"CronJob", "ScheduledSparkApplication"})
+"""Kinds whose objects may be changed while they are there."""
+FIRST_DELAY = timedelta(seconds=10)
+LONGEST_DELAY = timedelta(minutes=5)
+SUSPENDED, BACK_OFF, CHILD_ENDS = "Suspended", "BackOff", "ChildEnds"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """An analysis's surroundings: objects labelled as its own, its pods, and its status."""
+
+    children: Mapping[Key, Manifest] = field(default_factory=dict)
+    pods: tuple[Manifest, ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that are there, the latest first."""
+        return runs_of(self.children.values(), self.pods)
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisPlan:
+    """The next steps, and when to look again at the latest (None: when something changes)."""
+
+    steps: tuple[Step, ...]
+    again: timedelta | None = None
+
+
+def analysis_plan(seen: Seen, subject: AnalysisSubject, now: datetime) -> AnalysisPlan:
+    """Return what is to be done about an analysis."""
+    expires = _expires(seen, subject)
+    if expires is not None and expires <= now:
+        return AnalysisPlan((Delete(KIND, subject.name, subject.uid),))
+    steps = (*_support_steps(seen, subject), *_run_steps(seen, subject, now))
+    moments = [each for each in (expires, _next_attempt(seen)) if each is not None and each > now]
+    return AnalysisPlan(steps, min(moments) - now if moments else None)
+
+
+def submission_delay(failures: int) -> timedelta:
+    """Return how long to wait after so many attempts that were refused."""
+    doubled: timedelta = FIRST_DELAY * 2 ** min(max(failures - 1, 0), 10)
+    return min(doubled, LONGEST_DELAY)
+
+
+def _support_steps(seen: Seen, subject: AnalysisSubject) -> tuple[Step, ...]:
+    """Return the steps about all but the run: runs of a schedule are not the operator's own.
+
+    A claim that it made is ended with the analysis, or when it is not wanted any more: what is in
+    it can be made again.
+    """
+    wanted = supports(subject)
+    own_run = key_of(run(subject))
+    others = {key: child for key, child in seen.children.items() if key != own_run}
+    desired = Desired(subject.instance, subject.uid, children=wanted)
+    return tuple(child_steps(Observed(children=others), desired))
+
+
+def _run_steps(seen: Seen, subject: AnalysisSubject, now: datetime) -> tuple[Step, ...]:
+    """Return the steps about the run, or about what makes runs by a schedule."""
+    manifest = run(subject)
+    kind, name = key_of(manifest)
+    present = seen.children.get((kind, name))
+    if present is not None and "deletionTimestamp" in present["metadata"]:
+        return (Wait(CHILD_ENDS, f"{kind} {name} is being deleted"),)
+    if present is not None:
+        owner = stranger(present, subject.instance, subject.uid)
+        if owner:
+            return (Conflict(kind, name, owner),)
+        if kind not in RUN_KEPT:
+            # What is in a run cannot be changed.
+            return ()
+        desired = Desired(subject.instance, subject.uid, children=(manifest,))
+        return tuple(child_steps(Observed(children={(kind, name): present}), desired))
+    if _has_ended(seen, name):
+        return ()
+    waits = _waits(seen, subject, now)
+    return (waits,) if waits else (Create(stamped(manifest)),)
+
+
+def _waits(seen: Seen, subject: AnalysisSubject, now: datetime) -> Wait | None:
+    """Return why no run is begun now, None if nothing speaks against it."""
+    if subject.spec.suspend and subject.spec.schedule is None:
+        return Wait(SUSPENDED, "suspend is set")
+    if subject.journal.problem:
+        return Wait(subject.journal.problem, subject.journal.why)
+    attempt = _next_attempt(seen)
+    if attempt is not None and attempt > now:
+        return Wait(BACK_OFF, seen.status["submission"]["message"])
+    ending = [key for key, child in seen.children.items() if _is_older_run(key, child, subject)]
+    if ending:
+        return Wait(CHILD_ENDS, f"{ending[0][0]} {ending[0][1]} is being ended")
+    return None
+
+
+def _is_older_run(key: Key, child: Manifest, subject: AnalysisSubject) -> bool:
+    """Return whether *child* is a run of an earlier spec, which goes before the next begins."""
+    controller = controller_of(child)
+    own = controller is not None and controller["uid"] == subject.uid
+    return own and key[0] in ("Job", "SparkApplication")
+
+
+def _has_ended(seen: Seen, name: str) -> bool:
+    """Return whether the status remembers the end of the run *name*."""
+    history = seen.status.get("history", ())
+    return any(each["name"] == name and each["state"] in ENDED for each in history)
+
+
+def _next_attempt(seen: Seen) -> datetime | None:
+    """Return when a run that the API server refused may be tried again."""
+    submission = seen.status.get("submission")
+    if not submission:
+        return None
+    return parsed(submission["last"]) + submission_delay(submission["failures"])
+
+
+def _expires(seen: Seen, subject: AnalysisSubject) -> datetime | None:
+    """Return when a single run's analysis goes, None if it stays."""
+    ttl = subject.spec.ttl_seconds_after_finished
+    if ttl is None or subject.spec.schedule is not None:
+        return None
+    name = subject.run
+    ends = [each.get("finished") for each in seen.status.get("history", ()) if each["name"] == name]
+    if not ends or ends[0] is None:
+        return None
+    return parsed(ends[0]) + timedelta(seconds=ttl)

@@ -1,0 +1,213 @@
+"""Runs of an analysis, whatever carries them out, as they are at present."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from lockkeeper_api.analysis.status import RunState
+from lockkeeper_operator.analyses.names import (
+    APACHE_LABEL,
+    DRIVER,
+    JOB_LABEL,
+    KUBEFLOW_LABEL,
+    PROGRESS_ANNOTATION,
+    SPARK_ROLE_LABEL,
+)
+from lockkeeper_operator.observed import Key, Manifest, pod_of
+
+RUN_KINDS = ("Job", "SparkApplication")
+ENDED: frozenset[RunState] = frozenset({"Succeeded", "Failed"})
+LINES = 12
+"""Of a driver's log that are told."""
+KUBEFLOW_STATES: dict[str, RunState] = {
+    "RUNNING": "Running",
+    "SUCCEEDING": "Running",
+    "FAILING": "Running",
+    "COMPLETED": "Succeeded",
+    "FAILED": "Failed",
+}
+"""All others are before a driver runs, again or for the first time."""
+APACHE_RUNNING = frozenset(
+    {
+        "DriverStarted", "DriverReady", "InitializedBelowThresholdExecutors", "RunningHealthy",
+        "RunningWithBelowThresholdExecutors",
+    }
+)  # fmt: skip
+APACHE_FAILURES = frozenset(
+    {
+        "Failed", "SchedulingFailure", "DriverEvicted", "DriverStartTimedOut",
+        "DriverReadyTimedOut", "ExecutorsStartTimedOut",
+    }
+)  # fmt: skip
+APACHE_ENDS = frozenset({"ResourceReleased", "TerminatedWithoutReleaseResources"})
+"""What comes after, whatever it came to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """A driver's pod: which run it is of, how far it is, and what it said in the end."""
+
+    run: str
+    created: str = ""
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    last_words: str = ""
+    trouble: str = ""
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run; times are RFC 3339's, None where they have not come or are not told."""
+
+    name: str
+    kind: str
+    uid: str
+    state: RunState
+    created: str
+    started: str | None = None
+    finished: str | None = None
+    message: str = ""
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    trouble: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will not change any more."""
+        return self.state in ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What an engine says of a run."""
+
+    state: RunState
+    started: str | None = None
+    finished: str | None = None
+    message: str = ""
+
+
+Children: TypeAlias = Mapping[Key, Manifest]
+
+
+def runs_of(children: Iterable[Manifest], pods: Iterable[Manifest]) -> tuple[Run, ...]:
+    """Return the runs among *children*, the latest first; *pods* are the analysis's."""
+    drivers: dict[str, Driver] = {}
+    for driver in sorted(map(driver_of, _drivers(pods)), key=lambda each: each.created):
+        drivers[driver.run] = driver
+    runs = [
+        _run(manifest, drivers.get(manifest["metadata"]["name"]))
+        for manifest in children
+        if manifest["kind"] in RUN_KINDS
+    ]
+    return tuple(sorted(runs, key=lambda run: (run.created, run.name), reverse=True))
+
+
+def _drivers(pods: Iterable[Manifest]) -> Iterator[Manifest]:
+    for pod in pods:
+        if pod["metadata"].get("labels", {}).get(SPARK_ROLE_LABEL) == DRIVER:
+            yield pod
+
+
+def driver_of(pod: Manifest) -> Driver:
+    """Return what is to be known of a driver's pod."""
+    metadata = pod["metadata"]
+    labels = metadata.get("labels", {})
+    names = (labels.get(each, "") for each in (JOB_LABEL, KUBEFLOW_LABEL, APACHE_LABEL))
+    return Driver(
+        run=next(filter(None, names), ""),
+        created=metadata.get("creationTimestamp", ""),
+        progress=_progress(metadata.get("annotations", {}).get(PROGRESS_ANNOTATION, "")),
+        last_words=_last_words(pod.get("status", {})),
+        trouble=pod_of(pod).trouble,
+        node=pod.get("spec", {}).get("nodeName", ""),
+    )
+
+
+def _progress(text: str) -> Mapping[str, Any]:
+    """Return what a driver wrote, nothing for what it would not write."""
+    try:
+        said = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _last_words(status: Manifest) -> str:
+    """Return the last lines of the container that failed."""
+    for container in status.get("containerStatuses", ()):
+        ended = container.get("state", {}).get("terminated")
+        if ended is not None and ended.get("exitCode"):
+            lines = str(ended.get("message", "")).strip().splitlines()
+            return "\n".join(lines[-LINES:]) or f"exit code {ended['exitCode']}"
+    return ""
+
+
+def _run(manifest: Manifest, driver: Driver | None) -> Run:
+    metadata, status = manifest["metadata"], manifest.get("status") or {}
+    if manifest["kind"] == "Job":
+        found = _of_job(status)
+    elif "currentState" in status:
+        found = _of_apache(status)
+    else:
+        found = _of_kubeflow(status)
+    run = Run(
+        name=metadata["name"],
+        kind=manifest["kind"],
+        uid=metadata["uid"],
+        state=found.state,
+        created=metadata.get("creationTimestamp", ""),
+        started=found.started,
+        finished=found.finished,
+        message=found.message,
+    )
+    return run if driver is None else _told_by(driver, run)
+
+
+def _told_by(driver: Driver, run: Run) -> Run:
+    """Return *run* with what its driver's pod tells besides."""
+    if run.state == "Failed":
+        return replace(run, message=driver.last_words or run.message)
+    if run.ended:
+        return run
+    return replace(run, progress=driver.progress, trouble=driver.trouble)
+
+
+def _of_job(status: Manifest) -> _Found:
+    started = status.get("startTime")
+    for condition in status.get("conditions", ()):
+        if condition["status"] != "True":
+            continue
+        at = condition.get("lastTransitionTime")
+        if condition["type"] == "Complete":
+            return _Found("Succeeded", started, status.get("completionTime", at))
+        if condition["type"] == "Failed":
+            return _Found("Failed", started, at, condition.get("message", ""))
+    return _Found("Running" if status.get("ready") else "Submitted", started)
+
+
+def _of_kubeflow(status: Manifest) -> _Found:
+    told = status.get("applicationState") or {}
+    state = KUBEFLOW_STATES.get(told.get("state", ""), "Submitted")
+    finished = status.get("terminationTime") if state in ENDED else None
+    started = status.get("lastSubmissionAttemptTime")
+    return _Found(state, started, finished, told.get("errorMessage", ""))
+
+
+def _of_apache(status: Manifest) -> _Found:
+    current = status["currentState"]
+    passed = [current]
+    if current.get("currentStateSummary") in APACHE_ENDS:
+        history = status.get("stateTransitionHistory") or {}
+        # Numbered by text: the last one that tells what it came to counts.
+        passed = [history[number] for number in sorted(history, key=int)]
+    for told in reversed(passed):
+        summary, at = told.get("currentStateSummary", ""), told.get("lastTransitionTime")
+        if summary == "Succeeded":
+            return _Found("Succeeded", None, at)
+        if summary in APACHE_FAILURES:
+            return _Found("Failed", None, at, told.get("message", ""))
+    summary = current.get("currentStateSummary", "")
+    if summary in APACHE_ENDS:
+        return _Found("Failed", None, current.get("lastTransitionTime"), "it was ended")
+    return _Found("Running" if summary in APACHE_RUNNING else "Submitted")

@@ -1,0 +1,149 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from analysis_objects import NIGHTLY, analysis_subject
+
+from lockkeeper_operator.analyses.facts import AnalysisFacts
+from lockkeeper_operator.analyses.runs import Run
+from lockkeeper_operator.analyses.status import after_refusal, analysis_status
+from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.steps import Conflict, Wait
+
+NOW = datetime(2027, 3, 1, 3, 10, tzinfo=UTC)
+T1, T2 = "2027-03-01T03:00:00Z", "2027-03-01T03:05:00Z"
+
+
+def a_run(name: str = "nightly-1", state: Any = "Running", **more: Any) -> Run:
+    return Run(name=name, kind="Job", uid="u", state=state, created=T1, **more)
+
+
+def status_of(
+    *runs: Run,
+    subject: AnalysisSubject | None = None,
+    previous: dict[str, Any] | None = None,
+    now: datetime = NOW,
+    **facts: Any,
+) -> dict[str, Any] | None:
+    latest = runs[0] if runs else None
+    found = AnalysisFacts(latest=latest, **facts)
+    return analysis_status(found, runs, subject or analysis_subject(), previous or {}, 4, now)
+
+
+def conditions(status: dict[str, Any] | None) -> dict[str, tuple[str, str]]:
+    assert status is not None
+    return {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]}
+
+
+def test_a_run_goes_through_all_conditions() -> None:
+    told = [
+        conditions(status_of(a_run(state=state)))
+        for state in ("Submitted", "Running", "Succeeded", "Failed")
+    ]
+    assert [each["Submitted"][0] for each in told] == ["True"] * 4
+    assert [each["Running"][0] for each in told] == ["False", "True", "False", "False"]
+    assert [each["Succeeded"][0] for each in told] == ["Unknown", "Unknown", "True", "False"]
+    assert [each["Failed"][0] for each in told] == ["Unknown", "Unknown", "False", "True"]
+
+
+def test_of_a_failure_the_last_lines_are_in_the_condition_and_the_history() -> None:
+    found = status_of(a_run(state="Failed", finished=T2, message="no journal in /var/lib"))
+    assert found is not None
+    (failed,) = [each for each in found["conditions"] if each["type"] == "Failed"]
+    assert failed["message"] == "no journal in /var/lib"
+    assert found["history"][0]["message"] == "no journal in /var/lib"
+    assert "result" not in found
+
+
+def test_progress_is_told_while_it_runs() -> None:
+    said = {"step": "report: totals", "tasks": 8, "completed": 3}
+    found = status_of(a_run(progress=said))
+    assert found is not None
+    assert found["progressText"] == "report: totals (3/8)"
+    ended = status_of(a_run(state="Succeeded", progress=said))
+    assert ended is not None
+    assert "progress" not in ended
+    odd = status_of(a_run(progress={"step": 7, "tasks": "many", "completed": -3}))
+    assert odd is not None
+    assert odd["progressText"] == "7"
+
+
+@pytest.mark.parametrize(
+    ("output", "result"),
+    [
+        ({}, "http://nightly-page.airport.svc.cluster.local:8080/nightly-1/"),
+        ({"claim": {"name": "results", "path": "a"}}, "claim results:/a/nightly-1"),
+        ({"path": "s3://reports/b/"}, "s3://reports/b/nightly-1"),
+    ],
+)
+def test_where_results_are_is_told_and_stays_known(output: dict[str, Any], result: str) -> None:
+    subject = analysis_subject(output=output, schedule=NIGHTLY)
+    done = status_of(a_run(state="Succeeded", finished=T2), subject=subject)
+    assert done is not None
+    assert (done["result"], done["lastSuccessfulTime"]) == (result, T2)
+    later = status_of(a_run("nightly-2"), subject=subject, previous=done)
+    assert later is not None
+    assert later["result"] == result
+    assert [each["state"] for each in later["history"]] == ["Running", "Succeeded"]
+
+
+def test_nothing_is_written_when_nothing_has_changed() -> None:
+    first = status_of(a_run())
+    assert status_of(a_run(), previous=first, now=NOW + timedelta(hours=1)) is None
+    assert status_of(a_run(state="Succeeded"), previous=first) is not None
+
+
+def test_a_run_that_does_not_say_when_it_ended_keeps_the_time_it_was_first_seen() -> None:
+    first = status_of(a_run(state="Succeeded"))
+    assert status_of(a_run(state="Succeeded"), previous=first, now=NOW + timedelta(1)) is None
+
+
+def test_history_has_limits() -> None:
+    subject = analysis_subject(schedule={**NIGHTLY, "successfulHistoryLimit": 2})
+    status: dict[str, Any] = {}
+    for number in range(9):
+        state = "Failed" if number % 3 == 0 else "Succeeded"
+        run = a_run(f"nightly-{number}", state, finished=T2)
+        status = status_of(run, subject=subject, previous=status) or status
+    assert [each["name"] for each in status["history"]] == ["nightly-8", "nightly-7", "nightly-6"]
+
+
+def test_a_run_that_vanishes_before_its_end_is_none() -> None:
+    first = status_of(a_run())
+    found = status_of(previous=first)
+    assert found is not None
+    assert found["history"] == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "verdict"),
+    [
+        ({"missing_api": "spark.apache.org/v1"}, ("False", "EngineMissing")),
+        ({"steps": (Conflict("Job", "a", "Broker b"),)}, ("False", "Conflict")),
+        ({"refusal": "no quota"}, ("False", "Refused")),
+        ({"steps": (Wait("ClaimMissing", "none"),)}, ("False", "ClaimMissing")),
+        ({"scheduled": True, "there": True}, ("True", "Scheduled")),
+        ({}, ("Unknown", "NotBegun")),
+    ],
+)
+def test_why_nothing_was_begun_has_a_name(facts: dict[str, Any], verdict: tuple[str, str]) -> None:
+    found = status_of(**facts)
+    assert conditions(found)["Submitted"] == verdict
+    assert found is not None
+    assert found["state"] == verdict[1]
+
+
+def test_refusals_are_counted_until_one_goes_well() -> None:
+    twice = after_refusal(after_refusal({}, "no quota", NOW), "no quota", NOW)
+    assert twice["submission"]["failures"] == 2
+    still = status_of(previous=twice, refusal="no quota")
+    assert still is not None
+    assert still["submission"]["failures"] == 2
+    begun = status_of(a_run(), previous=still)
+    assert begun is not None
+    assert "submission" not in begun
+
+
+def test_a_driver_that_does_not_start_says_so() -> None:
+    found = status_of(a_run(state="Submitted", trouble="ImagePullBackOff"))
+    assert conditions(found)["Running"] == ("False", "ImagePullBackOff")
