@@ -1,8 +1,8 @@
 """JournalAnalysis of a Broker that asks for regular ones: `spec.analytics.schedule`."""
 
+from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.journal_analysis import NAME_CHARACTERS_MAX
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.desired.hashes import hash_of_text
 from lockkeeper_operator.desired.metadata import metadata
 from lockkeeper_operator.desired.subject import Manifest, Subject
 
