@@ -37,6 +37,7 @@ class Destinations:
         self._status = status
         self._serving = serving
         self._declarations = Declarations()
+        self._declared_to: Engine | None = None
 
     def routes(self) -> list[web.RouteDef]:
         """Return what is answered here."""
@@ -124,6 +125,9 @@ class Destinations:
             role = self._status()["role"]
             text = json.dumps({"error": NOT_MASTER, "role": role})
             raise web.HTTPConflict(text=text, content_type=JSON)
+        if engine is not self._declared_to:
+            # A process that is master again knows nothing of what it was told before.
+            self._declared_to, self._declarations = engine, Declarations()
         engine.stamp()
         return engine
 

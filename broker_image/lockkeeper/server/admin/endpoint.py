@@ -47,11 +47,14 @@ class Admin:
         self._runner: web.AppRunner | None = None
         self.port = 0
 
+    def routes(self) -> list[web.RouteDef]:
+        """Return all that is answered; docs/reference/admin-api.md tells of each."""
+        return [route for theme in self._themes for route in theme.routes()]
+
     async def start(self, host: str, port: int) -> None:
         """Listen on *host*:*port*. Raises OSError when another program does."""
         app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=[self._token.check])
-        for theme in self._themes:
-            app.add_routes(theme.routes())
+        app.add_routes(self.routes())
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, host, port)
