@@ -13,7 +13,7 @@ from lockkeeper.server.metrics import DESTINATIONS_MAX, exposition, families
 StartPod = Callable[..., Pod]
 STANDBY: dict[str, Any] = {
     "broker": "orders", "replica": "orders-1", "version": "1.2", "role": "standby",
-    "takesOver": True, "since": 1.5, "epoch": None,
+    "takesOver": True, "since": 1.5, "epoch": None, "lease": None,
 }  # fmt: skip
 MASTER = {
     **STANDBY,
@@ -77,3 +77,13 @@ def test_of_too_many_destinations_the_deepest_are_told() -> None:
     names = {dict(labels).get("destination") for _, labels in found}
     assert found["lockkeeper_destinations_left_out", ()] == 2
     assert "Q0" not in names and "Q1" not in names and "Q2" in names
+    rest = (("destination", "(others)"), ("kind", "Queue"))
+    assert found["lockkeeper_destination_messages", rest] == 0 + 1
+    assert found["lockkeeper_destination_enqueued_total", rest] == 2 * 7
+
+
+def test_the_age_of_a_lease_is_told_where_there_is_one() -> None:
+    name, broker = "lockkeeper_lease_silence_seconds", (("broker", "orders"),)
+    leased = {**STANDBY, "lease": {"holder": "orders-0_uid", "renewedAgo": 1500}}
+    assert parsed(exposition(families(leased, [])))[name, broker] == 1.5
+    assert (name, broker) not in parsed(exposition(families(STANDBY, [])))

@@ -12,6 +12,8 @@ from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPP
 ROLES = (STARTING, STANDBY, RECOVERING, MASTER, STOPPED)
 DESTINATIONS_MAX = 5_000
 """Told of at most, so that a broker with more does not flood Prometheus: the deepest ones."""
+OTHERS = "(others)"
+"""What the rest is summed up as, by kind; which destinations these are may change."""
 
 View: TypeAlias = dict[str, Any]
 Labels: TypeAlias = tuple[tuple[str, str], ...]
@@ -82,9 +84,16 @@ def _of_process(status: View) -> Iterator[Family]:
         ("takes_over", "1 for a standby that is proven able to take over.", status["takesOver"]),
         ("role_since_seconds", "When it became that, since 1970.", status["since"]),
         ("epoch", "Number of the master's term.", status["epoch"]),
+        ("lease_silence_seconds", "For how long the Lease was seen unchanged.", _silence(status)),
     ):
         if value is not None:
             yield _single(status, f"lockkeeper_{name}", meaning, value)
+
+
+def _silence(status: View) -> float | None:
+    """Return the age of the Lease's last sign of life in seconds, None without a Lease."""
+    renewed_ago = (status["lease"] or {}).get("renewedAgo")
+    return None if renewed_ago is None else renewed_ago / 1000
 
 
 def _of_master(status: View) -> Iterator[Family]:
@@ -112,13 +121,22 @@ def _of_destinations(destinations: Iterable[View]) -> Iterator[Family]:
     yield Family("lockkeeper_destinations_left_out", "gauge",
                  "Destinations beyond those that are told of.", (((), left_out),))  # fmt: skip
     told = views[:DESTINATIONS_MAX]
+    rest = views[DESTINATIONS_MAX:]
     for figure in _OF_DESTINATIONS:
-        values = tuple(
+        values: list[tuple[Labels, float]] = [
             ((("destination", view["name"]), ("kind", view["kind"])), view[figure.key])
             for view in told
-        )
+        ]
+        values += _sums(rest, figure.key)
         name = f"lockkeeper_destination_{figure.name}"
-        yield Family(name, figure.kind, figure.help, values)
+        yield Family(name, figure.kind, figure.help, tuple(values))
+
+
+def _sums(views: list[View], key: str) -> Iterator[tuple[Labels, float]]:
+    """Yield one value a kind for all *views* together."""
+    for kind in sorted({view["kind"] for view in views}):
+        total = sum(view[key] for view in views if view["kind"] == kind)
+        yield (("destination", OTHERS), ("kind", kind)), total
 
 
 def _single(status: View, name: str, meaning: str, value: float) -> Family:
