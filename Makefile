@@ -68,10 +68,11 @@ LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --gen
 locks: $(STAMP) ## pin what images are made of, at its newest
 	@$(BIN)/$(LOCK) pyproject.toml --output-file broker_image/requirements.lock
 	@$(BIN)/$(LOCK) --extra operator pyproject.toml --output-file operator/requirements.lock
+	@$(BIN)/$(LOCK) --extra spark pyproject.toml --output-file analytics/requirements.lock
 	@echo 'setuptools>=77' | $(BIN)/$(LOCK) - --output-file broker_image/build.lock
 
-images: ## the images of broker and operator, by docker or buildah; BASE=… chooses their base
-	@e2e/images.sh
+images: ## the images of broker, operator and analytics, by docker or buildah; BASE=… chooses their base
+	@e2e/images.sh broker_image operator analytics
 
 e2e: $(STAMP) ## end-to-end tests: KUBECONFIG's cluster, else kind with Docker, else e2e/cluster
 	@e2e/run.sh

@@ -1,8 +1,10 @@
 #!/bin/bash
-# images.sh: build lockkeeper.local/broker and lockkeeper.local/operator with the tag $TAG (e2e),
-# by docker where it runs, else by buildah. BASE and BUILDER=docker|buildah choose.
+# images.sh [PART…]: build lockkeeper.local/broker and lockkeeper.local/operator, or those PARTs of
+# broker_image, operator and analytics, with the tag $TAG (e2e), by docker where it runs, else by
+# buildah. BASE and BUILDER=docker|buildah choose.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- broker_image operator
 TAG=${TAG:-e2e}
 
 builder() {
@@ -11,7 +13,7 @@ builder() {
 
 BUILDER=${BUILDER:-$(builder)}
 if [ "$BUILDER" = buildah ] && [ -z "${BASE:-}" ]; then e2e/cluster/base.sh; fi
-for part in broker_image operator; do
+for part in "$@"; do
   name=lockkeeper.local/${part%_image}:$TAG
   arguments=(-t "$name" -f "$part/Dockerfile" ${BASE:+--build-arg "BASE=$BASE"} .)
   if [ "$BUILDER" = docker ]; then

@@ -32,6 +32,11 @@ def analyze(
     since: Annotated[
         str, typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, or ms.")
     ] = "",
+    until: Annotated[str, typer.Option("--until", help="Only up to then, in the same way.")] = "",
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", "-r", help="Only this one, and no page; may be repeated."),
+    ] = None,
     skip_corrupt: Annotated[
         bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
     ] = False,
@@ -57,6 +62,8 @@ def analyze(
             out,
             destination=destination,
             since=since,
+            until=until,
+            reports=report or (),
             skip_corrupt=skip_corrupt,
             keep_records=keep_records,
             master=master,
@@ -65,7 +72,7 @@ def analyze(
         )
     seconds = time.monotonic() - began
     console.print(f"{outcome.records:,} records read in {seconds:.0f} s", highlight=False)
-    typer.echo(outcome.page)
+    typer.echo(outcome.page or out)
 
 
 class _Progress:

@@ -31,9 +31,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job has written."""
+    """What a job has written; no page where only some reports were asked for."""
 
-    page: Path
+    page: Path | None
     reports: tuple[Path, ...]
     records: int
 
@@ -44,6 +44,8 @@ def analyze(
     *,
     destination: str = "",
     since: str = "",
+    until: str = "",
+    reports: Sequence[str] = (),
     skip_corrupt: bool = False,
     keep_records: bool = False,
     master: str = "local[*]",
@@ -53,13 +55,15 @@ def analyze(
 ) -> Outcome:
     """Read the journals in *directories* and write the report page and its figures to *out*.
 
-    *destination* (names or wildcards, commas between) and *since* (ISO 8601 or ms) narrow what
-    is read. *keep_records* leaves the decoded records as Parquet, too. *memory* bounds Spark's
-    heap; what does not fit is spilled beside *out*. *tell* hears of each step. A *session* given
-    is used and left running. Raises AnalyticsError, and before Spark starts where it can.
+    *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601 or ms) narrow
+    what is read. With names of *reports* only these are made, and no page. *keep_records* leaves
+    the decoded records as Parquet, too. *memory* bounds Spark's heap; what does not fit is spilled
+    beside *out*. *tell* hears of each step. A *session* given is used and left running. Raises
+    AnalyticsError, and before Spark starts where it can.
     """
-    options = {"destination": destination, "since": since}
+    options = {"destination": destination, "since": since, "until": until}
     options["corrupt"] = "skip" if skip_corrupt else "fail"
+    names = known_reports(reports)
     checked = parse_options({**options, "path": ",".join(directories)})
     files = len({part.path for part in plan_parts(checked.directories, checked.since)})
     out.mkdir(parents=True, exist_ok=True)
@@ -70,8 +74,9 @@ def analyze(
         try:
             tell(f"reading {files} journal file{'' if files == 1 else 's'}")
             records = read_records(spark, list(checked.directories), **options)
-            journal = settled(journal_of(records), scratch / "frames", tell)
-            outcome = _write(journal, out, list(checked.directories), tell)
+            shared = spark.sparkContext.master.startswith("local")
+            journal = settled(journal_of(records), scratch / "frames" if shared else None, tell)
+            outcome = _write(journal, out, names, list(checked.directories), tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
         except PySparkException as error:
@@ -85,21 +90,33 @@ def analyze(
     return outcome
 
 
-def _write(journal: Journal, out: Path, directories: list[str], tell: Tell) -> Outcome:
-    """Write every report as Parquet, and the page over all of them."""
+def known_reports(names: Sequence[str]) -> tuple[str, ...]:
+    """Return *names*, or those of all reports; raises AnalyticsError for one that there is not."""
+    for name in names:
+        if name not in REPORTS:
+            raise AnalyticsError(f"no report {name!r} (known: {', '.join(REPORTS)})")
+    return tuple(dict.fromkeys(names)) or tuple(REPORTS)
+
+
+def _write(
+    journal: Journal, out: Path, names: Sequence[str], directories: list[str], tell: Tell
+) -> Outcome:
+    """Write reports as Parquet, and the page over them if these are all."""
     tables: Tables = {}
     paths = []
-    for name, report in REPORTS.items():
+    for name in names:
         tell(f"report: {name.replace('_', ' ')}")
         with warnings.catch_warnings():
             # Spark warns of a pandas that it does not know; none is used here.
             warnings.simplefilter("ignore", FutureWarning)
-            found = report(journal).toArrow()
+            found = REPORTS[name](journal).toArrow()
         path = out / f"{name}.parquet"
         pq.write_table(found, path)
         paths.append(path)
         rows: list[Row] = found.to_pylist()
         tables[name] = rows
+    if set(names) != set(REPORTS):
+        return Outcome(None, tuple(paths), journal.records.count())
     tell("writing the page")
     page = out / PAGE
     page.write_text(build_page(tables, directories, datetime.now(UTC), _version()), "utf-8")

