@@ -71,7 +71,7 @@ locks: $(STAMP) ## pin what images are made of, at its newest
 	@$(BIN)/$(LOCK) --extra spark pyproject.toml --output-file analytics/requirements.lock
 	@echo 'setuptools>=77' | $(BIN)/$(LOCK) - --output-file broker_image/build.lock
 
-images: ## the images of broker, operator and analytics, by docker or buildah; BASE=… chooses their base
+images: ## the images of broker, operator and analytics, by docker or buildah; BASE=… their base
 	@e2e/images.sh broker_image operator analytics
 
 e2e: $(STAMP) ## end-to-end tests: KUBECONFIG's cluster, else kind with Docker, else e2e/cluster
