@@ -1,8 +1,10 @@
 """Broker URLs: ActiveMQ's options and defaults; anything unknown is an error that names it."""
 
+from pathlib import Path
+
 import pytest
 
-from lockkeeper.client import BrokerUrlError
+from lockkeeper.client import BrokerUrlError, TlsOptions
 from lockkeeper.client.url import parse_url
 
 
@@ -15,6 +17,49 @@ def test_a_tcp_url_names_one_broker_and_no_failover() -> None:
 
 def test_the_port_is_61616_unless_said_otherwise() -> None:
     assert parse_url("tcp://broker.example").addresses[0].port == 61616
+
+
+def test_an_encrypted_broker_is_at_61617_unless_said_otherwise() -> None:
+    url = parse_url(
+        "ssl://broker.example?ssl.caFile=/ca.pem&ssl.certificateFile=me.pem&ssl.keyFile=me.key"
+        "&socket.verifyHostName=false&keepAlive=true"
+    )
+    (address,) = url.addresses
+    assert str(address) == "ssl://broker.example:61617"
+    assert address.tls == TlsOptions(Path("/ca.pem"), Path("me.pem"), Path("me.key"), False)
+    assert address.options.keep_alive
+
+
+def test_what_the_url_does_not_say_of_encryption_comes_from_elsewhere() -> None:
+    given = TlsOptions(ca_file=Path("ca.pem"))
+    url = parse_url(
+        "failover:(ssl://a:1?ssl.caFile=other.pem,ssl://b:2,tcp://c:3)"
+        "?nested.socket.verifyHostName=false",
+        given,
+    )
+    assert [address.tls for address in url.addresses] == [
+        TlsOptions(ca_file=Path("other.pem"), verify_host_name=False),
+        TlsOptions(ca_file=Path("ca.pem"), verify_host_name=False),
+        None,
+    ]
+
+
+@pytest.mark.parametrize("text", ["tcp://a:1?{}", "failover:(tcp://a:1)?{}"])
+def test_user_and_password_may_be_in_the_url(text: str) -> None:
+    url = parse_url(text.format("jms.userName=anna&jms.password=t%26a"))
+    assert (url.user, url.password) == ("anna", "t&a")
+
+
+def test_no_error_shows_the_password() -> None:
+    with pytest.raises(BrokerUrlError) as error:
+        parse_url("failover:(tcp://a:1)?jms.password=tea&nonsense=1")
+    assert "tea" not in str(error.value)
+    assert "jms.password=***&nonsense=1" in str(error.value)
+
+
+def test_encryption_options_are_for_encrypted_addresses() -> None:
+    with pytest.raises(BrokerUrlError, match="unknown option 'ssl.caFile'"):
+        parse_url("tcp://a:1?ssl.caFile=ca.pem")
 
 
 def test_ipv6_addresses_stand_in_brackets() -> None:

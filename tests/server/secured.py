@@ -45,26 +45,32 @@ def replace(path: Path, text: str) -> None:
 
 @dataclass
 class Secured:
-    """A running broker that has a directory of secrets, in *directory* with all it needs."""
+    """A running broker that has a directory of secrets, in *directory* with all it needs.
+
+    With *listens* false its spec says itself where it listens, at PORT.
+    """
 
     directory: Path
     spec: str
     passwords: dict[str, str] = field(default_factory=dict)
     prepare: Callable[["Secured"], None] | None = None
+    listens: bool = True
 
     def __post_init__(self) -> None:
         self.file, self.secrets = self.directory / "broker.yaml", self.directory / "secrets"
         self.secrets.mkdir(parents=True)
-        self.admin_port, port = brokers.free_port(), brokers.free_port()
+        self.admin_port, self.port = brokers.free_port(), brokers.free_port()
         self.write_users(self.passwords)
+        self.spec = self.spec.replace("PORT", str(self.port))
         self.file.write_text(HEADER + self.spec)
         if self.prepare is not None:
             self.prepare(self)
         command = [*brokers.LOCKKEEPER, "broker", "--data", str(self.directory / "data")]
-        command += ["--listen", f"openwire://127.0.0.1:{port}"]
+        if self.listens:
+            command += ["--listen", f"openwire://127.0.0.1:{self.port}"]
         command += ["--admin", f"127.0.0.1:{self.admin_port}"]
         command += ["--file", str(self.file), "--secrets", str(self.secrets)]
-        self.running = brokers.RunningBroker("lockkeeper", port, self.directory, command)
+        self.running = brokers.RunningBroker("lockkeeper", self.port, self.directory, command)
         self.url = self.running.url
 
     def write_users(self, passwords: dict[str, str]) -> None:

@@ -7,6 +7,7 @@ import typer
 
 from lockkeeper.cli.connecting import (
     DEFAULT_URL,
+    CaFile,
     Password,
     Selector,
     Url,
@@ -36,6 +37,7 @@ def browse(
     as_json: Json = False,
     user: User = None,
     password: Password = None,
+    ca_file: CaFile = None,
 ) -> None:
     """Show the messages that wait in a queue, the next one first; nothing is taken.
 
@@ -45,7 +47,7 @@ def browse(
     if not source.is_queue:
         raise misused(f"{queue}: only queues can be browsed; a topic keeps nothing to look at")
     shown = 0
-    with connected(url, user, password) as connection:
+    with connected(url, user, password, ca_file=ca_file) as connection:
         from lockkeeper.cli.messages import echo_message, message_json
 
         messages = connection.session().browse(source, selector)

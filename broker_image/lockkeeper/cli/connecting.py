@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -23,8 +24,8 @@ Url: TypeAlias = Annotated[
     typer.Option(
         "--url",
         envvar="LOCKKEEPER_URL",
-        help="The broker: tcp://HOST:PORT, or failover:(tcp://HOST:PORT,…), which waits for one "
-        "and survives its loss.",
+        help="The broker: tcp://HOST:PORT, ssl://HOST:PORT, or failover:(tcp://HOST:PORT,…), "
+        "which waits for one and survives its loss.",
     ),
 ]
 Target: TypeAlias = Annotated[
@@ -52,21 +53,35 @@ Password: TypeAlias = Annotated[
         help="Password; better given by the environment, where no process list shows it.",
     ),
 ]
+CaFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ca-file",
+        envvar="LOCKKEEPER_CA_FILE",
+        metavar="FILE",
+        help="For ssl://: who certifies the broker, PEM; default: the system's authorities.",
+    ),
+]
 
 
 @contextmanager
 def connected(
-    url: str, user: str | None, password: str | None, client_id: str | None = None
+    url: str,
+    user: str | None,
+    password: str | None,
+    client_id: str | None = None,
+    ca_file: Path | None = None,
 ) -> "Iterator[Connection]":
     """Give a connection for as long as the block runs; tell the person when that takes time."""
-    from lockkeeper.client import connect
+    from lockkeeper.client import TlsOptions, connect
 
-    hint = f"waiting for a broker at {url}; Ctrl-C gives up"
+    # The password that a URL may have is for nobody to see.
+    hint = f"waiting for a broker at {url.partition('?')[0]}; Ctrl-C gives up"
     impatience = threading.Timer(PATIENCE_SECONDS, say, [hint])
     impatience.daemon = True
     impatience.start()
     try:
-        connection = connect(url, client_id, user, password)
+        connection = connect(url, client_id, user, password, tls=TlsOptions(ca_file))
     finally:
         impatience.cancel()
     with connection:

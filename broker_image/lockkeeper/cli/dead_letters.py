@@ -10,6 +10,7 @@ import typer
 
 from lockkeeper.cli.connecting import (
     DEFAULT_URL,
+    CaFile,
     Password,
     Selector,
     Url,
@@ -59,13 +60,14 @@ def list_letters(
     as_json: Json = False,
     user: User = None,
     password: Password = None,
+    ca_file: CaFile = None,
 ) -> None:
     """List dead letters, the oldest first: which message, from where, and why.
 
     Example: lockkeeper dlq list --selector "region = 'EU'"
     """
     source = _dead_letter_queue(queue)
-    with connected(url, user, password) as connection:
+    with connected(url, user, password, ca_file=ca_file) as connection:
         letters = connection.session().browse(source, selector)
         found = list(islice(letters, limit or None))
         more = next(letters, None) is not None
@@ -82,13 +84,14 @@ def show_letter(
     as_json: Json = False,
     user: User = None,
     password: Password = None,
+    ca_file: CaFile = None,
 ) -> None:
     """Show everything about one dead letter, its body too.
 
     Example: lockkeeper dlq show ID:host-45107-1700000000000-1:1:1:1:1
     """
     source = _dead_letter_queue(queue)
-    with connected(url, user, password) as connection:
+    with connected(url, user, password, ca_file=ca_file) as connection:
         letter = next(connection.session().browse(source, _selector([identifier], None)), None)
         if letter is None:
             raise CommandError(f"{source} has no message {identifier}", FAILED)
@@ -107,6 +110,7 @@ def retry(
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
+    ca_file: CaFile = None,
 ) -> None:
     """Send dead letters back to the destinations they were sent to first.
 
@@ -119,7 +123,7 @@ def retry(
     target = None if to is None else destination(to)
     wanted = _wanted(identifiers, every, selector)
     sent: Counter[str] = Counter()
-    with connected(url, user, password) as connection:
+    with connected(url, user, password, ca_file=ca_file) as connection:
         session = connection.session(transacted=True)
         producer = session.producer()
         for letter in _taken(session, source, wanted):
@@ -139,6 +143,7 @@ def purge(
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
+    ca_file: CaFile = None,
 ) -> None:
     """End dead letters for good.
 
@@ -146,7 +151,7 @@ def purge(
     """
     source = _dead_letter_queue(queue)
     wanted = _wanted(identifiers, every, selector)
-    with connected(url, user, password) as connection:
+    with connected(url, user, password, ca_file=ca_file) as connection:
         session = connection.session(transacted=True)
         if not yes:
             _confirm(_count(session, source, wanted), source)

@@ -7,6 +7,7 @@ import typer
 
 from lockkeeper.cli.connecting import (
     DEFAULT_URL,
+    CaFile,
     ClientId,
     Password,
     Selector,
@@ -74,6 +75,7 @@ def receive(
     raw: Raw = False,
     user: User = None,
     password: Password = None,
+    ca_file: CaFile = None,
 ) -> None:
     """Take messages and print their bodies, on a terminal with a line of headers above each.
 
@@ -88,7 +90,7 @@ def receive(
     patience = None if follow else TIMEOUT_SECONDS
     if timeout is not None:
         patience = seconds("--timeout", timeout)
-    with connected(url, user, password, client_id) as connection:
+    with connected(url, user, password, client_id, ca_file) as connection:
         from lockkeeper.client import Acknowledge
 
         session = connection.session(transacted, Acknowledge.CLIENT)

@@ -17,6 +17,7 @@ from lockkeeper.cli.bodies import (
 )
 from lockkeeper.cli.connecting import (
     DEFAULT_URL,
+    CaFile,
     Password,
     Target,
     Url,
@@ -97,6 +98,7 @@ def send(
     group: Group = None,
     user: User = None,
     password: Password = None,
+    ca_file: CaFile = None,
     as_json: Json = False,
 ) -> None:
     """Send a message and print its id: it is on the broker's disk when this command ends.
@@ -120,7 +122,7 @@ def send(
     body = text if file is None else read_file(file, kind)
     if isinstance(body, str) and kind is BodyType.BYTES:
         body = os.fsencode(body)
-    with connected(url, user, password) as connection:
+    with connected(url, user, password, ca_file=ca_file) as connection:
         if body is None or count > 1:
             _send_many(connection, to, options, body, count, kind, as_json)
         else:

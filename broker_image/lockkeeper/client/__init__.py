@@ -25,6 +25,7 @@ from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.client.producer import Producer
 from lockkeeper.client.redelivery import RedeliveryPolicy
 from lockkeeper.client.session import Session
+from lockkeeper.client.tls import TlsOptions
 
 __all__ = [
     "connect",
@@ -35,6 +36,7 @@ __all__ = [
     "ReceivedMessage",
     "Acknowledge",
     "RedeliveryPolicy",
+    "TlsOptions",
     "DestinationName",
     "DEFAULT_URL",
     "MessagingError",

@@ -13,6 +13,7 @@ from lockkeeper.client.consumer import Consumer
 from lockkeeper.client.errors import IllegalStateError, MessagingError
 from lockkeeper.client.redelivery import RedeliveryPolicy
 from lockkeeper.client.session import Session
+from lockkeeper.client.tls import TlsOptions
 from lockkeeper.client.transport import Transport
 from lockkeeper.client.url import parse_url
 from lockkeeper.message.destination import Destination, Kind
@@ -50,7 +51,9 @@ class Connection:
         user: str | None = None,
         password: str | None = None,
         redelivery: RedeliveryPolicy | None = None,
+        tls: TlsOptions | None = None,
     ) -> None:
+        where = parse_url(url, tls)
         number = next(_NUMBERS)
         self.identifier = ConnectionId(f"ID:{socket.gethostname()}-{_PROCESS}-{number}:1")
         self.client_id = client_id
@@ -61,12 +64,12 @@ class Connection:
         self._counters = threading.Lock()
         self._session_count = self._transaction_count = self._temporary_count = 0
         self._is_closed = False
-        self._transport = Transport(parse_url(url), self)
+        self._transport = Transport(where, self)
         info = ConnectionInfo(
             connection_id=self.identifier,
             client_id=client_id or f"ID:{socket.gethostname()}-{_PROCESS}-{number}:0",
-            user_name=user,
-            password=password,
+            user_name=user if user is not None else where.user,
+            password=password if password is not None else where.password,
             manageable=True,
             client_master=True,
             fault_tolerant=self._transport.is_fault_tolerant,
@@ -191,10 +194,12 @@ def connect(
     user: str | None = None,
     password: str | None = None,
     redelivery: RedeliveryPolicy | None = None,
+    tls: TlsOptions | None = None,
 ) -> Connection:
     """Return an open connection to the broker, or one of the brokers, that *url* names.
 
-    Blocks until one is there, as often as the URL's options allow. Raises BrokerUrlError,
-    ConnectionFailedError, or the broker's refusal.
+    Blocks until one is there, as often as the URL's options allow. *tls* is for addresses that
+    begin with `ssl://`; what a URL says itself wins. Raises BrokerUrlError, ConnectionFailedError,
+    or the broker's refusal: SecurityError for a wrong password.
     """
-    return Connection(url, client_id, user, password, redelivery)
+    return Connection(url, client_id, user, password, redelivery, tls)

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 
+from lockkeeper.client.tls import SecureSocket
 from lockkeeper.client.url import Address
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.openwire import Codec, Structure, WireFormatInfo, decode, encode
@@ -18,6 +19,22 @@ from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
 RECEIVE_BYTES = 256 * 1024
 LINK_ERRORS = (OSError, ProtocolError, MalformedMessageError)
 """What any call of a link may raise when the link is of no use any more."""
+
+
+def _dialled(address: Address, patience: float | None) -> "socket.socket | SecureSocket":
+    """Return a connected socket that does not block, encrypted if need be. Raises OSError."""
+    options = address.options
+    dialled = socket.create_connection((address.host, address.port), patience)
+    try:
+        dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(options.tcp_no_delay))
+        dialled.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(options.keep_alive))
+        if address.tls is not None:
+            return SecureSocket(dialled, address.host, address.tls)
+        dialled.setblocking(False)
+    except BaseException:
+        dialled.close()
+        raise
+    return dialled
 
 
 class Link:
@@ -33,15 +50,10 @@ class Link:
         self._buffer = FrameBuffer(options.frame_bytes_max)
         self._early: list[bytes] = []
         patience = options.connection_timeout / 1000 or None
-        self._socket = socket.create_connection((address.host, address.port), patience)
+        self._socket = _dialled(address, patience)
         self._readable = selectors.DefaultSelector()
         try:
             self._readable.register(self._socket, selectors.EVENT_READ)
-            self._socket.setsockopt(
-                socket.IPPROTO_TCP, socket.TCP_NODELAY, int(options.tcp_no_delay)
-            )
-            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(options.keep_alive))
-            self._socket.setblocking(False)
             self.opened = self.last_sent = self.last_received = time.monotonic()
             self._agreement = self._shake_hands(patience)
         except BaseException:

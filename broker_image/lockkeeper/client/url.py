@@ -1,19 +1,26 @@
-"""Broker URLs: `tcp://host:port?option=…` and `failover:(uri,uri)?option=…`.
+"""Broker URLs: `tcp://host:port?option=…`, `ssl://…` and `failover:(uri,uri)?option=…`.
 
 Options have ActiveMQ's names and defaults; times are in ms, as there. An unknown option is an
-error. Options of a failover URL that begin with `nested.` hold for each address in it.
+error. Options of a failover URL that begin with `nested.` hold for each address in it. Files of
+certificates, which Java has in key stores, are options that begin with `ssl.`.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from lockkeeper.client.errors import BrokerUrlError
+from lockkeeper.client.tls import TlsOptions
 
 DEFAULT_PORT = 61616
+DEFAULT_TLS_PORT = 61617
 UNLIMITED = -1
 NESTED = "nested."
+USER, PASSWORD = "jms.userName", "jms.password"
+_SECRET = re.compile(rf"({re.escape(PASSWORD)}=)[^&)'\"]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +51,52 @@ class FailoverOptions:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One broker."""
+    """One broker; encrypted with `tls` options, even if they are the defaults."""
 
     host: str
     port: int
     options: TcpOptions = TcpOptions()
+    tls: TlsOptions | None = None
 
     def __str__(self) -> str:
         """Return the URL without its options."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"tcp://{host}:{self.port}"
+        scheme = "tcp" if self.tls is None else "ssl"
+        return f"{scheme}://{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerUrl:
-    """Where brokers are; without failover a broken connection stays broken."""
+    """Where brokers are; without failover a broken connection stays broken.
+
+    `user` and `password` are None where the URL does not name them.
+    """
 
     addresses: tuple[Address, ...]
     failover: FailoverOptions | None = None
+    user: str | None = None
+    password: str | None = None
 
 
-def parse_url(text: str) -> BrokerUrl:
-    """Return what a broker URL says. Raises BrokerUrlError."""
-    if text.startswith("failover:"):
-        return _parse_failover(text)
-    return BrokerUrl((_parse_address(text, {}),))
+def parse_url(text: str, tls: TlsOptions | None = None) -> BrokerUrl:
+    """Return what a broker URL says; *tls* is for what it does not. Raises BrokerUrlError."""
+    tls = tls or TlsOptions()
+    try:
+        if text.startswith("failover:"):
+            return _parse_failover(text, tls)
+        return _parse_single(text, tls)
+    except BrokerUrlError as error:
+        # What is wrong with a URL is told to people, and logged.
+        raise BrokerUrlError(_SECRET.sub(r"\1***", str(error))) from error.__cause__
 
 
-def _parse_failover(text: str) -> BrokerUrl:
+def _parse_single(text: str, tls: TlsOptions) -> BrokerUrl:
+    options = _options(text.partition("?")[2], text)
+    user, password = options.pop(USER, None), options.pop(PASSWORD, None)
+    return BrokerUrl((_parse_address(text, {}, options, tls),), None, user, password)
+
+
+def _parse_failover(text: str, tls: TlsOptions) -> BrokerUrl:
     rest = text.removeprefix("failover:").removeprefix("//")
     inner, closed, after = rest.removeprefix("(").rpartition(")")
     if not (rest.startswith("(") and closed) or (after and not after.startswith("?")):
@@ -82,23 +107,37 @@ def _parse_failover(text: str) -> BrokerUrl:
         for name in list(options)
         if name.startswith(NESTED)
     }
-    addresses = tuple(_parse_address(part.strip(), nested) for part in inner.split(","))
+    user, password = options.pop(USER, None), options.pop(PASSWORD, None)
+    parts = [part.strip() for part in inner.split(",")]
+    addresses = tuple(
+        _parse_address(part, nested, _options(part.partition("?")[2], part), tls) for part in parts
+    )
     settings = _read(options, _FAILOVER_OPTIONS, text)
-    return BrokerUrl(addresses, replace(FailoverOptions(), **settings))
+    return BrokerUrl(addresses, replace(FailoverOptions(), **settings), user, password)
 
 
-def _parse_address(text: str, nested: Mapping[str, str]) -> Address:
-    if not text.startswith("tcp://"):
-        raise BrokerUrlError(f"{text!r} does not begin with tcp:// or failover:")
+def _parse_address(
+    text: str, nested: Mapping[str, str], own: Mapping[str, str], tls: TlsOptions
+) -> Address:
+    """Return one address with its *own* options, and those that hold for all, where they fit."""
+    if not text.startswith(("tcp://", "ssl://")):
+        raise BrokerUrlError(f"{text!r} does not begin with tcp://, ssl:// or failover:")
     parts = urlsplit(text)
+    is_encrypted = parts.scheme == "ssl"
+    usual = DEFAULT_TLS_PORT if is_encrypted else DEFAULT_PORT
     try:
-        port = DEFAULT_PORT if parts.port is None else parts.port
+        port = usual if parts.port is None else parts.port
     except ValueError as error:
         raise BrokerUrlError(f"the port in {text!r} is not 0 to 65535") from error
     if not parts.hostname or parts.path not in ("", "/") or parts.username:
         raise BrokerUrlError(f"{text!r} is not of the form tcp://host:port?option=value")
-    settings = _read({**nested, **_options(parts.query, text)}, _TCP_OPTIONS, text)
-    return Address(parts.hostname, port, replace(TcpOptions(), **settings))
+    if not is_encrypted:
+        nested = {name: value for name, value in nested.items() if name not in _TLS_OPTIONS}
+        settings = _read({**nested, **own}, _TCP_OPTIONS, text)
+        return Address(parts.hostname, port, replace(TcpOptions(), **settings))
+    found = _read({**nested, **own}, _TCP_OPTIONS | _TLS_OPTIONS, text)
+    of_tls = {field: found.pop(field) for field, _ in _TLS_OPTIONS.values() if field in found}
+    return Address(parts.hostname, port, replace(TcpOptions(), **found), replace(tls, **of_tls))
 
 
 def _options(query: str, text: str) -> dict[str, str]:
@@ -108,7 +147,7 @@ def _options(query: str, text: str) -> dict[str, str]:
         raise BrokerUrlError(f"the options of {text!r} are not name=value&name=value") from error
 
 
-_Parser = Callable[[str], bool | int | float]
+_Parser = Callable[[str], bool | int | float | Path]
 
 
 def _read(
@@ -162,6 +201,12 @@ _TCP_OPTIONS: dict[str, tuple[str, _Parser]] = {
     "wireFormat.maxInactivityDuration": ("inactivity_duration", _count),
     "wireFormat.maxInactivityDurationInitalDelay": ("inactivity_initial_delay", _count),
     "wireFormat.maxFrameSize": ("frame_bytes_max", _count),
+}
+_TLS_OPTIONS: dict[str, tuple[str, _Parser]] = {
+    "socket.verifyHostName": ("verify_host_name", _flag),
+    "ssl.caFile": ("ca_file", Path),
+    "ssl.certificateFile": ("certificate_file", Path),
+    "ssl.keyFile": ("key_file", Path),
 }
 _FAILOVER_OPTIONS: dict[str, tuple[str, _Parser]] = {
     "initialReconnectDelay": ("initial_reconnect_delay", _count),

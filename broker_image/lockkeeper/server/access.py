@@ -123,13 +123,8 @@ class Gatekeeper:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def gatekeeper(access: Access, directory: Path | None) -> Gatekeeper | None:
-    """Return who lets users in, None without a *directory* of secrets: then everybody may.
-
-    Raises InvalidSecretError.
-    """
-    if directory is None:
-        return None
+def gatekeeper_of(access: Access, directory: Path) -> Gatekeeper:
+    """Return who lets the users in that a *directory* of secrets has. Raises InvalidSecretError."""
     users = read_users(directory)
     if not users and not access.anonymous:
         logger.warning("%s knows no user: nobody can connect", directory / USERS)

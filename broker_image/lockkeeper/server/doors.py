@@ -8,11 +8,16 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TypeAlias
 
 from lockkeeper.protocols.registry import PROTOCOLS
+from lockkeeper.server.certificates import EncryptedDoor, Encryption, encryption
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
+from lockkeeper.server.secrets import Signature
 from lockkeeper.server.settings import LOOPBACK, listener_settings
 from lockkeeper.transport.listener import bind, listen
 from lockkeeper.transport.peer import Peer
@@ -21,20 +26,32 @@ from lockkeeper_api.broker import Listener
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.05
+Watch: TypeAlias = Callable[[Sequence[Path], Callable[[], None], Signature], None]
+"""See `Reloading.watch`."""
 
 
 class Doors:
     """The sockets of all listeners; `ports` has the port of each by its name."""
 
-    def __init__(self, listeners: Sequence[Listener]) -> None:
+    def __init__(
+        self, listeners: Sequence[Listener], secrets: Path | None = None, watch: Watch | None = None
+    ) -> None:
+        """*secrets* is the directory with certificates, *watch* tells when they change."""
         self.ports: dict[str, int] = {}
         self._listeners = listeners
+        self._secrets = secrets
+        self._watch = watch
+        self._encryptions: dict[str, Encryption] = {}
+        self._encrypted: dict[str, list[EncryptedDoor]] = {}
         self._bound: dict[str, list[socket.socket]] = {}
         self._servers: list[asyncio.Server] = []
 
     async def bind(self, patience: float) -> None:
         """Take the ports; one in use is tried for *patience* seconds. Raises CannotRunError."""
         for listener in self._listeners:
+            found = encryption(listener, self._secrets)
+            if found is not None:
+                self._encryptions[listener.name] = found
             sockets = await _bind(listener, time.monotonic() + patience)
             self._bound[listener.name] = sockets
             self.ports[listener.name] = sockets[0].getsockname()[1]
@@ -42,19 +59,47 @@ class Doors:
     async def open(self, engine: Engine) -> None:
         """Let clients in. Raises CannotRunError when another program was faster."""
         for listener in self._listeners:
+            self._follow(listener.name)
             for bound in self._bound.pop(listener.name):
                 try:
-                    self._servers.append(await _listen(bound, listener, engine))
+                    await self._let_in(bound, listener, engine)
                 except OSError as error:
                     bound.close()
                     raise _refused(listener, error) from error
             host, port = listener.host or LOOPBACK, self.ports[listener.name]
-            logger.info("listens on %s:%d (%s)", host, port, listener.protocol)
+            tls = " over TLS" if listener.name in self._encryptions else ""
+            logger.info("listens on %s:%d (%s%s)", host, port, listener.protocol, tls)
+
+    async def _let_in(self, bound: socket.socket, listener: Listener, engine: Engine) -> None:
+        """Let clients in at one socket, over TLS where that is asked for. Raises OSError."""
+        make_peer = _maker_of_peers(listener, engine)
+        encryption = self._encryptions.get(listener.name)
+        if encryption is None:
+            self._servers.append(await listen(bound, make_peer))
+            return
+        door = EncryptedDoor(bound, make_peer)
+        self._encrypted.setdefault(listener.name, []).append(door)
+        await door.open(encryption.context)
+
+    def _follow(self, name: str) -> None:
+        """Have the listener called *name* go on with new certificates when they come."""
+        encryption = self._encryptions.get(name)
+        if encryption is None or self._watch is None:
+            return
+
+        def change() -> None:
+            encryption.reload()
+            for door in self._encrypted.get(name, ()):
+                door.change(encryption.context)
+
+        self._watch(encryption.files, change, encryption.seen)
 
     def close(self) -> None:
         """Let nobody in any more."""
         for server in self._servers:
             server.close()
+        for door in chain(*self._encrypted.values()):
+            door.close()
         for sockets in self._bound.values():
             for bound in sockets:
                 bound.close()
@@ -70,7 +115,7 @@ async def _bind(listener: Listener, deadline: float) -> list[socket.socket]:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-async def _listen(bound: socket.socket, listener: Listener, engine: Engine) -> asyncio.Server:
+def _maker_of_peers(listener: Listener, engine: Engine) -> Callable[[str], Peer | None]:
     settings = listener_settings(listener)
     make_session = PROTOCOLS[listener.protocol]
 
@@ -80,7 +125,7 @@ async def _listen(bound: socket.socket, listener: Listener, engine: Engine) -> a
             return None
         return Peer(engine, make_session(engine.broker, settings, address), engine.stamp())
 
-    return await listen(bound, make_peer)
+    return make_peer
 
 
 def _refused(listener: Listener, error: OSError) -> Exception:

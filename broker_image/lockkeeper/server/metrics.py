@@ -80,6 +80,12 @@ def _of_process(status: View) -> Iterator[Family]:
     yield Family("lockkeeper_info", "gauge", "Which broker, replica and release.", ((about, 1),))
     roles = tuple(((*broker, ("role", role)), float(role == status["role"])) for role in ROLES)
     yield Family("lockkeeper_role", "gauge", "1 for what the process is now.", roles)
+    refused = float(status.get("refusal") is not None)
+    said = "1 while a configuration is refused; the one before stays in use."
+    yield Family("lockkeeper_configuration_refused", "gauge", said, ((broker, refused),))
+    count = float(len(status.get("secretsRefused", ())))
+    said = "Users or certificates that cannot be used; those of before stay in use."
+    yield Family("lockkeeper_secrets_refused", "gauge", said, ((broker, count),))
     for name, meaning, value in (
         ("takes_over", "1 for a standby that is proven able to take over.", status["takesOver"]),
         ("role_since_seconds", "When it became that, since 1970.", status["since"]),

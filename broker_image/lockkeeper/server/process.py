@@ -15,7 +15,6 @@ from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.settings import BrokerSettings
-from lockkeeper.server.access import gatekeeper
 from lockkeeper.server.admin import Admin
 from lockkeeper.server.cluster.membership import Membership, Surroundings
 from lockkeeper.server.configuration import Configuration
@@ -151,7 +150,6 @@ class BrokerProcess:
             options.declared or Configuration(options.resource),
             options.files,
             options.secrets,
-            gatekeeper(options.resource.spec.access, options.secrets),
         )
 
     async def _start_admin(self) -> Admin:
@@ -218,7 +216,9 @@ class BrokerProcess:
         """Be the master."""
         waited = self.role == STANDBY
         self._become(RECOVERING)
-        doors = self._doors = Doors(self.options.resource.spec.listeners)
+        doors = self._doors = Doors(
+            self.options.resource.spec.listeners, self.options.secrets, self._reloading.watch
+        )
         try:
             await doors.bind(PORT_RETRY_SECONDS_AFTER_STANDBY if waited else PORT_RETRY_SECONDS)
             await self._open(storage, doors, waited)

@@ -16,7 +16,7 @@ from typing import Any
 from lockkeeper.broker.access.renewal import renew_rights
 from lockkeeper.broker.adopting import adopt_policies
 from lockkeeper.broker.errors import BrokerError
-from lockkeeper.server.access import Gatekeeper
+from lockkeeper.server.access import Gatekeeper, gatekeeper_of
 from lockkeeper.server.configuration import (
     Configuration,
     RefusedConfigurationError,
@@ -71,26 +71,38 @@ class Reloading:
         declared: Configuration,
         files: Sequence[Path],
         secrets: Path | None,
-        gatekeeper: Gatekeeper | None,
     ) -> None:
-        """*broker* is the one that *declared* has, with the addresses of the command line."""
+        """*broker* is the one that *declared* has, with the addresses of the command line.
+
+        Raises InvalidSecretError.
+        """
         self.broker = broker
         self.destinations = declared.destinations
         self.refused: str | None = None
         self.refusal: str | None = None
         self._declared = declared
-        self.gatekeeper = gatekeeper
+        self.gatekeeper: Gatekeeper | None = None
         self._engine: Engine | None = None
         self._replica = ""
         self._troubles: dict[str, str] = {}
         self._files = files
         self._watched = [_Watched(files, self._reread)] if files else []
-        if secrets is not None and gatekeeper is not None:
-            self.watch([secrets / USERS], lambda: self._reload_users(secrets, gatekeeper))
+        if secrets is not None:
+            self._admit_users(secrets)
         self._task = asyncio.get_running_loop().create_task(self._look())
 
-    def watch(self, files: Sequence[Path], reload: Callable[[], None]) -> None:
-        """Call *reload*, which may raise InvalidSecretError, whenever one of *files* changes."""
+    def _admit_users(self, secrets: Path) -> None:
+        """Let only users in, those of the moment. Raises InvalidSecretError."""
+        users = [secrets / USERS]
+        seen = signature(users)
+        gatekeeper = self.gatekeeper = gatekeeper_of(self.broker.spec.access, secrets)
+        self.watch(users, lambda: self._reload_users(secrets, gatekeeper), seen)
+
+    def watch(self, files: Sequence[Path], reload: Callable[[], None], seen: Signature) -> None:
+        """Call *reload*, which may raise InvalidSecretError, whenever one of *files* changes.
+
+        *seen* is their signature from before they were read.
+        """
         what = str(files[0])
 
         def guarded() -> None:
@@ -103,7 +115,7 @@ class Reloading:
                 self._troubles.pop(what, None)
                 logger.info("took over %s", what)
 
-        self._watched.append(_Watched(files, guarded, signature(files)))
+        self._watched.append(_Watched(files, guarded, seen))
 
     async def _look(self) -> None:
         while True:

@@ -3,10 +3,12 @@
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import Callable
 from typing import cast
 
 from lockkeeper.transport.peer import Peer
+from lockkeeper.transport.tls import HANDSHAKE_SECONDS_MAX, SHUTDOWN_SECONDS_MAX
 
 BACKLOG_MAX = 1024
 # A name such as localhost may stand for IPv6 as well, which a machine need not have.
@@ -62,10 +64,24 @@ def _bound(sock: socket.socket, address: tuple[object, ...]) -> socket.socket:
     return sock
 
 
-async def listen(bound: socket.socket, make_peer: Callable[[str], Peer | None]) -> asyncio.Server:
-    """Let clients in; *make_peer* gets the address of each, None refuses it. Raises OSError."""
+async def listen(
+    bound: socket.socket,
+    make_peer: Callable[[str], Peer | None],
+    context: ssl.SSLContext | None = None,
+) -> asyncio.Server:
+    """Let clients in; *make_peer* gets the address of each, None refuses it. Raises OSError.
+
+    With a *context*, peers are made for those with whom the handshake of TLS is done.
+    """
     loop = asyncio.get_running_loop()
-    return await loop.create_server(lambda: _Greeter(make_peer), sock=bound, backlog=BACKLOG_MAX)
+    return await loop.create_server(
+        lambda: _Greeter(make_peer),
+        sock=bound,
+        backlog=BACKLOG_MAX,
+        ssl=context,
+        ssl_handshake_timeout=None if context is None else HANDSHAKE_SECONDS_MAX,
+        ssl_shutdown_timeout=None if context is None else SHUTDOWN_SECONDS_MAX,
+    )
 
 
 class _Greeter(asyncio.Protocol):
@@ -80,7 +96,8 @@ class _Greeter(asyncio.Protocol):
         if raw is not None:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         name = transport.get_extra_info("peername")
-        address = f"tcp://{name[0]}:{name[1]}" if name else "unknown"
+        scheme = "ssl" if transport.get_extra_info("ssl_object") is not None else "tcp"
+        address = f"{scheme}://{name[0]}:{name[1]}" if name else "unknown"
         peer = self._make_peer(address)
         if peer is None:
             transport.abort()
