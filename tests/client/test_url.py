@@ -58,7 +58,7 @@ def test_no_error_shows_the_password() -> None:
 
 
 def test_encryption_options_are_for_encrypted_addresses() -> None:
-    with pytest.raises(BrokerUrlError, match="unknown option 'ssl.caFile'"):
+    with pytest.raises(BrokerUrlError, match=r"unknown option 'ssl\.caFile'"):
         parse_url("tcp://a:1?ssl.caFile=ca.pem")
 
 
