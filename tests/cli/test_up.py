@@ -176,7 +176,7 @@ def test_one_broker_says_why_it_cannot_listen(tmp_path: Path) -> None:
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert "lockkeeper: listener openwire-4000: cannot listen on host.invalid:4000" in done.stderr
+    assert "lockkeeper: listener openwire: cannot listen on host.invalid:4000" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -126,6 +126,7 @@ def activemq_command(
     settings = {
         "port": port,
         "data": data or directory / "data",
+        "directory": directory,
         "journal_bytes": journal_bytes,
         "cleanup_ms": cleanup_ms,
         "connector": "maximumConnections=1000&amp;wireFormat.maxFrameSize=104857600",

@@ -111,3 +111,12 @@ CONFIGURED: dict[str, tuple[str, ...]] = {
         "virtual-topic-wildcard",
     ),
 }
+
+SECURED = (
+    "security-user",
+    "security-refused",
+    "security-permissions",
+    "security-temporary",
+    "security-failover",
+)
+"""Scenarios for a broker with the configuration `security`, certificates and passwords."""

@@ -95,8 +95,8 @@ def test_messages_of_any_size_pass(broker: Secured, authority: certificates.Auth
         consumer, producer = session.consumer("SIZES"), session.producer("SIZES")
         for size in sizes:
             producer.send(b"x" * size, persistent=False)
-        bodies = [consumer.receive(20) for _ in sizes]
-        assert [len(message.body) for message in bodies if message is not None] == sizes  # type: ignore[arg-type]
+        bodies = [message.body for message in map(consumer.receive, [20] * 6) if message]
+        assert [len(body) for body in bodies if isinstance(body, bytes)] == sizes
         assert connection.address == secure(broker)
 
 

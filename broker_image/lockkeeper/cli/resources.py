@@ -57,7 +57,9 @@ def _listener(address: str, like: Listener | None) -> Listener:
     if scheme != "openwire":
         raise CommandError(f"--listen {address}: write openwire://HOST:PORT", MISUSED)
     host, port = _host_and_port(address, address)
-    place = {"name": f"{scheme}-{port}", "protocol": scheme, "host": host, "port": port}
+    # A listener keeps its name: its certificates lie under that.
+    name = like.name if like else f"{scheme}-{port}"
+    place = {"name": name, "protocol": scheme, "host": host, "port": port}
     return Listener.model_validate({**(like.model_dump() if like else {}), **place})
 
 

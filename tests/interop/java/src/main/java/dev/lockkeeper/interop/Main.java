@@ -63,6 +63,7 @@ public final class Main {
         Advisories.register(scenarios);
         Statistics.register(scenarios);
         Scheduling.register(scenarios);
+        Security.register(scenarios);
         Dispatching.register(scenarios);
         return scenarios;
     }
