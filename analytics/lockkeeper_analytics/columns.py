@@ -50,7 +50,7 @@ def _utf8(values: list[bytes | None]) -> pa.Array:
 
 def _constant(name: str, value_of: Callable[[Rows], Any]) -> Builder:
     def build(rows: Rows) -> pa.Array:
-        return pa.repeat(pa.scalar(value_of(rows), COLUMNS[name].arrow), len(rows.records))
+        return pa.repeat(pa.scalar(value_of(rows), COLUMNS[name].arrow), len(rows))
 
     return build
 
@@ -156,18 +156,18 @@ def _subscribed(
     return build
 
 
-def _trace(name: str, is_recorder: bool) -> Builder:
-    def text(data: bytes, start: int, end: int) -> bytes | None:
-        ours = data.startswith(PREFIX, start, end)
-        return data[start + (len(PREFIX) if ours else 0) : end] if ours is is_recorder else None
+def trace_text(data: bytes, record: QuickRecord, is_recorder: bool) -> bytes | None:
+    """Return the text of a trace that is, or is not, the flight recorder's; None otherwise."""
+    if record[0] != TRACE:
+        return None
+    start, end = record[5], record[5] + record[6]
+    ours = data.startswith(PREFIX, start, end)
+    return data[start + (len(PREFIX) if ours else 0) : end] if ours is is_recorder else None
 
+
+def _trace(is_recorder: bool) -> Builder:
     def build(rows: Rows) -> pa.Array:
-        return _utf8(
-            [
-                text(rows.data, record[5], record[5] + record[6]) if record[0] == TRACE else None
-                for record in rows.records
-            ]
-        )
+        return _utf8([trace_text(rows.data, record, is_recorder) for record in rows.records])
 
     return build
 
@@ -248,8 +248,8 @@ BUILDERS: dict[str, Builder] = {
     "selector": _subscribed("selector", lambda record, info: info.selector),
     "no_local": _subscribed("no_local", lambda record, info: info.no_local),
     "retroactive": _subscribed("retroactive", lambda record, info: record.retroactive or False),
-    "trace": _trace("trace", is_recorder=False),
-    "recorder": _trace("recorder", is_recorder=True),
+    "trace": _trace(is_recorder=False),
+    "recorder": _trace(is_recorder=True),
     "body": _body("body", _body_text),
     "content": _body("content", lambda body: body if isinstance(body, bytes) else None),
 }

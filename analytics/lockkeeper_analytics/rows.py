@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 
 from lockkeeper.journal.decode import decode_destination
@@ -11,15 +12,19 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord, walk_batch
 from lockkeeper_analytics.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.batches import Chunk, first_batch_from, read_chunks
+from lockkeeper_analytics.bulk import Bulk, bulk_of
+from lockkeeper_analytics.bulk_columns import BULK_BUILDERS
+from lockkeeper_analytics.bulk_times import bulk_bounds
 from lockkeeper_analytics.columns import BUILDERS
 from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.records import complete, kind_of
+from lockkeeper_analytics.records import KINDS, OTHER_KIND, complete, kind_of
 from lockkeeper_analytics.rowset import Context, Rows
 from lockkeeper_analytics.schema import Needs, arrow_schema_of
 from lockkeeper_analytics.storage import sibling_in_archive
 from lockkeeper_analytics.times import Bounds, Known, bounds_of, following_time, preceding_known
 
 NO_BOUNDS = Bounds([], [])
+NO_TIMES = np.zeros(0, np.int64)
 
 
 def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -63,15 +68,51 @@ class _PartReader:
         if start is None:
             return
         for chunk in read_chunks(path, start, self.part.end, self.options.skip_corrupt):
-            walked = [self._walk(chunk, *batch) for batch in chunk.batches]
-            bounds = NO_BOUNDS
+            following = 0
             if self.needs_times:
-                behind = chunk.base + chunk.batches[-1][1]
-                following = following_time(self.part, behind)
-                bounds, known = bounds_of(chunk.data, walked, known, following)
-            records, bounds = self._kept(list(chain.from_iterable(walked)), bounds)
-            if records:
-                yield self._batch(chunk, records, bounds)
+                following = following_time(self.part, chunk.base + chunk.batches[-1][1])
+            bulk = bulk_of(chunk.data, chunk.batches)
+            if bulk is None:
+                rows, known = self._one_by_one(chunk, known, following)
+            else:
+                rows, known = self._at_once(chunk, bulk, known, following)
+            if len(rows):
+                yield self._batch(rows)
+
+    def _one_by_one(self, chunk: Chunk, known: Known, following: int) -> tuple[Rows, Known]:
+        walked = [self._walk(chunk, *batch) for batch in chunk.batches]
+        bounds = NO_BOUNDS
+        if self.needs_times:
+            bounds, known = bounds_of(chunk.data, walked, known, following)
+        records, bounds = self._kept(list(chain.from_iterable(walked)), bounds)
+        return Rows(self.context, chunk.data, chunk.base, records, bounds), known
+
+    def _at_once(
+        self, chunk: Chunk, bulk: Bulk, known: Known, following: int
+    ) -> tuple[Rows, Known]:
+        after = before = NO_TIMES
+        if self.needs_times:
+            after, before, known = bulk_bounds(bulk, known, following)
+        since, until, kinds = self.options.since, self.options.until, self.options.kinds
+        keep = np.ones(len(bulk), np.bool_)
+        if since:
+            keep &= (before == 0) | (before >= since)
+        if until:
+            keep &= after <= until
+        if kinds:
+            wanted = [number for number in range(256) if KINDS.get(number, OTHER_KIND) in kinds]
+            keep &= np.isin(bulk["command"], wanted)
+        if self.options.destinations:
+            codes = bulk.slices("destination").dictionary_encode()
+            kept = [self._is_kept(each.as_py()) for each in codes.dictionary]
+            # Records that belong to no destination stay.
+            index = codes.indices.fill_null(len(kept)).to_numpy(zero_copy_only=False)
+            keep &= np.array([*kept, True])[index]
+        if not keep.all():
+            bulk = bulk.kept(keep)
+            after, before = (each[keep] if len(each) else each for each in (after, before))
+        rows = Rows(self.context, chunk.data, chunk.base, bulk, NO_BOUNDS, (after, before))
+        return rows, known
 
     def _walk(self, chunk: Chunk, start: int, end: int) -> list[QuickRecord]:
         try:
@@ -112,7 +153,11 @@ class _PartReader:
             kept = self.kept[destination] = is_asked_for(found, self.options.destinations)
         return kept
 
-    def _batch(self, chunk: Chunk, records: list[QuickRecord], bounds: Bounds) -> pa.RecordBatch:
-        rows = Rows(self.context, chunk.data, chunk.base, records, bounds)
-        arrays = [BUILDERS[name](rows) for name in self.options.columns]
+    def _batch(self, rows: Rows) -> pa.RecordBatch:
+        arrays = [
+            BUILDERS[name](rows)
+            if rows.bulk is None or name not in BULK_BUILDERS
+            else BULK_BUILDERS[name](rows, rows.bulk)
+            for name in self.options.columns
+        ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
+import pyarrow as pa
+
 from lockkeeper.journal.decode import decode_destination, decode_transaction
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import data_file_name
@@ -12,6 +14,7 @@ from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper_analytics.asked import ReadOptions
+from lockkeeper_analytics.bulk import Bulk, Numbers
 from lockkeeper_analytics.frames import FrameReader, Head, Tail
 from lockkeeper_analytics.partitions import Part
 from lockkeeper_analytics.records import is_message
@@ -45,21 +48,45 @@ class Context:
 
 
 class Rows:
-    """The records that become rows; positions in `data` become file offsets by adding `base`."""
+    """The records that become rows; positions in `data` become file offsets by adding `base`.
+
+    Of records that were read at once the bounds, too, are arrays: `bulk_bounds`.
+    """
 
     def __init__(
         self,
         context: Context,
         data: bytes,
         base: int,
-        records: list[QuickRecord],
+        records: list[QuickRecord] | Bulk,
         bounds: Bounds,
+        bulk_bounds: tuple[Numbers, Numbers] | None = None,
     ) -> None:
         self.context = context
         self.data = data
         self.base = base
-        self.records = records
+        self._given = records
         self.bounds = bounds
+        self.bulk_bounds = bulk_bounds
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    @property
+    def bulk(self) -> Bulk | None:
+        """The records all at once, where they were read so."""
+        return self._given if isinstance(self._given, Bulk) else None
+
+    @cached_property
+    def records(self) -> list[QuickRecord]:
+        """The records one by one; where they were read at once, only with their values."""
+        return self._given.records() if isinstance(self._given, Bulk) else self._given
+
+    @cached_property
+    def destination_codes(self) -> pa.DictionaryArray:
+        """The destination's bytes of records that were read at once, each kind once."""
+        assert self.bulk is not None
+        return self.bulk.slices("destination").dictionary_encode()
 
     @cached_property
     def _frames(self) -> tuple[list[Head | None], list[Tail | None]]:

@@ -81,7 +81,7 @@ def bounds_of(
                 last = max(last, time)
                 if last > due:
                     due = 0
-            elif record[0] == TRACE and _ends_clocks(data, record):
+            elif record[0] == TRACE and ends_clocks(data, record):
                 due = 0
             after.append(last)
             limits.append(due)
@@ -103,12 +103,17 @@ def _before(after: list[int], limits: list[int], told: list[bool], following: in
 def _clock_of(data: bytes, batch: Sequence[QuickRecord]) -> tuple[int, int] | None:
     """Return what the last clock line of a batch says: an earlier one has waited for it."""
     for record in reversed(batch):
-        if record[0] == TRACE and (clock := parse_clock(_text(data, record))):
+        if record[0] == TRACE and (clock := clock_in(data, record)):
             return clock
     return None
 
 
-def _ends_clocks(data: bytes, record: QuickRecord) -> bool:
+def clock_in(data: bytes, trace: QuickRecord) -> tuple[int, int] | None:
+    """Return the time of a trace that is a clock line, and when the next is due, in ms."""
+    return parse_clock(_text(data, trace))
+
+
+def ends_clocks(data: bytes, record: QuickRecord) -> bool:
     """Tell whether a trace says that another broker, or none, writes from here on."""
     line = parse_line(_text(data, record))
     return line is None or line.get("event") in (*STARTING_EVENTS, STOPPING_EVENT)

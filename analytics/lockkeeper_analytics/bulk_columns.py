@@ -1,0 +1,104 @@
+"""Builders of columns for all records of a chunk at once; what is missing here `columns` builds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lockkeeper.journal.walk import ADD
+from lockkeeper.message.destination import SCHEMES, Destination
+from lockkeeper_analytics.bulk import Bulk, Numbers
+from lockkeeper_analytics.columns import MESSAGE_TYPES, trace_text
+from lockkeeper_analytics.records import KINDS, OTHER_KIND
+from lockkeeper_analytics.rowset import Rows
+from lockkeeper_analytics.schema import COLUMNS
+
+Builder = Callable[[Rows, Bulk], pa.Array]
+
+SCHEME_OF = {kind: scheme for scheme, kind in SCHEMES.items()}
+_KINDS = pa.array([KINDS.get(number, OTHER_KIND) for number in range(256)])
+_TYPES = pa.array([MESSAGE_TYPES.get(number) for number in range(256)], pa.string())
+
+
+def _numbers(name: str, values: Numbers, absent: Any = None) -> pa.Array:
+    return pa.array(values, COLUMNS[name].arrow, mask=absent)
+
+
+def _times(name: str, values: Numbers) -> pa.Array:
+    """Milliseconds since the epoch to timestamps; 0 is null."""
+    return pa.array(values * 1000, pa.int64(), mask=values == 0).cast(COLUMNS[name].arrow)
+
+
+def texts(values: pa.Array) -> pa.Array:
+    """Return binary *values* as texts; only where one is no UTF-8 it is looked at by itself."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        found = values.to_pylist()
+        return pa.array(
+            [None if each is None else each.decode("utf-8", "replace") for each in found]
+        )
+
+
+def _destination(value_of: Callable[[Destination], str]) -> Builder:
+    def build(rows: Rows, bulk: Bulk) -> pa.Array:
+        codes = rows.destination_codes
+        names = [value_of(rows.destination(each.as_py())) for each in codes.dictionary]
+        return pa.array(names, pa.string()).take(codes.indices)
+
+    return build
+
+
+def _transaction(rows: Rows, bulk: Bulk) -> pa.Array:
+    found = bulk.slices("transaction").to_pylist() if bulk["transaction_size"].any() else None
+    values = found or [None] * len(bulk)
+    for index, record in bulk.others.items():
+        values[index] = record[7]
+    return pa.array([rows.transaction(each) for each in values], pa.string())
+
+
+def _message_type(rows: Rows, bulk: Bulk) -> pa.Array:
+    octets = np.frombuffer(bulk.data, np.uint8)
+    last = len(octets) - 1
+    kinds = octets[np.minimum(bulk["value_at"] + 4, last)].astype(np.int64)
+    return _TYPES.take(pa.array(kinds, mask=bulk["command"] != ADD))
+
+
+def _written(name: str, number: int) -> Builder:
+    def build(rows: Rows, bulk: Bulk) -> pa.Array:
+        assert rows.bulk_bounds is not None
+        return _times(name, rows.bulk_bounds[number])
+
+    return build
+
+
+def _trace(is_recorder: bool) -> Builder:
+    def build(rows: Rows, bulk: Bulk) -> pa.Array:
+        values: list[bytes | None] = [None] * len(bulk)
+        for index, record in bulk.others.items():
+            values[index] = trace_text(rows.data, record, is_recorder)
+        return texts(pa.array(values, pa.binary()))
+
+    return build
+
+
+BULK_BUILDERS: dict[str, Builder] = {
+    "offset": lambda rows, bulk: _numbers("offset", bulk["offset"] + rows.base),
+    "record_bytes": lambda rows, bulk: _numbers("record_bytes", bulk["size"]),
+    "kind": lambda rows, bulk: _KINDS.take(pa.array(bulk["command"])),
+    "destination_kind": _destination(lambda found: SCHEME_OF[found.kind]),
+    "destination": _destination(lambda found: found.name),
+    "message_id": lambda rows, bulk: texts(bulk.slices("id")),
+    "subscription": lambda rows, bulk: texts(bulk.slices("key")),
+    "transaction": _transaction,
+    "written_after": _written("written_after", 0),
+    "written_before": _written("written_before", 1),
+    "message_bytes": lambda rows, bulk: _numbers(
+        "message_bytes", bulk["value_size"] - 4, bulk["command"] != ADD
+    ),
+    "message_type": _message_type,
+    "stored_at": lambda rows, bulk: _times("stored_at", bulk.stored_at()),
+    "trace": _trace(is_recorder=False),
+    "recorder": _trace(is_recorder=True),
+}

@@ -1,0 +1,79 @@
+"""The bounds of `times`, for all records of a chunk at once."""
+
+import numpy as np
+
+from lockkeeper_analytics.bulk import Bulk, Numbers
+from lockkeeper_analytics.records import TRACE
+from lockkeeper_analytics.times import Known, clock_in, ends_clocks
+
+
+def bulk_bounds(bulk: Bulk, known: Known, following: int) -> tuple[Numbers, Numbers, Known]:
+    """Return when each record was written at the earliest and at the latest, in ms; 0: not known.
+
+    *known* is what is known before the first, *following* the next time behind the last; what is
+    known behind the last comes third. The rules are those of `times.bounds_of`.
+    """
+    count = len(bulk)
+    batch = bulk["batch"]
+    clocks, stops = _traces(bulk)
+    times = bulk.stored_at()
+    is_clocked = np.zeros(count, np.bool_)
+    clock_due = np.zeros(count, np.int64)
+    begins: list[int] = []
+    for number, (at, due) in clocks.items():
+        first, behind = np.searchsorted(batch, [number, number + 1])
+        is_clocked[first:behind] = True
+        times[first:behind] = at
+        clock_due[first:behind] = due
+        begins.append(int(first))
+    told = (times > 0) | is_clocked
+    last = np.maximum(np.maximum.accumulate(times), known.last) if count else times
+    # A stretch begins with each batch that tells a time, and has that one's due.
+    stretch = np.zeros(count, np.int64)
+    stretch[begins] = 1
+    stretch = np.cumsum(stretch)
+    dues = np.array([known.due, *(due for _, due in clocks.values())], np.int64)[stretch]
+    ended = np.zeros(count, np.int64)
+    ended[[index for index in stops if not is_clocked[index]]] = 1
+    late = (times > 0) & ~is_clocked & (last > dues)
+    total = np.cumsum(ended | late)
+    before_stretch = np.concatenate([[0], total])[_starts(stretch)] if count else total
+    limits = np.where(is_clocked, last, np.where(total > before_stretch, 0, dues))
+    due = int(dues[-1]) if count and (is_clocked[-1] or limits[-1]) else 0
+    state = Known(int(last[-1]), due) if count else known
+    return last, _before(last, limits, told, following), state
+
+
+def _traces(bulk: Bulk) -> tuple[dict[int, tuple[int, int]], list[int]]:
+    """Return the last clock line of each batch that has one, and which traces end the clocks."""
+    clocks: dict[int, tuple[int, int]] = {}
+    stops: list[int] = []
+    for index, record in bulk.others.items():
+        if record[0] == TRACE:
+            clock = clock_in(bulk.data, record)
+            if clock:
+                clocks[int(bulk["batch"][index])] = clock
+            elif ends_clocks(bulk.data, record):
+                stops.append(index)
+    return clocks, stops
+
+
+def _starts(stretch: Numbers) -> Numbers:
+    """Return for each record where its stretch begins."""
+    return np.searchsorted(stretch, stretch)
+
+
+def _before(last: Numbers, limits: Numbers, told: np.ndarray, following: int) -> Numbers:
+    count = len(last)
+    if not count:
+        return limits
+    # The index of the next record behind each that tells a time; `count` for none.
+    places = np.where(told, np.arange(count), count)
+    nearest = np.append(np.minimum.accumulate(places[::-1])[::-1][1:], count)
+    latest = np.where(
+        nearest < count,
+        last[np.minimum(nearest, count - 1)],
+        np.maximum(last, following) if following else 0,
+    )
+    both = np.minimum(latest, limits)
+    return np.where((latest > 0) & (limits > 0), both, np.maximum(latest, limits))

@@ -1,0 +1,132 @@
+"""Records read all at once give the rows that records read one by one give."""
+
+import random
+
+import pytest
+from journal_maker import ORDERS, JournalMaker, rows_of, transaction
+
+from lockkeeper.journal.errors import BadRecordError, CorruptBatchError
+from lockkeeper.journal.records import (
+    AddMessage,
+    RemoveDestination,
+    RemoveMessage,
+    Trace,
+)
+from lockkeeper.message.destination import queue, topic
+from lockkeeper_analytics import rows as reading
+from lockkeeper_analytics.batches import read_chunks
+from lockkeeper_analytics.bulk import bulk_of
+
+PLACES = (ORDERS, queue("ORDERS.EU"), topic("NEWS"), queue("ä" * 20))
+OPTIONS = (
+    {},
+    {"destination": "ORDERS"},
+    {"destination": "topic://>"},
+    {"since": "1795000000400"},
+    {"until": "1795000000400", "destination": "ORDERS.EU,NEWS"},
+    {"columns": "written_before"},
+    {"columns": "kind,transaction,subscription", "body": "true"},
+)
+
+
+def one_by_one(directory, monkeypatch, **options):
+    with monkeypatch.context() as patch:
+        patch.setattr(reading, "bulk_of", lambda data, batches: None)
+        return rows_of(directory, **options)
+
+
+def random_journal(directory, chance):
+    maker = JournalMaker(directory)
+    at = 0
+    for number in range(200):
+        at += chance.choice((0, 1, 7, 40, 200))
+        place, tx = chance.choice(PLACES), transaction(number) if chance.random() < 0.2 else None
+        match chance.randrange(9):
+            case 0 | 1 | 2:
+                size = chance.choice((0, 100, 20_000))
+                fields = {"properties": {"x": "y" * size}} if size else {}
+                maker.add(number, at, place, tx, **fields)
+            case 3 | 4:
+                maker.remove(number, place, tx, chance.choice((None, "client:sub")))
+            case 5:
+                maker.clock(at)
+            case 6:
+                maker.commit(transaction(number))
+            case 7:
+                maker.line("event", at, event=chance.choice(("start", "stop", "slowConsumer")))
+            case 8:
+                maker.record(Trace(chance.choice(("LOADED 1", "lk1 {", "lk1 []", ""))))
+        if chance.random() < 0.4 and maker.waiting:
+            maker.flush()
+        if chance.random() < 0.03 and maker.path.exists() and not maker.waiting:
+            maker.roll()
+    if maker.waiting:
+        maker.flush()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_journals(tmp_path, monkeypatch, seed):
+    random_journal(tmp_path / "journal", random.Random(seed))
+    chunks = [chunk for path in (tmp_path / "journal").iterdir() for chunk in read_chunks(path)]
+    assert all(bulk_of(chunk.data, chunk.batches) for chunk in chunks)
+    for options in OPTIONS:
+        expected = one_by_one(tmp_path / "journal", monkeypatch, **options)
+        assert rows_of(tmp_path / "journal", **options) == expected, options
+    assert expected
+
+
+@pytest.mark.parametrize("name", ["amq-5.17.2-crash", "amq-6.1.7-clean", "prealloc-async"])
+def test_journals_of_activemq(golden, monkeypatch, name):
+    for options in OPTIONS[:3]:
+        assert rows_of(golden / name, **options) == one_by_one(
+            golden / name, monkeypatch, **options
+        )
+
+
+def test_small_chunks(golden, monkeypatch):
+    directory = golden / "amq-5.17.2-crash"
+    expected = one_by_one(directory, monkeypatch)
+    whole = reading.read_chunks
+    monkeypatch.setattr(
+        reading, "read_chunks", lambda path, *rest: whole(path, *rest, chunk_bytes=3000)
+    )
+    plain = [name for name in expected[0] if not name.startswith("written_")]
+    found = rows_of(directory, columns=",".join(plain))
+    assert found == [{name: row[name] for name in plain} for row in expected]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        RemoveDestination(ORDERS),
+        AddMessage(ORDERS, "x" * 200, b"\0\0\0\x30" + b"\x1c" + bytes(47)),
+        AddMessage(ORDERS, "ID:1", b"\0\0\0\x01\x1c"),
+        AddMessage(queue("Q" * 200), "ID:1", b"\0\0\0\x30" + b"\x1c" + bytes(47)),
+        RemoveMessage(ORDERS, "ID:1", None, "k" * 300),
+    ],
+)
+def test_what_is_laid_out_otherwise_is_read_one_by_one(tmp_path, record):
+    maker = JournalMaker(tmp_path / "journal").add(1, 1).record(record).remove(1).flush()
+    (chunk,) = read_chunks(maker.path)
+    assert bulk_of(chunk.data, chunk.batches) is None
+    rows = rows_of(maker.directory, columns="kind,destination,message_id")
+    assert len(rows) == 3 and rows[0]["destination"] == rows[2]["destination"] == "ORDERS"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_damaged_records_are_told_as_before(tmp_path, monkeypatch, seed):
+    chance = random.Random(seed)
+    maker = JournalMaker(tmp_path / "journal").add(1, 1).add(2, 2).remove(1, subscription="a:b")
+    inside = [bytearray(each) for each in maker.waiting]
+    for each in inside:
+        each[chance.randrange(len(each))] = chance.randrange(256)
+    maker.waiting[:] = map(bytes, inside)
+    maker.flush()
+
+    def told(read):
+        try:
+            return read(maker.directory, columns="offset,kind,destination,message_id,message_bytes")
+        except (BadRecordError, CorruptBatchError, UnicodeDecodeError) as error:
+            return str(error)
+
+    assert told(rows_of) == told(lambda place, **rest: one_by_one(place, monkeypatch, **rest))

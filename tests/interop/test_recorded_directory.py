@@ -1,0 +1,102 @@
+"""What the flight recorder writes leaves ActiveMQ unmoved: it opens such a journal as it is."""
+
+import json
+import re
+from pathlib import Path
+
+import brokers
+import pytest
+
+from lockkeeper.client import Acknowledge, connect
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+RESOURCE = """
+apiVersion: lockkeeper.dev/v1alpha1
+kind: Broker
+metadata: {{name: recorded}}
+spec:
+  listeners: [{{name: openwire, port: {port}}}]
+  admin: {{port: 0}}
+  journal:
+    cleanupInterval: 1h
+    recorder: {{statisticsInterval: 100ms, clockInterval: 1ms}}
+"""
+EVENTS = {
+    "start",
+    "configuration",
+    "connectionOpened",
+    "connectionClosed",
+    "consumerOpened",
+    "consumerClosed",
+    "producerOpened",
+    "producerClosed",
+}
+
+
+def use(url: str) -> None:
+    """Let clients come, send, consume, subscribe and go, so that all of it is recorded."""
+    for number in range(5):
+        with connect(url, client_id=f"client-{number}") as connection:
+            session = connection.session(acknowledge=Acknowledge.INDIVIDUAL)
+            session.producer("RECORDED").send_many(f"{number}-{index}" for index in range(20))
+            consumer = session.consumer("RECORDED", prefetch=10)
+            for _ in range(5):
+                message = consumer.receive(5)
+                assert message is not None
+                message.acknowledge()
+
+
+def browsed(url: str) -> list[str]:
+    with connect(url) as connection:
+        return [str(message.body) for message in connection.session().browse("RECORDED")]
+
+
+def recorded(directory: Path) -> tuple[set[str], set[str]]:
+    """Return the kinds of lines and of events in a journal, found by their looks alone."""
+    data = b"".join(path.read_bytes() for path in sorted(directory.glob("db-*.log")))
+    kinds, events = set(), set()
+    for found in re.finditer(rb'lk1 (\{"t":"(?:clock|event)"[^{}]*\})', data):
+        line = json.loads(found[1])
+        kinds.add(line["t"])
+        events.add(line.get("event", ""))
+    return kinds | ({"stats"} if b'lk1 {"t":"stats"' in data else set()), events
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_activemq_serves_a_recorded_directory_and_hands_it_back(tmp_path: Path, end: str) -> None:
+    reason = brokers.missing("activemq")
+    if reason:
+        pytest.skip(reason)
+    directory, port = tmp_path / "kahadb", brokers.free_port()
+    resource = tmp_path / "broker.yaml"
+    resource.write_text(RESOURCE.format(port=port))
+    command = [*brokers.LOCKKEEPER, "broker", "-f", str(resource), "--data", str(directory)]
+    ours = brokers.RunningBroker("lockkeeper", port, tmp_path / "ours", command)
+    theirs = None
+    try:
+        use(ours.url)
+        kept = browsed(ours.url)
+        getattr(ours, end)()
+        kinds, events = recorded(directory)
+        assert kinds == {"clock", "stats", "event"} and events >= EVENTS
+        assert len(kept) == 75
+        home = tmp_path / "theirs"
+        their_port = brokers.free_port()
+        activemq = brokers.activemq_command(home, their_port, tmp_path)
+        theirs = brokers.RunningBroker("activemq", their_port, home, activemq)
+        assert browsed(theirs.url) == kept
+        with connect(theirs.url) as connection:
+            connection.session().producer("RECORDED").send("theirs")
+        theirs.stop()
+        log = theirs.log.read_text(errors="replace")
+        complaints = re.findall(r"(?i).*(?:corrupt|exception|kaha.*(?:WARN|ERROR)).*", log)
+        assert complaints == []
+        ours.start()
+        assert browsed(ours.url) == [*kept, "theirs"]
+        ours.stop()
+        assert recorded(directory)[1] >= EVENTS
+    finally:
+        ours.kill()
+        if theirs is not None:
+            theirs.kill()
