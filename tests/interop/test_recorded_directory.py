@@ -48,8 +48,9 @@ def use(url: str) -> None:
 
 
 def browsed(url: str) -> list[str]:
+    """Return what waits in the queue, sorted: given-back messages may stand elsewhere for each."""
     with connect(url) as connection:
-        return [str(message.body) for message in connection.session().browse("RECORDED")]
+        return sorted(str(each.body) for each in connection.session().browse("RECORDED"))
 
 
 def recorded(directory: Path) -> tuple[set[str], set[str]]:
