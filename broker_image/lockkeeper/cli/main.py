@@ -14,6 +14,7 @@ from lockkeeper.cli.plugins import add_plugins
 from lockkeeper.cli.receive import receive
 from lockkeeper.cli.send import send
 from lockkeeper.cli.status import status
+from lockkeeper.cli.users import user
 from lockkeeper.cli.why import why
 
 app = typer.Typer(
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 for _command in (running.up, running.broker, status, destinations, why, send, receive, browse):
     app.command()(_command)
+app.command()(user)
 app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(transactions.app, name="transactions")
 app.add_typer(journal.app, name="journal")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lockkeeper_api import Broker
+    from lockkeeper_api.broker import Listener
 
 Files: TypeAlias = Annotated[
     list[Path] | None,
@@ -124,7 +125,7 @@ def up(files: Files = None, name: Name = None, data: Data = None, secrets: Secre
     resource = load(files or [], name).broker
     directory = data_directory(resource, data)
     console = LogConsole()
-    _greet(console, resource, directory)
+    _greet(console, resource, directory, secrets)
     view = ReplicasView(resource.metadata.name, console)
     replicas = Replicas(_commands(resource, directory, files or [], name, secrets), view.tell)
     code = asyncio.run(replicas.run())
@@ -134,13 +135,20 @@ def up(files: Files = None, name: Name = None, data: Data = None, secrets: Secre
     console.print("stopped")
 
 
-def _greet(console: "Console", resource: "Broker", directory: Path) -> None:
+def _scheme(listener: "Listener", secrets: Path | None) -> str:
+    """Return how clients reach a listener; without secrets there is no TLS."""
+    return "tcp" if listener.tls is None or secrets is None else "ssl"
+
+
+def _greet(console: "Console", resource: "Broker", directory: Path, secrets: Path | None) -> None:
     """Tell what is about to run and how to reach it."""
     from lockkeeper.server.settings import LOOPBACK
 
     spec = resource.spec
     addresses = ",".join(
-        f"tcp://{each.host or LOOPBACK}:{each.port}" for each in spec.listeners if each.port
+        f"{_scheme(each, secrets)}://{each.host or LOOPBACK}:{each.port}"
+        for each in spec.listeners
+        if each.port
     )
     count = counted(spec.replicas, "replica")
     console.print(f"[bold]{resource.metadata.name}[/], {count}; Ctrl-C stops")

@@ -40,7 +40,10 @@ class User(ApiModel):
 
 
 class Permission(DestinationMatch):
-    """What groups may do with destinations; the most specific entry that matches decides."""
+    """What groups may do with destinations; the most specific entry that matches decides.
+
+    `*` as a group is everybody.
+    """
 
     read: Groups = Field(default=[])
     """Cluster: groups that may consume and browse."""
@@ -65,7 +68,7 @@ def _refuse_twice(names: Iterable[str]) -> None:
 
 
 class Access(ApiModel):
-    """Who may connect and what they may do; `lockkeeper up` is for one person and asks nobody."""
+    """Who may connect and what they may do; local processes ask nobody without `--secrets`."""
 
     anonymous: bool = False
     """Cluster: clients without a user name may connect, and belong to the group `anonymous`."""
