@@ -30,9 +30,9 @@ SPEC = """\
   access: {anonymous: true}
   locker:
     acquireInterval: 100ms
-    lease: {duration: 3s, renewDeadline: 1500ms, retryPeriod: 200ms}
+    lease: {duration: 4s, renewDeadline: 2500ms, retryPeriod: 200ms}
 """
-DEADLINE, DURATION = 1.5, 3.0
+DEADLINE, DURATION = 2.5, 4.0
 
 
 class Proxy:

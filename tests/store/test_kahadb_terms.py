@@ -132,6 +132,8 @@ def test_past_the_deadline_nothing_is_written(tmp_path, kit, deadline):
         with pytest.raises(LockLostError, match="it was not renewed"):
             store.flush()
     with pytest.raises(LockLostError):
+        store.maintain(10**9)
+    with pytest.raises(LockLostError):
         store.close()
     assert bytes_of(tmp_path) == before
 

@@ -342,6 +342,8 @@ class KahaDBStore:
 
     def maintain(self, now: int) -> None:
         """See `Store.maintain`."""
+        if self._deadline is not None:
+            self._deadline.check()
         if self._keep_alive_ms and now >= self._keep_alive_due:
             self._keep_alive_due = now + self._keep_alive_ms
             self.lock.check()
