@@ -27,7 +27,7 @@ class ApiObjects:
         self.connected = threading.Event()
         self.connected.set()
         handler = type("Handler", (_Handler,), {"api": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._server = _Server(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -73,6 +73,11 @@ class ApiObjects:
         self.mend()
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of clients that have hung up."""
 
 
 class _Handler(BaseHTTPRequestHandler):

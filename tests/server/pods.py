@@ -16,7 +16,7 @@ from typing import Any
 
 LOCKKEEPER = [sys.executable, "-m", "lockkeeper.cli.main"]
 NAMESPACE = "shop"
-SECONDS_MAX = 30.0
+SECONDS_MAX = 90.0
 RESOURCE = """\
 apiVersion: lockkeeper.dev/v1alpha1
 kind: Broker
