@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import ssl
 from collections.abc import AsyncIterator
 from typing import Any
@@ -10,13 +11,15 @@ import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError, error_of
+from lockkeeper_operator.api.errors import NOT_FOUND, TOO_MANY, ApiError, error_of
 from lockkeeper_operator.api.kinds import BY_NAME, EVENT, Kind
 from lockkeeper_operator.names import FIELD_MANAGER
 from lockkeeper_operator.observed import Manifest
 
 PAGE_OBJECTS = 250
 REQUEST_SECONDS = 15.0
+BUSY_MAX = 5
+BUSY_SECONDS, BUSY_SECONDS_MAX = 1.0, 5.0
 SILENCE_SECONDS = 90.0
 """Of a watch, after which its connection counts as dead: bookmarks come about every minute."""
 TABLELESS = "application/json"
@@ -185,9 +188,26 @@ class ApiServer:
         content_type: str = "application/json",
         accept: str = TABLELESS,
     ) -> Manifest:
-        """Return what the server answers to any request."""
+        """Return what the server answers to any request.
+
+        While it says that it is too busy, and has done nothing, it is asked again a few times.
+        """
+        attempts = 0
+        while True:
+            try:
+                return await self._ask(verb, path, query or {}, body, content_type, accept)
+            except ApiError as error:
+                attempts += 1
+                if error.status != TOO_MANY or attempts == BUSY_MAX:
+                    raise
+                wait = min(error.retry_after or BUSY_SECONDS, BUSY_SECONDS_MAX)
+                await asyncio.sleep(wait * random.uniform(1.0, 1.5))
+
+    async def _ask(
+        self, verb: str, path: str, query: Query, body: Any, content_type: str, accept: str
+    ) -> Manifest:
         timeout = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
-        response = await self._send(verb, path, query or {}, body, content_type, accept, timeout)
+        response = await self._send(verb, path, query, body, content_type, accept, timeout)
         try:
             found: Manifest = json.loads(await response.read())
         except (*FAILURES, ValueError) as error:

@@ -35,6 +35,8 @@ FIGURES_SECONDS = 60.0
 LOST_SECONDS = 20.0
 """Silence of a broker after which a resource that is being deleted waits no more."""
 WAITING_SECONDS = 2.0
+UNKNOWN_SECONDS = 60.0
+"""Whoever hears of a Broker first has its Destinations looked at; this is for safety only."""
 ROUNDS_MAX = 3
 
 
@@ -66,12 +68,12 @@ class DestinationReconciler:
         if resource is None:
             self._written.pop((namespace, name), None)
             return None
+        if not self._is_known(target_of(resource)):
+            return UNKNOWN_SECONDS
         try:
             spec = DestinationSpec.model_validate(resource["spec"])
         except ValidationError as error:
             return await self._tell(resource, _invalid(resource, error))
-        if not self._is_known(target_of(resource)):
-            return WAITING_SECONDS
         for _ in range(ROUNDS_MAX):
             look = await self._look(resource, spec)
             steps = destination_plan(look.state)

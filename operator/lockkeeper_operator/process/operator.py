@@ -88,6 +88,11 @@ class Operator:
         """Set once it leads and knows all that there is."""
         self.metrics.watch(Source(self._depths, self._objects, lambda: api.requests))
 
+    @property
+    def leads(self) -> bool:
+        """Whether this replica is the one that works."""
+        return self._election.leads
+
     async def run(self) -> None:
         """Work until cancelled. Raises LeadershipLostError, OSError for a port in use."""
         await self.endpoint.start(self._options.host, self._options.port)
@@ -139,6 +144,8 @@ class Operator:
         """Take keys and look at them, for ever; a failure is repeated later."""
         loop = asyncio.get_running_loop()
         while True:
+            # Work that waits for nothing must not keep the loop from everybody else.
+            await asyncio.sleep(0)
             key, since = await queue.take()
             begun = loop.time()
             try:
