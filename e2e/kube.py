@@ -13,7 +13,7 @@ from typing import Any
 Manifest = dict[str, Any]
 
 CACHE = Path(os.environ.get("LK_CLUSTER_CACHE", Path.home() / ".cache" / "lk-cluster"))
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.3
 COMMAND_SECONDS_MAX = 180.0
 
 

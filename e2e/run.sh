@@ -9,10 +9,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 KIND_NAME=lockkeeper-e2e
 
-# What `make e2e` is refused for says why and ends with this code.
-SKIPPED=75
+# What cannot be done on this machine ends with this code, as in e2e/cluster.
+UNAVAILABLE=75
 
-skip() { echo "no end-to-end tests: $*" >&2; exit "$SKIPPED"; }
+skip() { echo "no end-to-end tests: $*" >&2; exit "$UNAVAILABLE"; }
 
 images() { # What is built here and now.
   export LOCKKEEPER_E2E_BROKER_IMAGE=lockkeeper.local/broker:e2e
@@ -39,8 +39,10 @@ on_kind() {
 on_cluster() {
   ((EUID == 0)) || skip 'there is no KUBECONFIG, no kind, and e2e/cluster needs root'
   export LOCKKEEPER_E2E_NODES=cluster
+  # One that somebody has started stays.
+  if [ -f "${LK_CLUSTER:-/var/tmp/lk-cluster}/complete" ]; then LOCKKEEPER_E2E_KEEP=1; fi
   local exported
-  exported=$(e2e/cluster/up.sh 2) || skip 'e2e/cluster does not come up'
+  exported=$(e2e/cluster/up.sh 2)
   eval "$exported"
   BUILDER=buildah images
   e2e/cluster/load.sh "$LOCKKEEPER_E2E_BROKER_IMAGE" "$LOCKKEEPER_E2E_OPERATOR_IMAGE"
@@ -64,7 +66,7 @@ else
   trap end EXIT
   on_cluster
 fi
-PATH=$(dirname "$(e2e/cluster/helm.sh)"):$PATH
-export PATH
+helm=$(e2e/cluster/helm.sh)
+export PATH=${helm%/*}:$PATH
 if (($# == 0)); then set -- e2e; fi
 .venv/bin/pytest -n0 -v -p no:cacheprovider "$@"

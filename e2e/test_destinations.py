@@ -10,11 +10,11 @@ DRIFT_SECONDS_MAX = 5.0
 LABEL = {"app": "shop"}
 
 
-def destination(name: str, **spec: Any) -> Manifest:
+def destination(resource: str, /, **spec: Any) -> Manifest:
     return {
         "apiVersion": API_VERSION,
         "kind": "Destination",
-        "metadata": {"name": name, "labels": LABEL},
+        "metadata": {"name": resource, "labels": LABEL},
         "spec": {"brokerRef": {"name": "orders"}, **spec},
     }
 
@@ -26,6 +26,22 @@ def reconciled(namespace: Namespace, *manifests: Manifest) -> None:
         "apply", "--prune", "-l", "app=shop", "-f", "-",
         f"--prune-allowlist={API_VERSION}/Destination", given=json.dumps(items),
     )  # fmt: skip
+
+
+REMOVE = """
+import sys, urllib.request
+token = open("/etc/lockkeeper-secrets/admin-token").read().strip()
+request = urllib.request.Request(
+    f"http://127.0.0.1:8161/api/v1/destinations/queues/{sys.argv[1]}?ifEmpty=false",
+    method="DELETE", headers={"Authorization": f"Bearer {token}"},
+)
+urllib.request.urlopen(request)
+"""
+
+
+def remove_behind_its_back(brokers: Brokers, queue: str) -> None:
+    master = brokers.master()["metadata"]["name"]
+    brokers.namespace.kubectl("exec", master, "-c", "broker", "--", "python", "-c", REMOVE, queue)
 
 
 def listed(brokers: Brokers) -> set[str]:
@@ -50,6 +66,13 @@ def test_destinations_are_made_repaired_and_pruned(brokers: Brokers) -> None:
             lambda name=name: condition(namespace.get("destination", name), "Ready") == "True",
         )
     assert {"SHOP.KEPT", "SHOP.GONE"} <= listed(brokers)
+    remove_behind_its_back(brokers, "SHOP.KEPT")
+    taken = wait_until(
+        "the removed queue is there again",
+        lambda: "SHOP.KEPT" in listed(brokers),
+        DRIFT_SECONDS_MAX,
+    )
+    print(f"drift repaired after {taken:.1f} s")
     reconciled(namespace, kept)
     wait_until("the pruned one is gone", lambda: not namespace.get("destination", "gone"))
     wait_until("its queue is gone", lambda: "SHOP.GONE" not in listed(brokers))

@@ -22,7 +22,8 @@ if [ ! -f "$root.done" ]; then
   umount -l "$root/proc" "$root/sys" 2>/dev/null || true
   rm -rf "$root"
   debootstrap --variant=minbase --include=python3,python3-pip,python3-venv,ca-certificates,procps \
-    bookworm "$root" ${mirror:+"$mirror"} >"$root.log"
+    bookworm "$root" ${mirror:+"$mirror"} >"$root.log" ||
+    unavailable "no Python image, neither from a registry nor by debootstrap: see $root.log"
   rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
   rm -f "$root/usr/lib/python3.11/EXTERNALLY-MANAGED"
   ln -sf python3 "$root/usr/bin/python"

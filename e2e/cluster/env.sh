@@ -12,7 +12,10 @@ HOST_IP=10.243.0.1
 KUBECONFIG=$STATE/pki/admin.kubeconfig
 export KUBECONFIG
 
-need_root() { ((EUID == 0)) || { echo "${0##*/} needs root" >&2; exit 1; }; }
+# Exit code of what cannot be done on this machine, which is no failure of ours (EX_TEMPFAIL).
+UNAVAILABLE=75
+unavailable() { echo "${0##*/}: $*" >&2; exit "$UNAVAILABLE"; }
+need_root() { ((EUID == 0)) || unavailable 'root is needed'; }
 
 kubectl() { "$KUBE" kubectl "$@"; }
 node_ip() { echo "10.243.0.$((10 + $1))"; }
@@ -45,8 +48,8 @@ install_absent() { # COMMAND=PACKAGE…: Debian packages of the commands or file
   for pair; do
     command -v "${pair%%=*}" >/dev/null || [ -e "${pair%%=*}" ] || need+=("${pair#*=}")
   done
-  if ((${#need[@]})); then
-    command -v apt-get >/dev/null || { echo "please install: ${need[*]}" >&2; return 1; }
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${need[@]}" >&2
-  fi
+  ((${#need[@]})) || return 0
+  command -v apt-get >/dev/null || unavailable "these packages are needed: ${need[*]}"
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${need[@]}"; } >&2 ||
+    unavailable "could not be installed: ${need[*]}"
 }

@@ -5,19 +5,6 @@
 . "$HERE/certificates.sh"
 NODES=${1:-1}
 
-build() {
-  [ -x "$KUBE" ] && return
-  command -v go >/dev/null || { echo 'Go 1.24 or newer is needed to build kube' >&2; return 1; }
-  echo 'building the Kubernetes binary, once per machine (about 8 minutes on 2 cores) …' >&2
-  mkdir -p "$CACHE"
-  local version variables=k8s.io/component-base/version.git
-  version=$(awk '$1 == "k8s.io/kubernetes" {print $2}' "$HERE/kube/go.mod")
-  local flags="-s -w -X ${variables}Version=$version -X ${variables}Major=1"
-  flags+=" -X ${variables}Minor=$(echo "$version" | cut -d. -f2)"
-  (cd "$HERE/kube" && go build -trimpath -ldflags "$flags" -o "$KUBE.new" .)
-  mv "$KUBE.new" "$KUBE"
-}
-
 network() { # One bridge; this machine is the control plane, and the router between the nodes.
   ip link add lk0 type bridge
   ip addr add "$HOST_IP/24" dev lk0
@@ -71,7 +58,7 @@ services() {
 }
 T
   start coredns "$KUBE" coredns -conf coredns.conf
-  start volumes "$HERE/volumes.py" "$KUBE" "$STATE"
+  start volumes "$HERE/volumes.py" "$STATE" "https://$HOST_IP:6443"
   start proxy "$KUBE" proxy --kubeconfig=pki/proxy.kubeconfig --cluster-cidr=10.244.0.0/16 \
     --hostname-override=control-plane --bind-address="$HOST_IP" --conntrack-max-per-core=0
 }
@@ -89,7 +76,7 @@ need_root
 install_absent runc=runc containerd=containerd iptables=iptables ip=iproute2 \
   conntrack=conntrack openssl=openssl gcc=gcc /usr/include/stdio.h=libc6-dev \
   /usr/lib/cni/bridge=containernetworking-plugins
-build
+"$HERE/build.sh"
 if [ -f "$STATE/complete" ] && kubectl get --raw /readyz --request-timeout=5s >/dev/null 2>&1; then
   echo "already up: $STATE (down.sh ends it)" >&2
 else

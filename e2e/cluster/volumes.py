@@ -1,48 +1,78 @@
 #!/usr/bin/env python3
-"""volumes.py KUBE STATE: serves StorageClass `standard`, a directory for each claim.
+"""volumes.py STATE URL: serves StorageClass `standard`, a directory for each claim.
 
 All nodes are one machine and share it, so that ReadWriteMany works, too. A claim that asks for
 more has it at once: the size of a directory is a number only.
 """
 
+import http.client
 import json
 import shutil
-import subprocess
+import ssl
 import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-PERIOD_SECONDS = 0.7
+PERIOD_SECONDS = 0.5
+ANSWER_SECONDS_MAX = 10.0
 CLASS = "standard"
+CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 
 Manifest = dict[str, Any]
+
+
+class Api:
+    """One connection to the API server; kubectl would take half a core for this."""
+
+    def __init__(self, state: Path, url: str) -> None:
+        keys = state / "pki"
+        context = ssl.create_default_context(cafile=str(keys / "ca.crt"))
+        context.load_cert_chain(keys / "admin.crt", keys / "admin.key")
+        place = urlsplit(url)
+        self._connection = http.client.HTTPSConnection(
+            place.hostname or "", place.port, timeout=ANSWER_SECONDS_MAX, context=context
+        )
+
+    def ask(self, verb: str, path: str, value: Manifest | None = None) -> Manifest:
+        """Return the answer, empty if there is none: the next look tries again."""
+        kind = "application/merge-patch+json" if verb == "PATCH" else "application/json"
+        body = None if value is None else json.dumps(value)
+        try:
+            self._connection.request(verb, f"/api/v1/{path}", body, {"Content-Type": kind})
+            answer = self._connection.getresponse()
+            found: Manifest = json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            self._connection.close()
+            return {}
+        return found if answer.status < http.client.MULTIPLE_CHOICES else {}
+
+    def items(self, kind: str) -> list[Manifest]:
+        """Return the objects of a kind that are of the class."""
+        found = self.ask("GET", kind).get("items", [])
+        return [item for item in found if item["spec"].get("storageClassName") == CLASS]
 
 
 class Volumes:
     """The claims of the class, and the directories behind them."""
 
-    def __init__(self, kube: str, state: Path) -> None:
-        self._kubectl = [kube, "kubectl", f"--kubeconfig={state}/pki/admin.kubeconfig"]
-        self._folder = state / "volumes"
+    def __init__(self, api: Api, folder: Path) -> None:
+        self._api = api
+        self._folder = folder
 
     def look(self) -> None:
         """Serve what there is to serve at present."""
-        for claim in self._those_of_the_class("pvc"):
+        for claim in self._api.items(CLAIMS):
             phase = claim["status"].get("phase")
             if phase == "Pending" and not claim["spec"].get("volumeName"):
                 self._provide(claim)
             elif phase == "Bound":
                 self._grow(claim)
-        for volume in self._those_of_the_class("pv"):
+        for volume in self._api.items(VOLUMES):
             if volume["status"].get("phase") == "Released":
-                self._run("delete", "pv", volume["metadata"]["name"])
+                self._api.ask("DELETE", f"{VOLUMES}/{volume['metadata']['name']}")
                 shutil.rmtree(volume["spec"]["hostPath"]["path"], ignore_errors=True)
-
-    def _those_of_the_class(self, kind: str) -> list[Manifest]:
-        answer = self._run("get", kind, "-A", "-o", "json")
-        items: list[Manifest] = json.loads(answer)["items"] if answer else []
-        return [item for item in items if item["spec"].get("storageClassName") == CLASS]
 
     def _provide(self, claim: Manifest) -> None:
         """Make the volume for a claim."""
@@ -64,7 +94,7 @@ class Volumes:
                 "claimRef": {key: metadata[key] for key in ("namespace", "name", "uid")},
             },
         }
-        self._run("create", "-f", "-", given=json.dumps(volume))
+        self._api.ask("POST", VOLUMES, volume)
 
     def _grow(self, claim: Manifest) -> None:
         """Give a claim the size that it asks for since it was bound."""
@@ -72,23 +102,14 @@ class Volumes:
         if claim["status"].get("capacity", {}).get("storage") == wanted:
             return
         capacity = {"capacity": {"storage": wanted}}
-        volume = claim["spec"]["volumeName"]
-        self._run("patch", "pv", volume, "-p", json.dumps({"spec": capacity}))
-        where = ("-n", claim["metadata"]["namespace"], claim["metadata"]["name"])
-        status = json.dumps({"status": capacity})
-        self._run("patch", "pvc", *where, "--subresource=status", "-p", status)
-
-    def _run(self, *arguments: str, given: str | None = None) -> str:
-        """Return what kubectl prints, empty if it fails: the next look tries again."""
-        done = subprocess.run(
-            [*self._kubectl, *arguments], input=given, capture_output=True, text=True, check=False
-        )
-        return done.stdout if done.returncode == 0 else ""
+        self._api.ask("PATCH", f"{VOLUMES}/{claim['spec']['volumeName']}", {"spec": capacity})
+        where = f"namespaces/{claim['metadata']['namespace']}/{CLAIMS}/{claim['metadata']['name']}"
+        self._api.ask("PATCH", f"{where}/status", {"status": capacity})
 
 
-def main(kube: str, state: str) -> None:
+def main(state: str, url: str) -> None:
     """Look again and again."""
-    volumes = Volumes(kube, Path(state))
+    volumes = Volumes(Api(Path(state), url), Path(state) / "volumes")
     while True:
         volumes.look()
         time.sleep(PERIOD_SECONDS)

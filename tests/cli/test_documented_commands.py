@@ -98,8 +98,9 @@ def test_every_command_prints_what_the_document_says(shell: Shell) -> None:
 
 
 def test_the_commands_of_the_readme_work(shell: Shell) -> None:
-    commands = [command for command, _ in conversations(README) if "lockkeeper" in command]
-    up, *rest = (command.removeprefix(".venv/bin/") for command in commands)
+    installed = ".venv/bin/"
+    commands = [command for command, _ in conversations(README) if command.startswith(installed)]
+    up, *rest = (command.removeprefix(installed) for command in commands)
     assert up == conversations()[0][0]
     assert rest.pop() == "lockkeeper broker --data /var/lib/activemq/kahadb"
     assert len(rest) > 5
