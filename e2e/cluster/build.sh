@@ -1,5 +1,5 @@
 #!/bin/bash
-# build.sh: compile the `kube` binary unless it is there: about 8 minutes on 2 cores, once a machine.
+# build.sh: compile the `kube` binary, once a machine: about 8 minutes on 2 cores.
 . "$(dirname "$0")/env.sh"
 VARIABLES=k8s.io/component-base/version.git
 [ -x "$KUBE" ] && exit 0

@@ -50,6 +50,7 @@ install_absent() { # COMMAND=PACKAGE…: Debian packages of the commands or file
   done
   ((${#need[@]})) || return 0
   command -v apt-get >/dev/null || unavailable "these packages are needed: ${need[*]}"
-  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${need[@]}"; } >&2 ||
+  export DEBIAN_FRONTEND=noninteractive
+  { apt-get update -qq && apt-get install -y -qq "${need[@]}"; } >&2 ||
     unavailable "could not be installed: ${need[*]}"
 }

@@ -28,7 +28,7 @@ MASTER: dict[str, Any] = {
     "broker": "b", "replica": "b-0", "version": "1", "role": "master", "takesOver": False,
     "since": 1.0, "epoch": 1, "connections": 0, "memory": {"used": 0, "limit": 1},
     "store": {"files": 0, "bytes": 0, "waitingOperations": 0, "spooledBytes": 0},
-    "blockedSends": [], "preparedTransactions": [],
+    "blockedSends": [], "lease": None, "preparedTransactions": [],
 }  # fmt: skip
 
 
