@@ -1,0 +1,114 @@
+"""What is kept of objects, and what of a change wakes whom."""
+
+from typing import Any
+
+from lockkeeper_operator.api.errors import error_of
+from lockkeeper_operator.api.kinds import BY_NAME, POD
+from lockkeeper_operator.asking.views import policy_hash, rounded_age
+from lockkeeper_operator.caches.packing import LAST_APPLIED, trimmed
+from lockkeeper_operator.caches.store import Store
+from lockkeeper_operator.observed import Manifest, pod_of
+from lockkeeper_operator.process.applying import steadfast_owners
+
+
+def manifest(version: int, name: str = "a", **more: Any) -> Manifest:
+    metadata = {"name": name, "namespace": "n", "resourceVersion": str(version)}
+    return {"metadata": metadata, **more}
+
+
+class Told:
+    def __init__(self, kind: str = "ConfigMap") -> None:
+        self.changes: list[tuple[Manifest | None, Manifest | None]] = []
+        self.store = Store(
+            BY_NAME[kind],
+            lambda found: (("data", str(found.get("data"))),),
+            lambda before, after: self.changes.append((before, after)),
+        )
+
+
+def test_only_what_differs_is_a_change() -> None:
+    told = Told()
+    told.store.put(manifest(5, data="x"))
+    told.store.put(manifest(6, data="x", status={"nobody": "reads it"}))
+    assert len(told.changes) == 1
+    assert told.store.get("n", "a")["metadata"]["resourceVersion"] == "6"  # type: ignore[index]
+    told.store.put(manifest(7, data="y"))
+    before, after = told.changes[1]
+    assert before is not None and after is not None
+    assert (before["data"], after["data"]) == ("x", "y")
+    assert after["kind"] == "ConfigMap"
+    assert told.store.names_in("data", "x") == ()
+    assert told.store.names_in("data", "y") == (("n", "a"),)
+
+
+def test_what_is_older_than_what_is_known_changes_nothing() -> None:
+    told = Told()
+    told.store.put(manifest(7, data="new"))
+    told.store.put(manifest(6, data="old"))
+    told.store.drop(manifest(6))
+    told.store.keep_only(set(), None, "6")
+    assert [found["data"] for found in told.store.group("data", "new")] == ["new"]
+    told.store.keep_only(set(), "other", "9")
+    assert len(told.store) == 1
+    told.store.keep_only(set(), "n", "9")
+    assert len(told.store) == 0
+    assert told.changes[-1][1] is None
+
+
+def test_a_pod_is_what_it_was_for_plans() -> None:
+    waiting = {"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "long"}}}
+    pod = {
+        "kind": "Pod",
+        "metadata": {
+            "name": "demo-0", "namespace": "n", "uid": "u", "resourceVersion": "1",
+            "labels": {"lockkeeper.dev/role": "standby"},
+            "annotations": {"lockkeeper.dev/revision": "r", LAST_APPLIED: "{}"},
+            "managedFields": [{"manager": "somebody"}],
+        },
+        "spec": {"containers": []},
+        "status": {
+            "phase": "Running",
+            "podIP": "10.0.0.1",
+            "conditions": [{"type": "Ready", "status": "True", "lastProbeTime": None}],
+            "containerStatuses": [waiting],
+        },
+    }  # fmt: skip
+    kept = trimmed(pod)
+    assert pod_of(kept) == pod_of(pod)
+    assert kept["status"]["podIP"] == "10.0.0.1"
+    assert "spec" not in kept and "managedFields" not in kept["metadata"]
+    assert LAST_APPLIED not in kept["metadata"]["annotations"]
+    assert POD.path("n", "demo-0", "status") == "/api/v1/namespaces/n/pods/demo-0/status"
+
+
+def test_who_applies_a_field_keeps_it_and_who_changed_it_once_does_not() -> None:
+    def conflict(message: str) -> str:
+        causes = (
+            f'[{{"reason": "FieldManagerConflict", "message": "{message}", "field": ".spec.type"}}]'
+        )
+        body = f'{{"reason": "Conflict", "details": {{"causes": {causes}}}}}'
+        return steadfast_owners(error_of(409, body.encode()))
+
+    assert conflict('conflict with \\"gitops\\"') == "gitops (.spec.type)"
+    assert conflict('conflict with \\"kubectl-edit\\" using v1') == ""
+    assert conflict('conflict with \\"x\\" with subresource \\"scale\\" using apps/v1') == ""
+
+
+def test_answers_that_nobody_can_read_are_errors_all_the_same() -> None:
+    assert error_of(502, b"<html>").message == "<html>"
+    assert error_of(429, b"{}", "3").retry_after == 3
+    assert error_of(429, b"[]", "soon").retry_after is None
+
+
+def test_policies_are_the_same_whichever_defaults_are_written_down() -> None:
+    assert policy_hash({"recorded": True}) == policy_hash(
+        {"recorded": True, "prioritizedMessages": False}
+    )
+    assert policy_hash({}) not in ("", policy_hash({"recorded": True}))
+    assert policy_hash(None) == ""
+    assert policy_hash({"unknown": 1}) != policy_hash({})
+
+
+def test_an_age_seldom_changes() -> None:
+    ages = [rounded_age(seconds) for seconds in (0, 0.9, 1.5, 59, 61, 86399, 86400 * 3.5)]
+    assert ages == [0, 0, 1, 30, 60, 43200, 86400 * 3]

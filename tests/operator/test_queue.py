@@ -1,0 +1,86 @@
+"""The queue of keys: once each, one at a time, later when asked for later."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import wraps
+from typing import Any
+
+from lockkeeper_operator.process.queue import WorkQueue
+
+
+def in_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    @wraps(test)
+    def run(**arguments: Any) -> None:
+        asyncio.run(test(**arguments))  # type: ignore[arg-type]
+
+    return run
+
+
+async def taken(queue: WorkQueue[str], seconds: float = 0.05) -> str | None:
+    try:
+        async with asyncio.timeout(seconds):
+            return (await queue.take())[0]
+    except TimeoutError:
+        return None
+
+
+@in_loop
+async def test_what_waits_already_is_not_added_twice() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    for key in ("a", "b", "a"):
+        queue.add(key)
+    assert len(queue) == 2
+    assert [await taken(queue) for _ in range(3)] == ["a", "b", None]
+
+
+@in_loop
+async def test_what_is_worked_on_comes_again_afterwards_and_not_before() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a")
+    assert await taken(queue) == "a"
+    queue.add("a")
+    queue.add("a")
+    assert await taken(queue) is None
+    queue.done("a")
+    assert await taken(queue) == "a"
+    queue.done("a")
+    assert await taken(queue) is None
+
+
+@in_loop
+async def test_of_two_times_the_earlier_counts() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    queue.add("a", after=60)
+    queue.add("a", after=0.05)
+    queue.add("a", after=30)
+    assert await taken(queue, 0.01) is None
+    assert await taken(queue, 1) == "a"
+    queue.done("a")
+    queue.add("b", after=0.05)
+    queue.add("b")
+    assert await taken(queue) == "b"
+    queue.done("b")
+    assert await taken(queue, 0.1) is None
+
+
+@in_loop
+async def test_failures_wait_longer_each_time_until_it_succeeds() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    delays = [queue.retry("a") for _ in range(12)]
+    assert delays[0] < 0.4
+    assert delays[4] > delays[0] * 4
+    assert 20 < delays[-1] < 40
+    queue.succeeded("a")
+    assert queue.retry("a") < 0.4
+    assert queue.retry("b", at_least=5) > 3
+
+
+@in_loop
+async def test_since_when_a_key_is_due_is_told() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    now = asyncio.get_running_loop().time()
+    queue.add("a")
+    await asyncio.sleep(0.02)
+    queue.add("a")
+    _, since = await queue.take()
+    assert abs(since - now) < 0.01
