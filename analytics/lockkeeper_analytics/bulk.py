@@ -65,16 +65,7 @@ class Bulk:
 
     def slices(self, name: str) -> pa.Array:
         """Return the bytes of *name* of each record, null where it has none."""
-        start, length = self._arrays[f"{name}_at"], self._arrays[f"{name}_size"]
-        count = len(start)
-        # Every second element of an array over the whole chunk is a slice that is wanted.
-        bounds = np.empty(2 * count, np.int32)
-        bounds[0::2] = start
-        bounds[1::2] = start + length
-        buffers = [None, pa.py_buffer(bounds), pa.py_buffer(self.data)]
-        everything = pa.Array.from_buffers(pa.binary(), max(2 * count - 1, 0), buffers)
-        wanted = pa.array(np.arange(0, 2 * count, 2), mask=length == 0)
-        return everything.take(wanted)
+        return slices_of(self.data, self._arrays[f"{name}_at"], self._arrays[f"{name}_size"])
 
     def records(self) -> list[QuickRecord]:
         """Return the records as QuickRecords without the parts that `slices` gives."""
@@ -94,6 +85,18 @@ class Bulk:
         octets = np.frombuffer(self.data, np.uint8)[places]
         found[adds] = octets.view(">i8").ravel()
         return found
+
+
+def slices_of(data: bytes, start: Numbers, size: Numbers) -> pa.Array:
+    """Return the bytes at *start* of *size*, which follow one another; null where that is 0."""
+    count = len(start)
+    # Every second element of an array over the whole chunk is a slice that is wanted.
+    bounds = np.empty(2 * count, np.int32)
+    bounds[0::2] = start
+    bounds[1::2] = start + size
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    everything = pa.Array.from_buffers(pa.binary(), max(2 * count - 1, 0), buffers)
+    return everything.take(pa.array(np.arange(0, 2 * count, 2), mask=size == 0))
 
 
 def bulk_of(data: bytes, batches: Sequence[tuple[int, int]]) -> Bulk | None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from lockkeeper.journal.walk import ADD
 from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper_analytics.bulk import Bulk, Numbers
+from lockkeeper_analytics.bulk_facts import FACTS
 from lockkeeper_analytics.columns import MESSAGE_TYPES, trace_text
 from lockkeeper_analytics.records import KINDS, OTHER_KIND
 from lockkeeper_analytics.rowset import Rows
@@ -101,4 +102,5 @@ BULK_BUILDERS: dict[str, Builder] = {
     "stored_at": lambda rows, bulk: _times("stored_at", bulk.stored_at()),
     "trace": _trace(is_recorder=False),
     "recorder": _trace(is_recorder=True),
+    **FACTS,
 }

@@ -120,11 +120,13 @@ def _tail(name: str) -> Builder:
     return build
 
 
-def _properties(rows: Rows) -> pa.Array:
-    def pairs(octets: bytes | None) -> list[tuple[str, str | None]]:
-        return [(name, text_of(value)) for name, value in properties_in(octets).items()]
+def pairs_in(octets: bytes | None) -> list[tuple[str, str | None]]:
+    """Return the properties in marshalled *octets*, values as text."""
+    return [(name, text_of(value)) for name, value in properties_in(octets).items()]
 
-    return _array("properties", rows.each_tail(lambda tail: pairs(tail.properties)))
+
+def _properties(rows: Rows) -> pa.Array:
+    return _array("properties", rows.each_tail(lambda tail: pairs_in(tail.properties)))
 
 
 def _cause(rows: Rows) -> pa.Array:

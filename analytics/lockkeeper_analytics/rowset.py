@@ -15,6 +15,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.bulk import Bulk, Numbers
+from lockkeeper_analytics.bulk_frames import BulkFrames
 from lockkeeper_analytics.frames import FrameReader, Head, Tail
 from lockkeeper_analytics.partitions import Part
 from lockkeeper_analytics.records import is_message
@@ -87,6 +88,21 @@ class Rows:
         """The destination's bytes of records that were read at once, each kind once."""
         assert self.bulk is not None
         return self.bulk.slices("destination").dictionary_encode()
+
+    @cached_property
+    def frames_at_once(self) -> BulkFrames:
+        """The messages of records that were read at once."""
+        assert self.bulk is not None
+        return BulkFrames(self.bulk)
+
+    @cached_property
+    def odd_frames(self) -> dict[int, tuple[Head, Tail] | None]:
+        """Head and tail of those that are not laid out plainly, by their record's index."""
+        frames = self.frames_at_once
+        return {
+            index: self.guarded(self.records[index], self._head_and_tail)
+            for index in frames.index[~frames.is_plain].tolist()
+        }
 
     @cached_property
     def _frames(self) -> tuple[list[Head | None], list[Tail | None]]:
