@@ -40,7 +40,7 @@ class User(ApiModel):
 
 
 class Permission(DestinationMatch):
-    """What groups may do with destinations; the most specific entry that matches decides.
+    """What groups may do with destinations; all entries that match add up.
 
     `*` as a group is everybody.
     """

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from lockkeeper.broker.policies.policy import specificity
 from lockkeeper.message.destination import (
     ANY_CHILD,
     ANY_DESCENDANT,
@@ -12,13 +11,11 @@ from lockkeeper.message.destination import (
     Destination,
     path_covers,
     path_matches,
-    paths_overlap,
 )
 
 EVERYBODY = "*"
 """Stands for any group, as in ActiveMQ."""
 Groups = frozenset[str]
-Rank = tuple[int, int]
 
 
 class Right(Enum):
@@ -49,33 +46,22 @@ class PermissionEntry:
 class PermissionMap:
     """Finds what a user may do with a destination.
 
-    The most specific entry that matches decides; equally specific ones add up; where none
-    matches, nothing is allowed. A wildcard is allowed only if all that it stands for is.
+    All entries that match add up, as in ActiveMQ: a narrow one gives more and takes nothing away.
+    Where none matches, nothing is allowed. A wildcard is allowed by an entry as wide as it is.
     """
 
     def __init__(self, entries: Iterable[PermissionEntry]) -> None:
-        paths = ((tuple(entry.pattern.split(PATH_SEPARATOR)), entry) for entry in entries)
-        self._entries = [(path, specificity(path), entry) for path, entry in paths]
+        self._entries = [(tuple(each.pattern.split(PATH_SEPARATOR)), each) for each in entries]
 
     def allows(self, right: Right, destination: Destination, groups: Groups) -> bool:
         """Tell whether one of *groups* has a right on *destination*, which is no composite."""
         path = destination.path
         is_wildcard = ANY_CHILD in path or ANY_DESCENDANT in path
         covers = path_covers if is_wildcard else path_matches
-        best: Rank = (-1, -1)
-        granted = False
-        for pattern, rank, entry in self._entries:
-            if _is_for(entry, destination) and rank >= best and covers(pattern, path):
-                has_it = entry.grants(right, groups)
-                granted = has_it or (granted and rank == best)
-                best = rank
-        if granted and is_wildcard:
-            return all(
-                entry.grants(right, groups)
-                for pattern, rank, entry in self._entries
-                if rank > best and _is_for(entry, destination) and paths_overlap(pattern, path)
-            )
-        return granted
+        return any(
+            entry.grants(right, groups) and _is_for(entry, destination) and covers(pattern, path)
+            for pattern, entry in self._entries
+        )
 
 
 def _is_for(entry: PermissionEntry, destination: Destination) -> bool:
