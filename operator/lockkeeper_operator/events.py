@@ -84,12 +84,8 @@ def destination_event(
     match step.action, step.reason:
         case Action.DECLARE, _ if drifted:
             return Event("Warning", "DestinationDrift", "the broker had lost it; made again")
-        case Action.DECLARE, _:
-            return Event("Normal", "Created", "made on the broker")
         case Action.SET_POLICY, _ if drifted:
             return Event("Warning", "DestinationDrift", "its policy was changed behind its back")
-        case Action.SET_POLICY, _:
-            return Event("Normal", "PolicySet", "the broker has taken over its policy")
         case Action.PURGE, _:
             return Event("Normal", "Purged", f"{removed} messages are removed")
         case Action.CLEAR_PURGE, "PurgeUnconfirmed":

@@ -154,7 +154,7 @@ def test_an_operator_that_is_killed_at_any_step_is_followed_by_one_that_ends_the
 ) -> None:
     async def lived(limit: int | None) -> tuple[str, int]:
         """Return the end state, and how many writes the first operator was let do."""
-        namespace = f"killed-after-{limit}"
+        namespace = f"killed-after-{limit}".lower()
         control_plane.kubectl("create", "namespace", namespace)
         async with world(control_plane, namespace) as found, faulty(found, tmp_path) as proxy:
             await found.broker()

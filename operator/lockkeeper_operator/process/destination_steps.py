@@ -50,11 +50,9 @@ class DestinationSteps:
         changed = False
         for step in steps:
             removed = 0
-            if step.action is Action.SET_POLICY and place is not None:
-                # A new master knows of no owners yet: to tell it is nothing to be told of.
-                quiet = _key(place) not in place.desk.owned and _was_accepted(resource)
-            else:
-                quiet = False
+            # A new master knows of no owners yet; that it is told is nothing to be told of.
+            known = place is not None and _key(place) in place.desk.owned
+            quiet = step.action is Action.SET_POLICY and not known
             match step.action:
                 case Action.ADD_FINALIZER | Action.REMOVE_FINALIZER:
                     await self._set_finalizer(resource, step.action is Action.ADD_FINALIZER)
@@ -112,11 +110,6 @@ class DestinationSteps:
                 return
             raise
         self._tools.caches.destinations.put(written)
-
-
-def _was_accepted(resource: Manifest) -> bool:
-    conditions = resource.get("status", {}).get("conditions", ())
-    return any((each["type"], each["status"]) == ("InSync", "True") for each in conditions)
 
 
 def _key(place: Place) -> tuple[str, str]:
