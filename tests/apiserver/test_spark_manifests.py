@@ -130,3 +130,9 @@ def test_pods_keep_the_restricted_standard(spark: ControlPlane, namespace: str, 
             text=json.dumps(pod),
         )
         assert "created" in said
+
+
+def test_the_application_written_by_hand_is_taken(spark: ControlPlane, namespace: str) -> None:
+    path = GOLDEN.parents[2] / "docs" / "samples" / "spark" / "spark-application.yaml"
+    arguments = ("--dry-run=server", "--validate=strict", "-n", namespace, "-f", str(path))
+    assert "created" in spark.kubectl("apply", *arguments)
