@@ -47,6 +47,14 @@ def run(
             help="Image of brokers whose resource names none.",
         ),
     ] = "lockkeeper:latest",
+    analytics_image: Annotated[
+        str,
+        typer.Option(
+            "--analytics-image",
+            envvar="LOCKKEEPER_ANALYTICS_IMAGE",
+            help="Image of analyses whose resource names none; absent: --image with -analytics.",
+        ),
+    ] = "",
     namespaces: Namespaces = "",
     operator_namespace: Annotated[
         str,
@@ -100,6 +108,7 @@ def run(
     options = Options(
         surroundings=Surroundings(image, operator_namespace, domain=domain),
         identity=identity or socket.gethostname(),
+        analytics_image=analytics_image,
         namespaces=_listed(namespaces),
         election=election,
         resync=resync,

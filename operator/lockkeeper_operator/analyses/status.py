@@ -18,7 +18,7 @@ from lockkeeper_operator.analyses.runs import ENDED, Run
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.analyses.times import written
 from lockkeeper_operator.status.conditions import dated
-from lockkeeper_operator.status.verdict import YES
+from lockkeeper_operator.status.verdict import NO, YES, Verdict
 
 SINGLE_RUNS_KEPT = 10
 """In the history of an analysis without a schedule."""
@@ -54,6 +54,21 @@ def analysis_status(
         submission=None if begun else _submission(previous),
     )
     found: dict[str, Any] = status.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return None if found == previous else found
+
+
+def invalid_status(
+    problems: str, previous: Mapping[str, Any], generation: int, now: str
+) -> dict[str, Any] | None:
+    """Return the status of an analysis whose spec is none, None if it is written already."""
+    verdict = Verdict("Submitted", NO, "InvalidSpec", problems)
+    condition = dated([verdict], dict(previous), generation, now)[0]
+    found = {
+        **previous,
+        "observedGeneration": generation,
+        "state": "InvalidSpec",
+        "conditions": [condition.model_dump(mode="json", by_alias=True, exclude_none=True)],
+    }
     return None if found == previous else found
 
 

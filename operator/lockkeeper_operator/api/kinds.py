@@ -26,6 +26,7 @@ class Kind:
 
 BROKER = Kind(API_VERSION, "Broker", "brokers")
 DESTINATION = Kind(API_VERSION, "Destination", "destinations")
+JOURNAL_ANALYSIS = Kind(API_VERSION, "JournalAnalysis", "journalanalyses")
 POD = Kind("v1", "Pod", "pods")
 NAMESPACE = Kind("v1", "Namespace", "namespaces", namespaced=False)
 EVENT = Kind("v1", "Event", "events")
@@ -46,6 +47,7 @@ CHILDREN = (
     Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
     Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     STATEFUL_SET,
+    JOURNAL_ANALYSIS,
 )
 """Kinds of children that every cluster knows."""
 

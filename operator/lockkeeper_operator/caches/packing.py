@@ -12,6 +12,7 @@ _LEVEL = 3
 _KEPT_OF_STATUS = {
     "Broker": None,
     "Destination": None,
+    "JournalAnalysis": None,
     "StatefulSet": ("observedGeneration",),
     "PersistentVolumeClaim": ("phase", "capacity"),
     "Pod": ("phase", "reason", "podIP"),

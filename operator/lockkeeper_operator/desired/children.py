@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
+from lockkeeper_operator.analyses import of_broker
 from lockkeeper_operator.desired import (
     admin_secret,
     claim,
@@ -41,6 +42,7 @@ BUILDERS: tuple[Builder, ...] = (
     disruption_budget.build,
     monitor.build,
     stateful_set.build,
+    of_broker.build,
 )
 """What pods need comes before them."""
 

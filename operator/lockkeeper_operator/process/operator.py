@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import MONITORING_API, MONITORS
+from lockkeeper_operator.api.kinds import JOURNAL_ANALYSIS, MONITORING_API, MONITORS
 from lockkeeper_operator.api.server import ApiServer
 from lockkeeper_operator.asking.admin_endpoint import (
     AdminEndpoints,
@@ -23,9 +23,12 @@ from lockkeeper_operator.asking.poller import (
     Poller,
 )
 from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches
+from lockkeeper_operator.caches.reflector import Reflector
+from lockkeeper_operator.caches.store import Store
 from lockkeeper_operator.desired.subject import Surroundings
 from lockkeeper_operator.names import MASTER, ROLE_LABEL
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.broker_reconciler import BrokerReconciler
 from lockkeeper_operator.process.clock import Clock
 from lockkeeper_operator.process.destination_reconciler import DestinationReconciler
@@ -38,17 +41,21 @@ from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.process.waking import Wakes
 
 KeyType = TypeVar("KeyType", bound=Hashable)
-BROKER_WORKERS, DESTINATION_WORKERS, ASKING_WORKERS = 4, 8, 32
+BROKER_WORKERS, DESTINATION_WORKERS, ASKING_WORKERS, ANALYSIS_WORKERS = 4, 8, 32, 2
 MONITORS_SECONDS = 60.0
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How an operator is run. *namespaces* None stands for all; *resync* is in seconds."""
+    """How an operator is run. *namespaces* None stands for all; *resync* is in seconds.
+
+    *analytics_image* is that of analyses which name none; empty: named after the brokers' image.
+    """
 
     surroundings: Surroundings
     identity: str
+    analytics_image: str = ""
     namespaces: tuple[str, ...] | None = None
     election: bool = True
     lease: str = "lockkeeper-operator"
@@ -79,6 +86,11 @@ class Operator:
         )
         self._brokers = BrokerReconciler(tools, options.surroundings)
         self._destinations = DestinationReconciler(tools)
+        self._analysed: WorkQueue[tuple[str, str]] = WorkQueue()
+        self._analyses_store = Store(JOURNAL_ANALYSIS, lambda _: (), self._analysis_changed)
+        around = options.surroundings
+        image = options.analytics_image or analytics_image(around.image)
+        self._analyses = AnalysisReconciler(tools, self._analyses_store, image, around.domain)
         candidate = Candidate(
             options.surroundings.operator_namespace, options.lease, options.identity
         )
@@ -128,11 +140,17 @@ class Operator:
             (DESTINATION_WORKERS, wakes.destinations, self._destinations.reconcile,
              "Destination", resync),
             (ASKING_WORKERS, wakes.asking, self._ask, "Asking", None),
+            (ANALYSIS_WORKERS, self._analysed, self._analyses.reconcile, "JournalAnalysis", None),
         ):  # fmt: skip
             for number in range(count):
                 name = f"{kind} {number}"
                 group.create_task(self._work(queue, work, kind, after), name=name)
         group.create_task(self._look_for_monitors(group), name="monitors")
+        for namespace in self._options.namespaces or (None,):
+            watch = Reflector(
+                self._api, JOURNAL_ANALYSIS, self._analyses_store, namespace, told=self._watched
+            )
+            group.create_task(watch.run(), name=f"watch analyses {namespace or ''}")
 
     async def _work(
         self,
@@ -226,6 +244,15 @@ class Operator:
     def _changed(self, kind: str, before: Manifest | None, after: Manifest | None) -> None:
         self._wakes.changed(self._caches, kind, before, after)
 
+    def _analysis_changed(self, before: Manifest | None, after: Manifest | None) -> None:
+        """Look at an analysis that is new, asks for something else, or is gone; statuses are
+        the operator's own doing.
+        """
+        was, now = before or {}, after or {}
+        metadata = (after or was)["metadata"]
+        if before is None or after is None or was.get("spec") != now.get("spec"):
+            self._analysed.add((metadata["namespace"], metadata["name"]))
+
     def _watched(self, kind: str, reason: str) -> None:
         self.metrics.watches.labels(kind, reason).inc()
 
@@ -235,7 +262,17 @@ class Operator:
             "Broker": len(wakes.brokers),
             "Destination": len(wakes.destinations),
             "Asking": len(wakes.asking),
+            "JournalAnalysis": len(self._analysed),
         }
 
     def _objects(self) -> dict[str, float]:
         return {store.kind.name: len(store) for store in self._caches.stores()}
+
+
+def analytics_image(broker_image: str) -> str:
+    """Return the image of analyses of the same release: `a/lockkeeper:1` to
+    `a/lockkeeper-analytics:1`.
+    """
+    folder, slash, name = broker_image.partition("@")[0].rpartition("/")
+    name, colon, tag = name.partition(":")
+    return f"{folder}{slash}{name}-analytics{colon}{tag}"

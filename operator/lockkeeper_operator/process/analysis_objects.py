@@ -1,0 +1,147 @@
+"""Objects around a JournalAnalysis: read when they are needed, for there are few of them."""
+
+from collections.abc import Iterator, Sequence
+
+from lockkeeper_operator.analyses.engine import APACHE_API, KUBEFLOW_API
+from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
+from lockkeeper_operator.api.errors import CONFLICT, NOT_FOUND, ApiError
+from lockkeeper_operator.api.kinds import (
+    CLAIM,
+    JOURNAL_ANALYSIS,
+    POD,
+    Kind,
+)
+from lockkeeper_operator.api.server import APPLY, ApiServer
+from lockkeeper_operator.names import FIELD_MANAGER, MASTER, ROLE_LABEL
+from lockkeeper_operator.observed import Key, Manifest, key_of
+from lockkeeper_operator.steps import Apply, Create, Delete, Refused, Step
+
+RBAC_API = "rbac.authorization.k8s.io/v1"
+EVERYWHERE = (
+    Kind("v1", "ServiceAccount", "serviceaccounts"),
+    Kind(RBAC_API, "Role", "roles"),
+    Kind(RBAC_API, "RoleBinding", "rolebindings"),
+    Kind("v1", "ConfigMap", "configmaps"),
+    Kind("v1", "Service", "services"),
+    CLAIM,
+    Kind("apps/v1", "Deployment", "deployments"),
+    Kind("batch/v1", "CronJob", "cronjobs"),
+    Kind("batch/v1", "Job", "jobs"),
+)
+"""Kinds of children that every cluster knows."""
+OF_SPARK = (
+    Kind(KUBEFLOW_API, "ScheduledSparkApplication", "scheduledsparkapplications"),
+    Kind(KUBEFLOW_API, "SparkApplication", "sparkapplications"),
+    Kind(APACHE_API, "SparkApplication", "sparkapplications"),
+)
+ENDED_PHASES = ("Succeeded", "Failed")
+
+
+class AnalysisObjects:
+    """Reads and writes them. Every method raises ApiError."""
+
+    def __init__(self, api: ApiServer) -> None:
+        self._api = api
+
+    async def apis(self) -> frozenset[str]:
+        """Return which APIs of Spark's operators the cluster knows."""
+        names = (KUBEFLOW_API, APACHE_API)
+        return frozenset([name for name in names if await self._api.kinds_of(name)])
+
+    async def children(
+        self, namespace: str, name: str, apis: frozenset[str]
+    ) -> dict[Key, Manifest]:
+        """Return all objects that are labelled as the analysis's."""
+        found: dict[Key, Manifest] = {}
+        for kind in (*EVERYWHERE, *(kind for kind in OF_SPARK if kind.api_version in apis)):
+            for item in await self._all(kind, namespace, f"{ANALYSIS_LABEL}={name}"):
+                found[kind.name, item["metadata"]["name"]] = {**item, "kind": kind.name}
+        return found
+
+    async def pods(self, namespace: str) -> list[Manifest]:
+        """Return all pods of a namespace: whose volumes are where is not told by labels."""
+        return await self._all(POD, namespace)
+
+    async def claim(self, namespace: str, name: str) -> Manifest | None:
+        """Return a claim, None where there is none."""
+        return await self._api.read_if_there(CLAIM, namespace, name) if name else None
+
+    async def carry_out(
+        self, steps: Sequence[Step], namespace: str
+    ) -> tuple[list[Refused], list[Manifest]]:
+        """Do the *steps*; returns what the API server does not take, and what was there already.
+
+        Raises ApiError for what may work later.
+        """
+        refused: list[Refused] = []
+        unseen: list[Manifest] = []
+        for step in steps:
+            match step:
+                case Create(manifest):
+                    present = await self._read(manifest)
+                    if present is not None:
+                        unseen.append({**present, "kind": manifest["kind"]})
+                    else:
+                        refused += await self._apply(manifest)
+                case Apply(manifest):
+                    refused += await self._apply(manifest)
+                case Delete(kind, name, uid):
+                    await self._delete(kind, namespace, name, uid)
+                case _:
+                    continue
+        return refused, unseen
+
+    async def _all(self, kind: Kind, namespace: str, selector: str = "") -> list[Manifest]:
+        return [
+            item async for page, _ in self._api.pages(kind, namespace, selector) for item in page
+        ]
+
+    async def _read(self, manifest: Manifest) -> Manifest | None:
+        metadata = manifest["metadata"]
+        kind = _kind_of(manifest)
+        return await self._api.read_if_there(kind, metadata["namespace"], metadata["name"])
+
+    async def _apply(self, manifest: Manifest) -> list[Refused]:
+        metadata = manifest["metadata"]
+        path = _kind_of(manifest).path(metadata["namespace"], metadata["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        try:
+            await self._api.request("PATCH", path, query, manifest, APPLY)
+        except ApiError as error:
+            if not error.is_refusal:
+                raise
+            return [Refused(*key_of(manifest), error.message)]
+        return []
+
+    async def _delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
+        for each in (JOURNAL_ANALYSIS, *EVERYWHERE, *OF_SPARK):
+            if each.name == kind:
+                try:
+                    await self._api.delete(each, namespace, name, uid)
+                except ApiError as error:
+                    # The other operator's kind of that name, or a successor.
+                    if error.status not in (NOT_FOUND, CONFLICT):
+                        raise
+
+
+def _kind_of(manifest: Manifest) -> Kind:
+    """Return the kind of a child, by its API, too: two operators have a SparkApplication."""
+    wanted = (manifest["apiVersion"], manifest["kind"])
+    return next(
+        kind for kind in (*EVERYWHERE, *OF_SPARK) if (kind.api_version, kind.name) == wanted
+    )
+
+
+def node_of_claim(pods: Sequence[Manifest], claim: str) -> str:
+    """Return the node on which *claim* is in use, the master's before others, empty for none."""
+    users = [pod for pod in pods if claim in _claims(pod) and pod["spec"].get("nodeName")]
+    users = [pod for pod in users if pod.get("status", {}).get("phase") not in ENDED_PHASES]
+    users.sort(key=lambda pod: pod["metadata"].get("labels", {}).get(ROLE_LABEL) != MASTER)
+    return str(users[0]["spec"]["nodeName"]) if users else ""
+
+
+def _claims(pod: Manifest) -> Iterator[str]:
+    for volume in pod.get("spec", {}).get("volumes", ()):
+        source = volume.get("persistentVolumeClaim")
+        if source is not None:
+            yield source["claimName"]

@@ -1,0 +1,206 @@
+"""Looks at one JournalAnalysis: observes, plans, carries out, tells."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import ValidationError
+
+from lockkeeper_api.complaints import complaint
+from lockkeeper_api.journal_analysis import JournalAnalysisSpec
+from lockkeeper_operator.analyses.desired.children import run
+from lockkeeper_operator.analyses.engine import chosen_engine, missing_api
+from lockkeeper_operator.analyses.facts import AnalysisFacts
+from lockkeeper_operator.analyses.journal import claim_name, journal_of
+from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
+from lockkeeper_operator.analyses.plan import Seen, analysis_plan
+from lockkeeper_operator.analyses.status import after_refusal, analysis_status, invalid_status
+from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.analyses.times import written
+from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.api.kinds import JOURNAL_ANALYSIS
+from lockkeeper_operator.api.server import APPLY
+from lockkeeper_operator.caches.store import Store
+from lockkeeper_operator.events import Event
+from lockkeeper_operator.names import FIELD_MANAGER
+from lockkeeper_operator.observed import Manifest, key_of
+from lockkeeper_operator.process.analysis_objects import AnalysisObjects, node_of_claim
+from lockkeeper_operator.process.tools import Tools
+from lockkeeper_operator.steps import Refused, Step, Wait
+
+ACTIVE_SECONDS = 5.0
+"""How often a run is looked at while it goes on."""
+REST_SECONDS = 60.0
+APIS_SECONDS = 60.0
+"""How often to ask which of Spark's operators there are."""
+ROUNDS_MAX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """All that is known of an analysis at a time."""
+
+    subject: AnalysisSubject
+    seen: Seen
+    apis: frozenset[str]
+
+
+class AnalysisReconciler:
+    """Brings JournalAnalyses to what they are to be."""
+
+    def __init__(self, tools: Tools, store: Store, image: str, domain: str) -> None:
+        self._tools, self._store = tools, store
+        self._image, self._domain = image, domain
+        self._objects = AnalysisObjects(tools.api)
+        self._apis: frozenset[str] = frozenset()
+        self._asked_at = -APIS_SECONDS
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        """What time it is."""
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Look at an analysis; returns the seconds after which to look again at the latest.
+
+        Raises ApiError for what may work later.
+        """
+        resource = self._store.get(namespace, name)
+        if resource is None or "deletionTimestamp" in resource["metadata"]:
+            # Its children go with it, by Kubernetes' own doing.
+            return None
+        try:
+            spec = JournalAnalysisSpec.model_validate(resource["spec"])
+        except ValidationError as error:
+            found = (complaint(JournalAnalysisSpec, each) for each in error.errors())
+            problems = "; ".join(f"spec.{path}: {reason}" for path, reason in found)
+            status = invalid_status(
+                problems,
+                resource.get("status", {}),
+                resource["metadata"]["generation"],
+                written(self.now()),
+            )
+            await self._write(resource, status)
+            return None
+        return await self._bring(resource, await self._look(resource, spec))
+
+    async def _look(self, resource: Manifest, spec: JournalAnalysisSpec) -> _Look:
+        metadata, status = resource["metadata"], resource.get("status", {})
+        namespace, name = metadata["namespace"], metadata["name"]
+        apis = await self._known_apis()
+        broker = None
+        if spec.source.broker is not None:
+            broker = self._tools.caches.brokers.get(namespace, spec.source.broker)
+        claim = claim_name(name, spec.source, broker)
+        found = await self._objects.claim(namespace, claim)
+        pods = await self._objects.pods(namespace)
+        before = status.get("engine") if status.get("history") else None
+        subject = AnalysisSubject(
+            name=name,
+            namespace=namespace,
+            uid=metadata["uid"],
+            spec=spec,
+            journal=journal_of(name, spec.source, broker, found, node_of_claim(pods, claim)),
+            engine=chosen_engine(spec, apis, before),
+            default_image=self._image,
+            domain=self._domain,
+        )
+        children = await self._objects.children(namespace, name, apis)
+        own = tuple(
+            pod for pod in pods if pod["metadata"].get("labels", {}).get(ANALYSIS_LABEL) == name
+        )
+        return _Look(subject, Seen(children, own, status), apis)
+
+    async def _known_apis(self) -> frozenset[str]:
+        now = asyncio.get_running_loop().time()
+        if now - self._asked_at >= APIS_SECONDS:
+            self._apis, self._asked_at = await self._objects.apis(), now
+        return self._apis
+
+    async def _bring(self, resource: Manifest, look: _Look) -> float | None:
+        subject, seen = look.subject, look.seen
+        missing = missing_api(subject.engine, look.apis)
+        steps: tuple[Step, ...] = ()
+        again = None
+        refused: list[Refused] = []
+        for _ in range(0 if missing else ROUNDS_MAX):
+            plan = analysis_plan(seen, subject, self.now())
+            steps, again = plan.steps, plan.again
+            refused, unseen = await self._objects.carry_out(steps, subject.namespace)
+            if not unseen:
+                break
+            children = {**seen.children, **{key_of(each): each for each in unseen}}
+            seen = replace(seen, children=children)
+        if steps:
+            children = await self._objects.children(subject.namespace, subject.name, look.apis)
+            seen = replace(seen, children=children)
+        await self._tell(resource, subject, seen, steps, refused, missing)
+        active = any(not each.ended for each in seen.runs)
+        if active or any(isinstance(step, Wait) for step in steps):
+            return ACTIVE_SECONDS
+        return REST_SECONDS if again is None else min(again.total_seconds(), REST_SECONDS)
+
+    async def _tell(
+        self,
+        resource: Manifest,
+        subject: AnalysisSubject,
+        seen: Seen,
+        steps: tuple[Step, ...],
+        refused: list[Refused],
+        missing: str,
+    ) -> None:
+        previous: dict[str, Any] = resource.get("status", {})
+        known = previous
+        now = self.now()
+        key = key_of(run(subject))
+        said = [each.message for each in refused]
+        if any((each.kind, each.name) == key for each in refused):
+            known = after_refusal(previous, said[-1], now)
+        runs = seen.runs
+        facts = AnalysisFacts(
+            latest=runs[0] if runs else None,
+            steps=steps,
+            scheduled=subject.spec.schedule is not None,
+            there=key in seen.children,
+            missing_api=missing,
+            refusal="; ".join(said) or known.get("submission", {}).get("message", ""),
+        )
+        generation = resource["metadata"]["generation"]
+        status = analysis_status(facts, runs, subject, known, generation, now) or known
+        if status != previous:
+            await self._write(resource, status)
+            await self._tell_of_ends(resource, previous, status)
+        for each in refused:
+            message = f"{each.kind} {each.name}: {each.message}"
+            await self._tools.recorder.tell(resource, Event("Warning", "Refused", message))
+
+    async def _tell_of_ends(self, resource: Manifest, previous: Manifest, status: Manifest) -> None:
+        """Tell of runs that ended since the status before."""
+        before = {each["name"]: each["state"] for each in previous.get("history", ())}
+        for each in status.get("history", ()):
+            if each["state"] == before.get(each["name"]):
+                continue
+            if each["state"] == "Succeeded":
+                event = Event("Normal", "RunSucceeded", f"{each['name']}: {each.get('result')}")
+                await self._tools.recorder.tell(resource, event)
+            if each["state"] == "Failed":
+                event = Event("Warning", "RunFailed", f"{each['name']}: {each.get('message')}")
+                await self._tools.recorder.tell(resource, event)
+
+    async def _write(self, resource: Manifest, status: Manifest | None) -> None:
+        """Write the status, unless the analysis is gone."""
+        if status is None:
+            return
+        metadata = resource["metadata"]
+        change = {
+            "apiVersion": resource["apiVersion"],
+            "kind": resource["kind"],
+            "metadata": {name: metadata[name] for name in ("name", "namespace", "uid")},
+            "status": status,
+        }
+        path = JOURNAL_ANALYSIS.path(metadata["namespace"], metadata["name"], "status")
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        try:
+            self._store.put(await self._tools.api.request("PATCH", path, query, change, APPLY))
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise

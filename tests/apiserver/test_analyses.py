@@ -1,0 +1,151 @@
+"""The operator and JournalAnalyses: from a resource to a Job and back to a status."""
+
+import json
+from typing import Any
+
+from control_plane import ControlPlane
+from world import World, eventually, in_loop, world
+
+from lockkeeper_operator.api.kinds import Kind
+from lockkeeper_operator.process.operator import analytics_image
+
+KIND = "JournalAnalysis"
+JOB = Kind("batch/v1", "Job", "jobs")
+DEPLOYMENT = Kind("apps/v1", "Deployment", "deployments")
+T1, T2 = "2027-03-01T03:00:00Z", "2027-03-01T03:05:00Z"
+SECONDS = 30.0
+"""A run is looked at every 5 s."""
+
+
+def make_claim(found: World, name: str) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    arguments = ("apply", "-n", found.namespace, "-f", "-")
+    found.control_plane.kubectl(*arguments, text=json.dumps(claim))
+
+
+async def jobs(found: World) -> list[dict[str, Any]]:
+    pages = found.api.pages(JOB, found.namespace)
+    return [item async for page, _ in pages for item in page]
+
+
+async def until(found: World, name: str, state: str) -> dict[str, Any]:
+    async def holds() -> bool:
+        return (await found.get(KIND, name)).get("status", {}).get("state") == state
+
+    await eventually(holds, SECONDS, lambda: found.get(KIND, name))
+    status: dict[str, Any] = (await found.get(KIND, name))["status"]
+    return status
+
+
+def report(found: World, job: str, **status: Any) -> None:
+    """Play the part of the Job's controller."""
+    text = json.dumps({"status": status})
+    found.control_plane.kubectl(
+        *("patch", "job", job, "-n", found.namespace, "--subresource=status"),
+        *("--type=merge", "-p", text),
+    )
+
+
+@in_loop
+async def test_an_analysis_waits_for_its_journal_runs_once_and_tells_how_it_went(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        spec = {"source": {"claim": {"name": "journal"}}, "engine": "local"}
+        await found.make(KIND, "once", spec)
+        status = await until(found, "once", "ClaimMissing")
+        assert status["engine"] == "local"
+        assert await jobs(found) == []
+        make_claim(found, "journal")
+        await until(found, "once", "Submitted")
+        (job,) = await jobs(found)
+        name = job["metadata"]["name"]
+        report(found, name, startTime=T1, active=1, ready=1)
+        await until(found, "once", "Running")
+        done = [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]
+        report(found, name, conditions=done, completionTime=T2, active=0, ready=0, succeeded=1)
+        status = await until(found, "once", "Succeeded")
+        assert status["history"][0]["finished"] == T2
+        assert status["result"] == f"{status['page']}{name}/"
+        assert "RunSucceeded" in await found.events()
+        # What is left of a run is not made again.
+        control_plane.kubectl("delete", "deployment", "once-page", "-n", namespace, "--wait=false")
+        control_plane.kubectl("delete", "job", name, "-n", namespace, "--wait=false")
+        await found.make(KIND, "once", {**spec, "backoffLimit": 9})
+
+        async def page_is_back() -> bool:
+            return await found.api.read_if_there(DEPLOYMENT, namespace, "once-page") is not None
+
+        await eventually(page_is_back, SECONDS)
+        assert await jobs(found) == []
+        # Another question is another run.
+        await found.make(KIND, "once", {**spec, "since": "1h"})
+        await until(found, "once", "Submitted")
+        assert [each["metadata"]["name"] == name for each in await jobs(found)] == [False]
+
+
+@in_loop
+async def test_a_broker_that_asks_for_analyses_has_them_by_its_schedule(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker(analytics={"schedule": "0 3 * * *", "timeZone": "Europe/Berlin"})
+        await found.ready("Broker", "demo")
+        resource = await found.get(KIND, "demo-regular")
+        assert resource["spec"]["source"] == {"broker": "demo"}
+
+        async def is_scheduled() -> bool:
+            status = (await found.get(KIND, "demo-regular")).get("status", {})
+            return any(
+                (each["type"], each["reason"]) == ("Submitted", "Scheduled")
+                for each in status.get("conditions", ())
+            )
+
+        await eventually(is_scheduled, SECONDS, lambda: found.get(KIND, "demo-regular"))
+        await found.broker(analytics={})
+
+        async def is_gone() -> bool:
+            return await found.is_gone(KIND, "demo-regular")
+
+        await eventually(is_gone, SECONDS)
+
+
+@in_loop
+async def test_what_the_api_server_refuses_is_told_and_tried_again_later(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        make_claim(found, "journal")
+        await found.make(
+            KIND,
+            "wrong",
+            {
+                "source": {"claim": {"name": "journal"}},
+                "engine": "local",
+                "pods": {"templatePatch": {"spec": {"restartPolicy": "Always"}}},
+            },
+        )
+
+        async def is_refused() -> bool:
+            return bool((await found.get(KIND, "wrong")).get("status", {}).get("submission"))
+
+        await eventually(is_refused, SECONDS, lambda: found.get(KIND, "wrong"))
+        status = (await found.get(KIND, "wrong"))["status"]
+        assert "restartPolicy" in status["submission"]["message"]
+        assert await found.condition(KIND, "wrong", "Submitted") in (
+            ("False", "Refused"), ("False", "BackOff"),
+        )  # fmt: skip
+
+
+def test_analyses_have_the_image_of_the_same_release() -> None:
+    assert analytics_image("host:5000/a/lockkeeper:1.2") == "host:5000/a/lockkeeper-analytics:1.2"
+    assert analytics_image("lockkeeper") == "lockkeeper-analytics"
+    assert analytics_image("a/lockkeeper@sha256:0") == "a/lockkeeper-analytics"
