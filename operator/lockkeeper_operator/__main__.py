@@ -28,6 +28,14 @@ Namespaces = Annotated[
         help="Namespaces to look after, separated by commas; empty for all.",
     ),
 ]
+AnalyticsImage = Annotated[
+    str,
+    typer.Option(
+        "--analytics-image",
+        envvar="LOCKKEEPER_ANALYTICS_IMAGE",
+        help="Image of analyses whose resource names none; absent: --image with -analytics.",
+    ),
+]
 Format = Annotated[
     str, typer.Option("--log-format", envvar="LOCKKEEPER_LOG_FORMAT", help="text or json.")
 ]
@@ -47,14 +55,7 @@ def run(
             help="Image of brokers whose resource names none.",
         ),
     ] = "lockkeeper:latest",
-    analytics_image: Annotated[
-        str,
-        typer.Option(
-            "--analytics-image",
-            envvar="LOCKKEEPER_ANALYTICS_IMAGE",
-            help="Image of analyses whose resource names none; absent: --image with -analytics.",
-        ),
-    ] = "",
+    analytics_image: AnalyticsImage = "",
     namespaces: Namespaces = "",
     operator_namespace: Annotated[
         str,
