@@ -28,6 +28,14 @@ Namespaces = Annotated[
         help="Namespaces to look after, separated by commas; empty for all.",
     ),
 ]
+Domain = Annotated[
+    str,
+    typer.Option(
+        "--cluster-domain",
+        envvar="LOCKKEEPER_CLUSTER_DOMAIN",
+        help="What names in the cluster's DNS end with.",
+    ),
+]
 AnalyticsImage = Annotated[
     str,
     typer.Option(
@@ -87,14 +95,7 @@ def run(
             help="Seconds between two looks at a resource about which nothing was heard.",
         ),
     ] = 600.0,
-    domain: Annotated[
-        str,
-        typer.Option(
-            "--cluster-domain",
-            envvar="LOCKKEEPER_CLUSTER_DOMAIN",
-            help="What names in the cluster's DNS end with.",
-        ),
-    ] = "cluster.local",
+    domain: Domain = "cluster.local",
     host: Annotated[
         str, typer.Option("--host", help="Address of /healthz, /readyz and /metrics.")
     ] = "0.0.0.0",
