@@ -31,7 +31,7 @@ start() { # NAME COMMAND…: a daemon with its log and the file of its process i
 }
 
 alive() { # PID: whether it runs and is a daemon of ours; a number may have come to somebody else
-  tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF -e "$KUBE" -e "$STATE/"
+  tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF -e "$KUBE" -e "$STATE"
 }
 
 wait_for() { # SECONDS COMMAND…: until the command succeeds
