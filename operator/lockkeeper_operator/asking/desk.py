@@ -39,6 +39,9 @@ class Desk:
     stale: bool = True
     """Whether pods have changed since they were asked."""
     asked_at: float = float("-inf")
+    listed_at: float = float("-inf")
+    patience: float = 0.0
+    """Seconds between two questions while something is going on."""
 
 
 class Desks:

@@ -16,6 +16,9 @@ from lockkeeper_operator.asking.views import report_of, view_of
 DESTINATIONS_SECONDS = 3.0
 STATUS_SECONDS = 9.0
 UNSETTLED_SECONDS = 1.0
+IMPATIENCE = 1.3
+"""By how much longer the next question waits when there was no news, up to that for settled ones'
+destinations: a cluster in which nothing gets on must not be kept busy by questions."""
 MISSES_MAX = 2
 """How many times in a row a broker may not answer before what it said last counts no more."""
 
@@ -49,7 +52,7 @@ class Poller:
     async def ask(self, desk: Desk, pods: tuple[AskedPod, ...], with_destinations: bool) -> News:
         """Ask all *pods* what they are, if it is time, and the master for its destinations."""
         now = asyncio.get_running_loop().time()
-        interval = UNSETTLED_SECONDS if desk.unsettled else STATUS_SECONDS
+        interval = desk.patience if desk.unsettled else STATUS_SECONDS
         changed = False
         if desk.stale or now - desk.asked_at >= interval * 0.9:
             stale, desk.stale, desk.asked_at = desk.stale, False, now
@@ -60,6 +63,11 @@ class Poller:
                 desk.misses.pop(uid, None)
             changed = stale or any(said) or bool(gone)
         master, destinations = await self._list(desk, pods, with_destinations)
+        if changed or master:
+            desk.patience = UNSETTLED_SECONDS
+        else:
+            longer = max(desk.patience, UNSETTLED_SECONDS) * IMPATIENCE
+            desk.patience = min(longer, DESTINATIONS_SECONDS)
         return News(changed, master, destinations)
 
     async def _status(self, desk: Desk, pod: AskedPod) -> bool:
@@ -87,6 +95,9 @@ class Poller:
         views: Mapping[DestinationKey, object] | None = None
         if leader is not None and wanted:
             address = Address(leader.host, desk.port, desk.token)
+            if desk.master == address and begun - desk.listed_at < DESTINATIONS_SECONDS * 0.9:
+                return False, frozenset()
+            desk.listed_at = begun
             try:
                 said = await self._admin.destinations(address)
             except (BrokerSilentError, BrokerRefusedError):

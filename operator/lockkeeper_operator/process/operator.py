@@ -18,7 +18,6 @@ from lockkeeper_operator.asking.admin_endpoint import (
 from lockkeeper_operator.asking.poller import (
     DESTINATIONS_SECONDS,
     STATUS_SECONDS,
-    UNSETTLED_SECONDS,
     AskedPod,
     Poller,
 )
@@ -214,7 +213,7 @@ class Operator:
             for each in self._caches.destinations.names_in(*group):
                 self._wakes.destinations.add(each)
         if desk.unsettled:
-            return UNSETTLED_SECONDS
+            return desk.patience
         return DESTINATIONS_SECONDS if has_any else STATUS_SECONDS
 
     async def _find_monitors(self, group: asyncio.TaskGroup) -> None:
