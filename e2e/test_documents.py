@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,11 @@ from installation import Installation
 from kube import Namespace, kubectl_command
 
 PROJECT = Path(__file__).parents[1]
-DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs" / "operating").glob("*.md"))]
+DOCUMENTS = [
+    path
+    for path in (PROJECT / "README.md", *sorted((PROJECT / "docs" / "operating").glob("*.md")))
+    if "```console" in path.read_text("utf-8")
+]
 LOCAL = ("make ", ".venv/bin/")
 SECONDS_MAX = 240.0
 
@@ -52,7 +57,8 @@ class Shell:
         tools.mkdir()
         (tools / "kubectl").write_text(f'#!/bin/sh\nexec {" ".join(kubectl_command())} "$@"\n')
         (tools / "kubectl").chmod(0o755)
-        path = f"{tools}{os.pathsep}{os.environ['PATH']}"
+        # The plugin of kubectl is installed beside the interpreter.
+        path = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
         self._environment = {**os.environ, "KUBECONFIG": str(configuration), "PATH": path}
         self.run(f"kubectl config set-context --current --namespace {namespace.name}")
 

@@ -8,6 +8,7 @@ that the package itself defines is one it raises knowingly; its text is for the 
 import re
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 
 import typer
 
@@ -20,11 +21,13 @@ PASS_EVERYTHING_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 def add_plugins(app: typer.Typer) -> None:
     """Add every command of the group to *app*."""
     for found in entry_points(group=GROUP):
-        _add(app, found)
+        # An image may leave a package of the distribution out.
+        if find_spec(_package_of(found)) is not None:
+            _add(app, found)
 
 
 def _add(app: typer.Typer, found: EntryPoint) -> None:
-    package = found.module.partition(".")[0]
+    package = _package_of(found)
 
     def run(context: typer.Context) -> None:
         try:
@@ -42,6 +45,10 @@ def _add(app: typer.Typer, found: EntryPoint) -> None:
         context_settings=PASS_EVERYTHING_ON,
         add_help_option=False,
     )(run)
+
+
+def _package_of(found: EntryPoint) -> str:
+    return found.module.partition(".")[0]
 
 
 def _load(found: EntryPoint) -> typer.Typer:
