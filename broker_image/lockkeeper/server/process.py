@@ -46,6 +46,8 @@ PORT_RETRY_SECONDS_AFTER_STANDBY = 5.0
 PORT_RETRY_SECONDS = 0.5
 LEASE_POLL_SECONDS = 0.05
 FIRST_LOOK_SECONDS = 1.0
+LINGER_SECONDS = 2.0
+"""Until Services have forgotten a master that stops; kube-proxy looks once a second."""
 VERSION = version("lockkeeper")
 
 
@@ -85,6 +87,7 @@ class BrokerProcess:
     _takes_over: bool = False
     _unfit: str = ""
     _ending: bool = False
+    _has_led: bool = False
 
     @property
     def name(self) -> str:
@@ -112,10 +115,21 @@ class BrokerProcess:
             while not self._ending:
                 await (self._stay_out() if self._fence.is_up else self._take_part())
                 self._stopping.clear()
+            await self._linger()
         finally:
             self._reloading.close()
             await self._admin.stop()
-            self._become(STOPPED)
+            if self.role != STOPPED:
+                self._become(STOPPED)
+
+    async def _linger(self) -> None:
+        """Stay a moment after a term in a pod, whose network goes with it.
+
+        Who still dials it is refused at once, and does not wait for an answer that never comes.
+        """
+        cluster = self.options.cluster
+        if self._has_led and cluster is not None and cluster.api_server is not None:
+            await asyncio.sleep(LINGER_SECONDS)
 
     def _end(self) -> None:
         self._ending = True
@@ -134,6 +148,7 @@ class BrokerProcess:
             # The lease first: whoever gets the lock then finds it free.
             await self._membership.leave()
             storage.release()
+            self._become(STOPPED)
         if self._failure is not None:
             raise self._failure
 
@@ -253,6 +268,7 @@ class BrokerProcess:
             if not self._stopping.is_set():
                 await doors.open(engine)
                 self._become(MASTER)
+                self._has_led = True
                 self._membership.lead()
                 await self._stopping.wait()
                 if self._failure is None:
