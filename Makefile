@@ -14,7 +14,7 @@ SAY = @printf '\033[1m==> %s\033[0m\n'
 APART := crash or interop or spark
 COVER := --cov --cov-append
 
-.PHONY: help setup check test test-fast interop crds manifests locks images e2e e2e-smoke demo \
+.PHONY: help setup check test test-fast scale interop crds manifests locks images e2e e2e-smoke demo \
 	bench clean
 
 help: ## what there is to do
@@ -51,6 +51,9 @@ test: $(STAMP) ## every test, with coverage
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
 	@$(BIN)/pytest -n auto -m 'not (slow or $(APART))'
+
+scale: $(STAMP) ## the operator with 500 Brokers and 10,000 Destinations on a real API server
+	@LOCKKEEPER_SCALE_BROKERS=500 $(BIN)/pytest -s tests/apiserver/test_scale.py
 
 interop: $(STAMP) ## the same Java programs against Lockkeeper and against ActiveMQ
 	@$(BIN)/pytest -v tests/interop
