@@ -14,8 +14,8 @@ SAY = @printf '\033[1m==> %s\033[0m\n'
 APART := crash or interop or spark
 COVER := --cov --cov-append
 
-.PHONY: help setup check test test-fast scale interop crds manifests locks images e2e e2e-smoke demo \
-	bench clean
+.PHONY: help setup check test test-fast scale interop crds manifests locks images
+.PHONY: e2e e2e-smoke demo bench clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'

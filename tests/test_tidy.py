@@ -152,3 +152,10 @@ def test_nothing_names_a_machine(forbidden: re.Pattern[bytes]) -> None:
 def test_nothing_is_left_for_later() -> None:
     found = [named(path) for path in hand_written_files() if UNFINISHED.search(path.read_bytes())]
     assert not found, "\n" + "\n".join(found)
+
+
+def test_what_tests_share_has_a_name_of_its_own() -> None:
+    """They are all found by their plain names: of two alike the tests would get either."""
+    tests = Path(__file__).parent.rglob("*.py")
+    shared = [path.name for path in tests if not path.name.startswith(("test_", "conftest"))]
+    assert sorted(set(shared)) == sorted(shared)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from control_plane import ControlPlane
-from world import World, eventually, in_loop, world
+from simulated import World, eventually, in_loop, world
 
 from lockkeeper_operator.api.kinds import Kind
 from lockkeeper_operator.process.operator import analytics_image

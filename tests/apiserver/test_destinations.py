@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from control_plane import ControlPlane
-from world import World, eventually, in_loop, world
+from simulated import World, eventually, in_loop, world
 
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_operator.api.kinds import BROKER, DESTINATION

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from control_plane import ControlPlane
 from faulty_proxy import FaultyProxy
-from world import World, eventually, in_loop, world
+from simulated import World, eventually, in_loop, world
 
 from lockkeeper_operator.api.errors import ApiError
 

@@ -4,7 +4,7 @@ import asyncio
 import base64
 
 from control_plane import ControlPlane
-from world import World, eventually, in_loop, world
+from simulated import World, eventually, in_loop, world
 
 from lockkeeper_api.passwords import matches
 from lockkeeper_operator.api.kinds import BY_NAME, SECRET

@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 from control_plane import ControlPlane, free_port
-from world import in_loop
+from simulated import in_loop
 
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION
