@@ -45,8 +45,11 @@ test: $(STAMP) ## every test, with coverage
 	@failed=0; \
 	$(BIN)/pytest -m '$(APART)' $(COVER) --cov-report= || failed=$$?; \
 	test $$failed -ne 5 || failed=0; \
+	printf '\033[1m==> %s\033[0m\n' 'Tests with an API server, which mostly wait: several at a time'; \
+	$(BIN)/pytest -n 3 --dist worksteal tests/apiserver $(COVER) --cov-report= || failed=$$?; \
 	printf '\033[1m==> %s\033[0m\n' 'All other tests'; \
-	$(BIN)/pytest -m 'not ($(APART))' $(COVER) --cov-report=term || failed=$$?; \
+	$(BIN)/pytest -m 'not ($(APART))' --ignore tests/apiserver $(COVER) --cov-report=term \
+		|| failed=$$?; \
 	exit $$failed
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import brokers
@@ -22,6 +23,7 @@ spec:
     cleanupInterval: 1h
     recorder: {{statisticsInterval: 100ms, clockInterval: 1ms}}
 """
+RECORDED_SECONDS_MAX = 20.0
 EVENTS = {
     "start",
     "configuration",
@@ -64,6 +66,17 @@ def recorded(directory: Path) -> tuple[set[str], set[str]]:
     return kinds | ({"stats"} if b'lk1 {"t":"stats"' in data else set()), events
 
 
+def have_statistics_written(url: str, directory: Path) -> None:
+    """Send elsewhere until there are statistics: they come after a while, with other writes."""
+    deadline = time.monotonic() + RECORDED_SECONDS_MAX
+    with connect(url) as connection:
+        producer = connection.session().producer("ELSEWHERE")
+        while "stats" not in recorded(directory)[0]:
+            assert time.monotonic() < deadline, "no statistics came"
+            producer.send("something to write")
+            time.sleep(0.1)
+
+
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_activemq_serves_a_recorded_directory_and_hands_it_back(tmp_path: Path, end: str) -> None:
     reason = brokers.missing("activemq")
@@ -78,6 +91,7 @@ def test_activemq_serves_a_recorded_directory_and_hands_it_back(tmp_path: Path, 
     try:
         use(ours.url)
         kept = browsed(ours.url)
+        have_statistics_written(ours.url, directory)
         getattr(ours, end)()
         kinds, events = recorded(directory)
         assert kinds == {"clock", "stats", "event"} and events >= EVENTS
