@@ -124,7 +124,10 @@ def test_a_line_that_is_no_text_is_named_and_what_went_before_counted(
         (["text", "--ttl", "soon"], "--ttl: expected a duration such as 500ms, 30s or 5m"),
         (["text", "--ttl", "-1"], "--ttl: expected a duration of 0 s or more"),
         (["text", "--reply-to", "kafka://X"], "kafka://X: write NAME, queue://NAME or"),
-        (["text", "--url", "amqp://x"], "'amqp://x' does not begin with tcp:// or failover:"),
+        (
+            ["text", "--url", "amqp://x"],
+            "'amqp://x' does not begin with tcp://, ssl:// or failover:",
+        ),
         (["text", "--priority", "10"], "--priority"),
     ],
 )
