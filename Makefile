@@ -19,7 +19,7 @@ COVER := --cov --cov-append
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/lockkeeper
 	@echo "Ready: $(BIN)/lockkeeper --help"

@@ -13,7 +13,7 @@ from lockkeeper_analytics.records import LOST
 from lockkeeper_analytics.schema import INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables import records
 from lockkeeper_analytics.tables.lines import Line, number, read_lines, text
-from lockkeeper_analytics.tables.shape import MICROSECONDS, Getter, Table, Type, fields
+from lockkeeper_analytics.tables.shape import Getter, Table, Type, fields
 
 
 def _text(name: str, key: str, meaning: str) -> tuple[str, Type, Getter, str]:
@@ -22,11 +22,6 @@ def _text(name: str, key: str, meaning: str) -> tuple[str, Type, Getter, str]:
 
 def _number(name: str, key: str, meaning: str) -> tuple[str, Type, Getter, str]:
     return name, LONG, lambda line: number(line.told.get(key)), meaning
-
-
-def _epoch(line: Line) -> int | None:
-    epoch = number(line.told.get("epoch"))
-    return None if epoch is None else epoch * MICROSECONDS
 
 
 def _details(line: Line) -> str:
@@ -39,7 +34,7 @@ _FIELDS = fields(
     _text("event", "event", "what happened: `start`, `takeover`, `consumerOpened`, …"),
     _text("broker_name", "broker", "name of the broker, as it says"),
     _text("replica", "replica", "which of its processes"),
-    ("epoch", TIME, _epoch, "when that one became master"),
+    _number("epoch", "epoch", "number of its term; by earlier versions the ms when it began"),
     _text("cause", "cause", "why, in words"),
     _text("configuration", "hash", "changes with the configuration"),
     _text("connection_id", "connection", "the connection"),

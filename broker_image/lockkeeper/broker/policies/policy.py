@@ -81,12 +81,12 @@ class PolicyMap:
         best, found = (-1, -1), self._default
         for pattern, entry in self._entries:
             fits = entry.is_queue is None or entry.is_queue == destination.is_queue
-            if fits and path_matches(pattern, path) and specificity(pattern) >= best:
-                best, found = specificity(pattern), entry.policy
+            if fits and path_matches(pattern, path) and _specificity(pattern) >= best:
+                best, found = _specificity(pattern), entry.policy
         return found
 
 
-def specificity(pattern: tuple[str, ...]) -> tuple[int, int]:
+def _specificity(pattern: tuple[str, ...]) -> tuple[int, int]:
     """Return a rank: an exact name first, then by literal levels, then by length."""
     literals = sum(level not in (ANY_CHILD, ANY_DESCENDANT) for level in pattern)
     return (literals, len(pattern) - (pattern[-1] == ANY_DESCENDANT))

@@ -6,7 +6,6 @@ namespace is meant (-n, --context, …) are kubectl's own and may stand anywhere
 
 import sys
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -18,7 +17,7 @@ from lockkeeper.cli.cluster.kubectl import Kubectl, split_options
 from lockkeeper.cli.cluster.logs import show_logs
 from lockkeeper.cli.cluster.report import write_report
 from lockkeeper.cli.cluster.status import show_status
-from lockkeeper.cli.errors import explain, wants_traceback
+from lockkeeper.cli.entry import Version, run
 from lockkeeper.cli.output import say
 from lockkeeper.cli.plugins import PASS_EVERYTHING_ON
 
@@ -154,39 +153,15 @@ def _kubectl(context: typer.Context) -> Kubectl:
     return Kubectl(context.obj)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"kubectl-lockkeeper {version('lockkeeper')}")
-        raise typer.Exit
-
-
 @app.callback()
-def _root(
-    _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
+def _root(_version: Version = False) -> None:
     pass
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; no error escapes.
-
-    0 done; 1 it failed, and standard error says why in a line; 2 it was misused.
-    """
+    """Run the command line and return its exit code; see `entry.run`."""
     own, words = split_options(sys.argv[1:] if arguments is None else arguments, FORWARDED)
-    try:
-        app(args=words, prog_name="kubectl lockkeeper", obj=own)
-    except SystemExit as finished:
-        return finished.code if isinstance(finished.code, int) else 0
-    except (Exception, KeyboardInterrupt) as error:
-        if wants_traceback():
-            raise
-        text, code = explain(error)
-        print(f"kubectl lockkeeper: {text}", file=sys.stderr)
-        return code
-    return 0
+    return run(app, "kubectl lockkeeper", words, own)
 
 
 if __name__ == "__main__":

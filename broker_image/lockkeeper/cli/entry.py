@@ -1,0 +1,40 @@
+"""How every command line of ours begins and ends: its version, its errors, its exit code."""
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from lockkeeper.cli.errors import explain, wants_traceback
+
+
+def _show_version(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"{context.command_path} {version('lockkeeper')}")
+        raise typer.Exit
+
+
+Version: TypeAlias = Annotated[
+    bool,
+    typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+]
+
+
+def run(app: Callable[..., Any], program: str, words: Sequence[str] | None, obj: Any = None) -> int:
+    """Run a command line and return its exit code; no error escapes.
+
+    0 done; 1 it failed, and standard error says why in a line; 2 it was misused.
+    """
+    try:
+        app(args=words, prog_name=program, obj=obj)
+    except SystemExit as finished:
+        return finished.code if isinstance(finished.code, int) else 0
+    except (Exception, KeyboardInterrupt) as error:
+        if wants_traceback():
+            raise
+        text, code = explain(error)
+        print(f"{program}: {text}", file=sys.stderr)
+        return code
+    return 0
