@@ -30,9 +30,9 @@ from lockkeeper.journal.walk import walk_batch  # noqa: E402
 from lockkeeper.message.destination import queue  # noqa: E402
 from lockkeeper.message.ids import MessageId, ProducerId  # noqa: E402
 from lockkeeper.message.openwire import ActiveMQTextMessage, encode  # noqa: E402
-from lockkeeper_analytics.batches import read_chunks  # noqa: E402
-from lockkeeper_analytics.options import parse_options  # noqa: E402
+from lockkeeper_analytics.reading.batches import read_chunks  # noqa: E402
 from lockkeeper_analytics.tables import TABLES  # noqa: E402
+from lockkeeper_analytics.tables.options import parse_options  # noqa: E402
 
 START = 1_795_000_000_000
 FILE_BYTES = 32 * 1024 * 1024

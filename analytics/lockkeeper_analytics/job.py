@@ -14,13 +14,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.journal import Journal, journal_of, read_records, settled
-from lockkeeper_analytics.options import parse_options
+from lockkeeper_analytics.facts.journal import Journal, journal_of, read_records, settled
 from lockkeeper_analytics.page.build import build_page
 from lockkeeper_analytics.page.story import Row, Tables
-from lockkeeper_analytics.partitions import plan_parts
+from lockkeeper_analytics.reading.partitions import plan_parts
 from lockkeeper_analytics.reports import REPORTS
-from lockkeeper_analytics.session import DRIVER_MEMORY, start_session
+from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session
+from lockkeeper_analytics.tables.options import parse_options
 
 PAGE = "index.html"
 LOG = "spark.log"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lockkeeper_analytics.session import start_session
+from lockkeeper_analytics.spark.session import start_session
 
 sys.path.insert(0, str(Path(__file__).parent))
 

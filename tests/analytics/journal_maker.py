@@ -20,8 +20,8 @@ from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
 from lockkeeper.message.openwire import ActiveMQTextMessage, encode
 from lockkeeper.message.primitives import encode_map
-from lockkeeper_analytics.options import parse_options
 from lockkeeper_analytics.tables import TABLES
+from lockkeeper_analytics.tables.options import parse_options
 
 START = 1_795_000_000_000
 """The first moment of every journal made here, in ms since the epoch."""

@@ -13,9 +13,9 @@ from lockkeeper.journal.records import (
     Trace,
 )
 from lockkeeper.message.destination import queue, topic
-from lockkeeper_analytics import rows as reading
-from lockkeeper_analytics.batches import read_chunks
-from lockkeeper_analytics.bulk import bulk_of
+from lockkeeper_analytics.reading import rows as reading
+from lockkeeper_analytics.reading.batches import read_chunks
+from lockkeeper_analytics.reading.bulk import bulk_of
 
 PLACES = (ORDERS, queue("ORDERS.EU"), topic("NEWS"), queue("ä" * 20))
 OPTIONS = (

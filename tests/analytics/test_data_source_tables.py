@@ -19,8 +19,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lockkeeper_analytics.datasource import LockkeeperDataSource
 from lockkeeper_analytics.errors import NoJournalError, OptionError
+from lockkeeper_analytics.spark.datasource import LockkeeperDataSource
 from lockkeeper_analytics.tables import TABLES
 
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from lockkeeper_analytics.options import NAMES
-from lockkeeper_analytics.records import KINDS
+from lockkeeper_analytics.reading.records import KINDS
+from lockkeeper_analytics.reading.schema import COLUMNS
 from lockkeeper_analytics.reports import REPORTS
-from lockkeeper_analytics.schema import COLUMNS
 from lockkeeper_analytics.tables import RECORDS, TABLES
+from lockkeeper_analytics.tables.options import NAMES
 
 DOCS = Path(__file__).parents[2] / "docs"
 TEXT = (DOCS / "analytics.md").read_text("utf-8")

@@ -14,9 +14,9 @@ from lockkeeper.journal.records import (
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.openwire import AckType, MessageAck, SubscriptionInfo, encode
-from lockkeeper_analytics.options import parse_options
 from lockkeeper_analytics.tables import history
 from lockkeeper_analytics.tables.entries import read_entries
+from lockkeeper_analytics.tables.options import parse_options
 
 NEWS = topic("NEWS")
 DLQ = queue("DLQ")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lockkeeper_analytics import java
 from lockkeeper_analytics.errors import NoJavaError
+from lockkeeper_analytics.spark import java
 
 FAKE = """#!/bin/sh
 for argument do

@@ -6,12 +6,12 @@ from journal_maker import START, JournalMaker, message_id, rows_of
 from lockkeeper.journal.batch import CONTROL_START, EOF_RECORD
 from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper.journal.records import RewrittenDataFile
-from lockkeeper_analytics import partitions
-from lockkeeper_analytics.batches import read_chunks
 from lockkeeper_analytics.errors import NoJournalError
-from lockkeeper_analytics.options import parse_options
-from lockkeeper_analytics.partitions import plan_parts
-from lockkeeper_analytics.rows import read_part
+from lockkeeper_analytics.reading import partitions
+from lockkeeper_analytics.reading.batches import read_chunks
+from lockkeeper_analytics.reading.partitions import plan_parts
+from lockkeeper_analytics.reading.rows import read_part
+from lockkeeper_analytics.tables.options import parse_options
 
 
 @pytest.fixture

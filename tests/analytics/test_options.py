@@ -4,8 +4,8 @@ import pytest
 
 from lockkeeper.message.destination import Kind
 from lockkeeper_analytics.errors import OptionError
-from lockkeeper_analytics.options import parse_options
-from lockkeeper_analytics.schema import DEFAULT_COLUMNS
+from lockkeeper_analytics.reading.schema import DEFAULT_COLUMNS
+from lockkeeper_analytics.tables.options import parse_options
 
 
 def parsed(**options):

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
 )
 
 from lockkeeper.message.destination import queue, topic
-from lockkeeper_analytics.datasource import LockkeeperDataSource
+from lockkeeper_analytics.spark.datasource import LockkeeperDataSource
 
 PLACES = (ORDERS, queue("ORDERS.EU"), topic("NEWS"), queue("A*B"))
 

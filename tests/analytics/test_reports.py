@@ -8,7 +8,7 @@ from journal_maker import ORDERS, START, JournalMaker, message_id, transaction
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
-from lockkeeper_analytics.journal import journal_of, read_records, settled
+from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
 from lockkeeper_analytics.reports import REPORTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -10,7 +10,7 @@ from journal_maker import JournalMaker, rows_of
 
 from lockkeeper.journal.records import RemoveDestination
 from lockkeeper.message.destination import queue, topic
-from lockkeeper_analytics.schema import BODY_COLUMNS, COLUMNS, DEFAULT_COLUMNS
+from lockkeeper_analytics.reading.schema import BODY_COLUMNS, COLUMNS, DEFAULT_COLUMNS
 
 DIRECTORIES = ("amq-5.17.2-crash", "amq-5.17.2-clean", "amq-6.1.7-crash", "amq-6.1.7-clean")
 KINDS = {"sub": "subscribe", "audit": "audit", "ackmap": "ack_map"}

@@ -7,11 +7,11 @@ import fsspec
 import pytest
 from journal_maker import JournalMaker, message_id, rows_of
 
-from lockkeeper_analytics import partitions
 from lockkeeper_analytics.errors import NoJournalError, OptionError
-from lockkeeper_analytics.options import parse_options
-from lockkeeper_analytics.storage import beside, name_of, open_file, sibling_in_archive
+from lockkeeper_analytics.reading import partitions
+from lockkeeper_analytics.reading.storage import beside, name_of, open_file, sibling_in_archive
 from lockkeeper_analytics.tables import TABLES
+from lockkeeper_analytics.tables.options import parse_options
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from journal_maker import START, JournalMaker, rows_of
 
 from lockkeeper.journal.records import Trace
-from lockkeeper_analytics import partitions
-from lockkeeper_analytics.recorder import parse_clock, parse_line
+from lockkeeper_analytics.reading import partitions
+from lockkeeper_analytics.reading.recorder import parse_clock, parse_line
 
 COLUMNS = "kind,written_after,written_before"
 

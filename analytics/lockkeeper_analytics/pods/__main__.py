@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.java import find_java_home
 from lockkeeper_analytics.pods.commands import command_of
 from lockkeeper_analytics.pods.first_process import run
+from lockkeeper_analytics.spark.java import find_java_home
 
 ERROR_EXIT = 1
 CANNOT_START = 126

@@ -17,7 +17,7 @@ from lockkeeper_analytics.job import analyze
 from lockkeeper_analytics.pods.delivery import deliver
 from lockkeeper_analytics.pods.moments import moment
 from lockkeeper_analytics.pods.progress import Progress, Tasks, own_pod
-from lockkeeper_analytics.session import register
+from lockkeeper_analytics.spark.session import register
 
 ERROR_EXIT = 1
 FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"

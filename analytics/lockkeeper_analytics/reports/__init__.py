@@ -1,13 +1,13 @@
 """The reports: one file per question asked of a journal, each a function Journal → DataFrame.
 
-Comes in: the data frames of `lockkeeper_analytics.journal`. Never here: HTML, files, a session.
+Comes in: the data frames of `facts/`. Never here: HTML, files, a session.
 """
 
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
-from lockkeeper_analytics.journal import Journal
+from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.reports.backlog import backlog
 from lockkeeper_analytics.reports.dead_letters import dead_letters
 from lockkeeper_analytics.reports.inventory import inventory

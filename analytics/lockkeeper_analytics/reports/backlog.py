@@ -3,9 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.effects import PREPARED_REMOVE
-from lockkeeper_analytics.grouping import DESTINATION, MESSAGE
-from lockkeeper_analytics.journal import Journal
+from lockkeeper_analytics.facts.effects import PREPARED_REMOVE
+from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE
+from lockkeeper_analytics.facts.journal import Journal
 
 ADDS = ("add", "update")
 SUBSCRIPTION = (*DESTINATION, "subscription")

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.grouping import dead_letters_of
-from lockkeeper_analytics.journal import Journal
+from lockkeeper_analytics.facts.grouping import dead_letters_of
+from lockkeeper_analytics.facts.journal import Journal
 
 
 def dead_letters(journal: Journal) -> DataFrame:

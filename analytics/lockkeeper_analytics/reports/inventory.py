@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.journal import Journal
+from lockkeeper_analytics.facts.journal import Journal
 
 
 def inventory(journal: Journal) -> DataFrame:

@@ -3,13 +3,13 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.acknowledged import (
+from lockkeeper_analytics.facts.acknowledged import (
     PERCENTILES,
     bucket_percentiles,
     percentile,
 )
-from lockkeeper_analytics.grouping import DESTINATION
-from lockkeeper_analytics.journal import Journal
+from lockkeeper_analytics.facts.grouping import DESTINATION
+from lockkeeper_analytics.facts.journal import Journal
 
 
 def latency(journal: Journal) -> DataFrame:

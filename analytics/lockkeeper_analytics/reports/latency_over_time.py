@@ -3,9 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.acknowledged import bucket_percentiles, percentile
-from lockkeeper_analytics.grouping import DESTINATION, cell_of
-from lockkeeper_analytics.journal import Journal, span_seconds
+from lockkeeper_analytics.facts.acknowledged import bucket_percentiles, percentile
+from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of
+from lockkeeper_analytics.facts.journal import Journal, span_seconds
 
 _COLUMNS = (*DESTINATION, "time", "seconds", "source", "acknowledged", "p50_ms", "p99_ms")
 

@@ -4,9 +4,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
-from lockkeeper_analytics.grouping import DESTINATION, cell_of, dead_letters_of
-from lockkeeper_analytics.journal import Journal, span_seconds
-from lockkeeper_analytics.recorder import STARTING_EVENTS
+from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of, dead_letters_of
+from lockkeeper_analytics.facts.journal import Journal, span_seconds
+from lockkeeper_analytics.reading.recorder import STARTING_EVENTS
 
 COUNTS = ("enqueued", "dequeued", "dead_lettered", "redelivered")
 

@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.grouping import DESTINATION, kind_in, name_in
-from lockkeeper_analytics.journal import Journal
+from lockkeeper_analytics.facts.grouping import DESTINATION, kind_in, name_in
+from lockkeeper_analytics.facts.journal import Journal
 
 
 def redeliveries(journal: Journal) -> DataFrame:

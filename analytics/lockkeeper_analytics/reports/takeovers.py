@@ -3,9 +3,9 @@
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.effects import with_position
-from lockkeeper_analytics.journal import Journal
-from lockkeeper_analytics.recorder import LIFE_EVENTS, STARTING_EVENTS, STOPPING_EVENT
+from lockkeeper_analytics.facts.effects import with_position
+from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reading.recorder import LIFE_EVENTS, STARTING_EVENTS, STOPPING_EVENT
 
 
 def takeovers(journal: Journal) -> DataFrame:

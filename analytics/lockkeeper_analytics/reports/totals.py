@@ -3,9 +3,9 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.grouping import DESTINATION, dead_letters_of
-from lockkeeper_analytics.journal import Journal
-from lockkeeper_analytics.recorder import STARTING_EVENTS
+from lockkeeper_analytics.facts.grouping import DESTINATION, dead_letters_of
+from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reading.recorder import STARTING_EVENTS
 
 SUMS = (
     "enqueued",

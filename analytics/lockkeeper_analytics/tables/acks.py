@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.schema import FLAG, INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.entries import ACK_FIELDS, MESSAGE_FIELDS, read_entries
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import End, Message

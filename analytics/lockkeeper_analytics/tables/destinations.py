@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.schema import FLAG, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.schema import FLAG, LONG, TEXT, TIME
 from lockkeeper_analytics.tables import lives
 from lockkeeper_analytics.tables.entries import ACK_FIELDS, MESSAGE_FIELDS
 from lockkeeper_analytics.tables.lives import DestinationLife, Message

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.partitions import plan_parts
-from lockkeeper_analytics.rows import read_part
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.partitions import plan_parts
+from lockkeeper_analytics.reading.rows import read_part
 
 COLLECTOR_THRESHOLDS = (100_000, 50, 100)
 Place = tuple[str | None, str | None]

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from lockkeeper.message.destination import parse_destination
-from lockkeeper_analytics.asked import ReadOptions, is_asked_for
-from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.recorder import EVENT
-from lockkeeper_analytics.records import LOST
-from lockkeeper_analytics.schema import INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
+from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.recorder import EVENT
+from lockkeeper_analytics.reading.records import LOST
+from lockkeeper_analytics.reading.schema import INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables import records
 from lockkeeper_analytics.tables.lines import Line, number, read_lines, text
 from lockkeeper_analytics.tables.shape import Getter, Table, Type, fields

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.partitions import journal_files
-from lockkeeper_analytics.schema import FLAG, INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.partitions import journal_files
+from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import FileLife
 from lockkeeper_analytics.tables.shape import COUNTS, NUMBERS, TEXTS, Table, fields

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.recorder import PREFIX, parse_line
-from lockkeeper_analytics.rows import read_part
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.recorder import PREFIX, parse_line
+from lockkeeper_analytics.reading.rows import read_part
 from lockkeeper_analytics.tables.shape import MICROSECONDS
 
 NUMBER_MAX = 2**53

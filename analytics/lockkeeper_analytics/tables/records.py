@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from lockkeeper.journal.files import data_file_name
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.partitions import Part, plan_parts
-from lockkeeper_analytics.records import LOST
-from lockkeeper_analytics.rows import read_part
-from lockkeeper_analytics.schema import COLUMNS, DEFAULT_COLUMNS
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.partitions import Part, plan_parts
+from lockkeeper_analytics.reading.records import LOST
+from lockkeeper_analytics.reading.rows import read_part
+from lockkeeper_analytics.reading.schema import COLUMNS, DEFAULT_COLUMNS
 from lockkeeper_analytics.tables.shape import Table
 
 

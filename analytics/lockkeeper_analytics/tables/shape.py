@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.marks import Lost
-from lockkeeper_analytics.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
+from lockkeeper_analytics.streams.marks import Lost
 
 ROWS_PER_BATCH = 8192
 MICROSECONDS = 1000

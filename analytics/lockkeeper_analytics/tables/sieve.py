@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 import pyarrow as pa
 
 from lockkeeper.message.destination import SCHEMES, Destination
-from lockkeeper_analytics.asked import ReadOptions, is_asked_for
-from lockkeeper_analytics.partitions import journal_files
+from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
+from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.tables.entries import Place, read_entries
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.shape import MICROSECONDS, Fields, Getter

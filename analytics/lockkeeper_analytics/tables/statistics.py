@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from lockkeeper.message.destination import SCHEMES, Destination
-from lockkeeper_analytics.asked import ReadOptions, is_asked_for
-from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.recorder import STATISTICS
-from lockkeeper_analytics.schema import INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
+from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.recorder import STATISTICS
+from lockkeeper_analytics.reading.schema import INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables import records
 from lockkeeper_analytics.tables.lines import Line, number, numbers, read_lines, text
 from lockkeeper_analytics.tables.shape import NUMBERS, Getter, Table, Type, fields

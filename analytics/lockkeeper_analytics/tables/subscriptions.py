@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.schema import FLAG, INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.entries import ACK_FIELDS, SUBSCRIPTION_FIELDS, Entry
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import Subscription

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.schema import INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.schema import INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.entries import read_entries
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import Transaction

@@ -11,7 +11,7 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
-from lockkeeper_analytics.storage import ARCHIVE, DataFile, beside, list_folder, open_file
+from lockkeeper_analytics.reading.storage import ARCHIVE, DataFile, beside, list_folder, open_file
 
 PART_BYTES = 16 * 1024 * 1024
 NEIGHBOURS_MAX = 4

@@ -15,11 +15,11 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.options import parse_options
-from lockkeeper_analytics.pushdown import narrowed
-from lockkeeper_analytics.stream import JournalStreamReader
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.spark.pushdown import narrowed
+from lockkeeper_analytics.spark.stream import JournalStreamReader
 from lockkeeper_analytics.tables import TABLES
+from lockkeeper_analytics.tables.options import parse_options
 
 FORMAT = "lockkeeper"
 

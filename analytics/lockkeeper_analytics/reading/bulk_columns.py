@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from lockkeeper.journal.walk import ADD
 from lockkeeper.message.destination import SCHEMES, Destination
-from lockkeeper_analytics.bulk import Bulk, Numbers
-from lockkeeper_analytics.bulk_facts import FACTS
-from lockkeeper_analytics.columns import MESSAGE_TYPES, trace_text
-from lockkeeper_analytics.records import KINDS, OTHER_KIND
-from lockkeeper_analytics.rowset import Rows
-from lockkeeper_analytics.schema import COLUMNS
+from lockkeeper_analytics.reading.bulk import Bulk, Numbers
+from lockkeeper_analytics.reading.bulk_facts import FACTS
+from lockkeeper_analytics.reading.columns import MESSAGE_TYPES, trace_text
+from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND
+from lockkeeper_analytics.reading.rowset import Rows
+from lockkeeper_analytics.reading.schema import COLUMNS
 
 Builder = Callable[[Rows, Bulk], pa.Array]
 

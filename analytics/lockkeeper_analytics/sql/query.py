@@ -18,11 +18,11 @@ import duckdb
 import pyarrow as pa
 
 from lockkeeper.journal.errors import JournalError
-from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.errors import AnalyticsError, QueryError
-from lockkeeper_analytics.options import parse_options
-from lockkeeper_analytics.schema import BODY_COLUMNS
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.schema import BODY_COLUMNS
 from lockkeeper_analytics.tables import RECORDS, TABLES
+from lockkeeper_analytics.tables.options import parse_options
 
 MEMORY_LIMIT = "1GB"
 ROWS_PER_BATCH = 8192

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 
 from lockkeeper.message.destination import SCHEMES, parse_destination
-from lockkeeper_analytics.asked import BODY_BYTES_MAX, Pattern, ReadOptions, StreamOptions
 from lockkeeper_analytics.errors import OptionError
-from lockkeeper_analytics.schema import BODY_COLUMNS
+from lockkeeper_analytics.reading.asked import BODY_BYTES_MAX, Pattern, ReadOptions, StreamOptions
+from lockkeeper_analytics.reading.schema import BODY_COLUMNS
 from lockkeeper_analytics.tables import RECORDS, TABLES
 from lockkeeper_analytics.tables.shape import Table
 

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 from lockkeeper.journal.batch import CONTROL, CONTROL_SIZE, CONTROL_START
 from lockkeeper.journal.errors import CorruptBatchError
-from lockkeeper_analytics.batches import CHUNK_BYTES, read_chunks
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.marks import Lost, Mark, ranges_of
-from lockkeeper_analytics.partitions import rewritten_from
-from lockkeeper_analytics.storage import DataFile, open_file
+from lockkeeper_analytics.reading.batches import CHUNK_BYTES, read_chunks
+from lockkeeper_analytics.reading.partitions import rewritten_from
+from lockkeeper_analytics.reading.storage import DataFile, open_file
+from lockkeeper_analytics.streams.marks import Lost, Mark, ranges_of
 
 WAY_OUT = (
     "set failOnDataLoss to false to go on behind it (a row names what is gone), or begin with a "

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.message.destination import Destination, Kind, path_matches
-from lockkeeper_analytics.schema import DEFAULT_COLUMNS
-from lockkeeper_analytics.storage import name_of
+from lockkeeper_analytics.reading.schema import DEFAULT_COLUMNS
+from lockkeeper_analytics.reading.storage import name_of
 
 BODY_BYTES_MAX = 1024 * 1024
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from lockkeeper.journal.walk import REMOVE
-from lockkeeper_analytics.bulk import Bulk, slices_of
-from lockkeeper_analytics.columns import BUILDERS, pairs_in
-from lockkeeper_analytics.frames import CAUSE_PROPERTY, Head, Tail, cause_in
-from lockkeeper_analytics.rowset import Rows
-from lockkeeper_analytics.schema import COLUMNS
+from lockkeeper_analytics.reading.bulk import Bulk, slices_of
+from lockkeeper_analytics.reading.columns import BUILDERS, pairs_in
+from lockkeeper_analytics.reading.frames import CAUSE_PROPERTY, Head, Tail, cause_in
+from lockkeeper_analytics.reading.rowset import Rows
+from lockkeeper_analytics.reading.schema import COLUMNS
 
 Builder = Callable[[Rows, Bulk], pa.Array]
 _CAUSE = CAUSE_PROPERTY.encode()

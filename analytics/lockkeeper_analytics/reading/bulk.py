@@ -15,7 +15,7 @@ import pyarrow as pa
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_IN_TIME_FROM_END
-from lockkeeper_analytics.records import (
+from lockkeeper_analytics.reading.records import (
     ACK_MAP,
     AUDIT,
     COMMIT,

@@ -8,11 +8,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.acknowledged import acknowledged_of
-from lockkeeper_analytics.datasource import FORMAT
-from lockkeeper_analytics.effects import RECORD_COLUMNS, effects_of
-from lockkeeper_analytics.flight import events_of, lines_of, statistics_of
-from lockkeeper_analytics.grouping import cell_seconds
+from lockkeeper_analytics.facts.acknowledged import acknowledged_of
+from lockkeeper_analytics.facts.effects import RECORD_COLUMNS, effects_of
+from lockkeeper_analytics.facts.flight import events_of, lines_of, statistics_of
+from lockkeeper_analytics.facts.grouping import cell_seconds
+from lockkeeper_analytics.spark.datasource import FORMAT
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,24 @@ import pyarrow as pa
 from lockkeeper.journal.decode import decode_destination
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord, walk_batch
-from lockkeeper_analytics.asked import ReadOptions, is_asked_for
-from lockkeeper_analytics.batches import Chunk, first_batch_from, read_chunks
-from lockkeeper_analytics.bulk import Bulk, bulk_of
-from lockkeeper_analytics.bulk_columns import BULK_BUILDERS
-from lockkeeper_analytics.bulk_times import bulk_bounds
-from lockkeeper_analytics.columns import BUILDERS
-from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.records import KINDS, OTHER_KIND, complete, kind_of
-from lockkeeper_analytics.rowset import Context, Rows
-from lockkeeper_analytics.schema import Needs, arrow_schema_of
-from lockkeeper_analytics.storage import sibling_in_archive
-from lockkeeper_analytics.times import Bounds, Known, bounds_of, following_time, preceding_known
+from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
+from lockkeeper_analytics.reading.batches import Chunk, first_batch_from, read_chunks
+from lockkeeper_analytics.reading.bulk import Bulk, bulk_of
+from lockkeeper_analytics.reading.bulk_columns import BULK_BUILDERS
+from lockkeeper_analytics.reading.bulk_times import bulk_bounds
+from lockkeeper_analytics.reading.columns import BUILDERS
+from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND, complete, kind_of
+from lockkeeper_analytics.reading.rowset import Context, Rows
+from lockkeeper_analytics.reading.schema import Needs, arrow_schema_of
+from lockkeeper_analytics.reading.storage import sibling_in_archive
+from lockkeeper_analytics.reading.times import (
+    Bounds,
+    Known,
+    bounds_of,
+    following_time,
+    preceding_known,
+)
 
 NO_BOUNDS = Bounds([], [])
 NO_TIMES = np.zeros(0, np.int64)

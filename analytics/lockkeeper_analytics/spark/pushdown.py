@@ -20,7 +20,7 @@ from pyspark.sql.datasource import (
 )
 
 from lockkeeper.journal.files import FILE_ID_MAX
-from lockkeeper_analytics.asked import Pattern, ReadOptions
+from lockkeeper_analytics.reading.asked import Pattern, ReadOptions
 from lockkeeper_analytics.tables import TABLES
 
 PARTED = ("records", "events", "statistics")

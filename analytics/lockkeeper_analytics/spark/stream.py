@@ -13,13 +13,13 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from lockkeeper_analytics.asked import ReadOptions
 from lockkeeper_analytics.errors import NoJournalError, OptionError
-from lockkeeper_analytics.holding import Holder
-from lockkeeper_analytics.marks import Lost, Mark, Offset, mark_in, told_of
-from lockkeeper_analytics.partitions import Part, all_files, parts_between
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.partitions import Part, all_files, parts_between
+from lockkeeper_analytics.streams.holding import Holder
+from lockkeeper_analytics.streams.marks import Lost, Mark, Offset, mark_in, told_of
+from lockkeeper_analytics.streams.tail import WAY_OUT, DataLossError, Tail
 from lockkeeper_analytics.tables import TABLES
-from lockkeeper_analytics.tail import WAY_OUT, DataLossError, Tail
 
 
 class JournalStreamReader(

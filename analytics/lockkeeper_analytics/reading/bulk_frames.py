@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from lockkeeper.journal.walk import ADD
 from lockkeeper.message.layout import MESSAGE_ID, PRODUCER_ID, PRODUCER_ID_AT
-from lockkeeper_analytics.bulk import Bulk, Flags, Numbers
+from lockkeeper_analytics.reading.bulk import Bulk, Flags, Numbers
 
 _NOTHING = 7
 """So many zeros where there is no original transaction, group, sequence and correlation id."""

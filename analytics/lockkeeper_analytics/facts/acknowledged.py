@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.grouping import MESSAGE, dead_letters_of
+from lockkeeper_analytics.facts.grouping import MESSAGE, dead_letters_of
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _ACCURACY = 1000

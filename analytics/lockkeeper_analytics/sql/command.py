@@ -60,7 +60,7 @@ def sql(
 ) -> None:
     """Ask journals in SQL (DuckDB's); docs/reference/tables.md lists tables and columns."""
     # DuckDB takes a moment to import, and `--help` does without.
-    from lockkeeper_analytics import query as asked
+    from lockkeeper_analytics.sql import query as asked
 
     options = {
         "path": ",".join(directories),

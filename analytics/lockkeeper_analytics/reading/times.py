@@ -13,16 +13,16 @@ from typing import NamedTuple
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.journal.walk import ADD, QuickRecord, walk_batch
 from lockkeeper.message.errors import MalformedMessageError
-from lockkeeper_analytics.batches import Chunk, batch_offsets, read_chunks
-from lockkeeper_analytics.frames import stored_time
-from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.recorder import (
+from lockkeeper_analytics.reading.batches import Chunk, batch_offsets, read_chunks
+from lockkeeper_analytics.reading.frames import stored_time
+from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.recorder import (
     STARTING_EVENTS,
     STOPPING_EVENT,
     parse_clock,
     parse_line,
 )
-from lockkeeper_analytics.records import TRACE, complete
+from lockkeeper_analytics.reading.records import TRACE, complete
 
 LOOK_BYTES = 64 * 1024
 

@@ -10,9 +10,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from lockkeeper_analytics.datasource import LockkeeperDataSource
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.java import find_java_home
+from lockkeeper_analytics.spark.datasource import LockkeeperDataSource
+from lockkeeper_analytics.spark.java import find_java_home
 
 DRIVER_MEMORY = "1g"
 SHUFFLE_PARTITIONS = 8

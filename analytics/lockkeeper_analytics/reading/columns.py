@@ -15,11 +15,11 @@ from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.message.primitives import Value
-from lockkeeper_analytics.frames import cause_in, decode_info, properties_in, stored_time
-from lockkeeper_analytics.recorder import PREFIX
-from lockkeeper_analytics.records import SUBSCRIPTION, TRACE, is_message, kind_of
-from lockkeeper_analytics.rowset import Rows
-from lockkeeper_analytics.schema import COLUMNS
+from lockkeeper_analytics.reading.frames import cause_in, decode_info, properties_in, stored_time
+from lockkeeper_analytics.reading.recorder import PREFIX
+from lockkeeper_analytics.reading.records import SUBSCRIPTION, TRACE, is_message, kind_of
+from lockkeeper_analytics.reading.rowset import Rows
+from lockkeeper_analytics.reading.schema import COLUMNS
 
 Builder = Callable[[Rows], pa.Array]
 

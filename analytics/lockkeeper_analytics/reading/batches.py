@@ -19,7 +19,7 @@ from lockkeeper.journal.batch import (
 )
 from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper.journal.scan import scan_file
-from lockkeeper_analytics.storage import name_of, open_file
+from lockkeeper_analytics.reading.storage import name_of, open_file
 
 CHUNK_BYTES = 4 * 1024 * 1024
 DAMAGE_BYTES_MAX = 64 * 1024 * 1024

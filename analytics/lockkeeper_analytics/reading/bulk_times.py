@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from lockkeeper_analytics.bulk import Bulk, Numbers
-from lockkeeper_analytics.records import TRACE
-from lockkeeper_analytics.times import Known, clock_in, ends_clocks
+from lockkeeper_analytics.reading.bulk import Bulk, Numbers
+from lockkeeper_analytics.reading.records import TRACE
+from lockkeeper_analytics.reading.times import Known, clock_in, ends_clocks
 
 
 def bulk_bounds(bulk: Bulk, known: Known, following: int) -> tuple[Numbers, Numbers, Known]:

@@ -13,14 +13,14 @@ from lockkeeper.journal.walk import REMOVE, QuickRecord
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
-from lockkeeper_analytics.asked import ReadOptions
-from lockkeeper_analytics.bulk import Bulk, Numbers
-from lockkeeper_analytics.bulk_frames import BulkFrames
-from lockkeeper_analytics.frames import FrameReader, Head, Tail
-from lockkeeper_analytics.partitions import Part
-from lockkeeper_analytics.records import is_message
-from lockkeeper_analytics.schema import BODY_COLUMNS, Needs, needs_of
-from lockkeeper_analytics.times import Bounds
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.bulk import Bulk, Numbers
+from lockkeeper_analytics.reading.bulk_frames import BulkFrames
+from lockkeeper_analytics.reading.frames import FrameReader, Head, Tail
+from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.records import is_message
+from lockkeeper_analytics.reading.schema import BODY_COLUMNS, Needs, needs_of
+from lockkeeper_analytics.reading.times import Bounds
 
 _T = TypeVar("_T")
 TRANSACTIONS_MAX = 10_000

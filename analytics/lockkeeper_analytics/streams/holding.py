@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from lockkeeper_analytics.errors import NoJournalError
-from lockkeeper_analytics.storage import DataFile
+from lockkeeper_analytics.reading.storage import DataFile
 
 FILES_MAX = 256
 """So many files are held at most: each takes a descriptor."""

@@ -7,8 +7,8 @@ line adds is its difference to the line before it, or to nothing behind a starti
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.effects import with_position
-from lockkeeper_analytics.recorder import (
+from lockkeeper_analytics.facts.effects import with_position
+from lockkeeper_analytics.reading.recorder import (
     COUNTERS,
     EVENT,
     LIFE_EVENTS,

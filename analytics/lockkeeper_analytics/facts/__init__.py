@@ -1,0 +1,4 @@
+"""What several reports start from: records and recorder lines as data frames of effects and facts.
+
+Comes in: records of the format `lockkeeper`. Never here: an answer, a page.
+"""
