@@ -9,9 +9,9 @@ STAMP := .venv/.set-up
 EXTRAS := analytics,demo,dev,operator
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
-# Tests that start brokers, Java or Spark come first. Nothing here runs side by side: brokers of
-# two tests would wait for each other's ports and cores. The output ends with one summary.
-APART := crash or interop or spark
+# Tests that start brokers, Java or Spark, or that measure, have the machine for themselves: two of
+# them would wait for each other's cores. All others mostly wait, several at a time.
+APART := slow or crash or interop or spark
 COVER := --cov --cov-append
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
@@ -45,15 +45,13 @@ test: $(STAMP) ## every test, with coverage
 	@failed=0; \
 	$(BIN)/pytest -m '$(APART)' $(COVER) --cov-report= || failed=$$?; \
 	test $$failed -ne 5 || failed=0; \
-	printf '\033[1m==> %s\033[0m\n' 'Tests with an API server, which mostly wait: several at a time'; \
-	$(BIN)/pytest -n 3 --dist worksteal tests/apiserver $(COVER) --cov-report= || failed=$$?; \
-	printf '\033[1m==> %s\033[0m\n' 'All other tests'; \
-	$(BIN)/pytest -m 'not ($(APART))' --ignore tests/apiserver $(COVER) --cov-report=term \
+	printf '\033[1m==> %s\033[0m\n' 'All other tests, several at a time'; \
+	$(BIN)/pytest -n 3 --dist worksteal -m 'not ($(APART))' $(COVER) --cov-report=term \
 		|| failed=$$?; \
 	exit $$failed
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
-	@$(BIN)/pytest -n auto -m 'not (slow or $(APART))'
+	@$(BIN)/pytest -n 3 --dist worksteal -m 'not ($(APART))'
 
 scale: $(STAMP) ## the operator with 500 Brokers and 10,000 Destinations on a real API server
 	@LOCKKEEPER_SCALE_BROKERS=500 $(BIN)/pytest -s tests/apiserver/test_scale.py
