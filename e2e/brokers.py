@@ -5,8 +5,9 @@ from typing import Any
 
 from kube import Manifest, Namespace, condition, wait_until
 
+from lockkeeper_api.pod_names import ROLE_LABEL
+
 API_VERSION = "lockkeeper.dev/v1alpha1"
-ROLE_LABEL = "lockkeeper.dev/role"
 READY_SECONDS_MAX = 90.0
 
 

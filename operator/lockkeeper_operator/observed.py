@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from lockkeeper_operator.names import MASTER, REVISION_ANNOTATION, ROLE_LABEL, STANDBY
+from lockkeeper_api.pod_names import ROLE_LABEL
+from lockkeeper_operator.names import MASTER, REVISION_ANNOTATION, STANDBY
 
 Manifest: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]

@@ -8,11 +8,12 @@ from typing import Any
 
 from simulated_brokers import SimulatedBroker, SimulatedBrokers, SimulatedPod
 
+from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.kinds import BY_NAME, CLAIM, POD, SECRET, STATEFUL_SET
 from lockkeeper_operator.api.server import MERGE, ApiServer
 from lockkeeper_operator.desired.hashes import hash_of_text
-from lockkeeper_operator.names import INSTANCE_LABEL, ROLE_LABEL
+from lockkeeper_operator.names import INSTANCE_LABEL
 
 PERIOD_SECONDS = 0.1
 CONFIG_MAP = BY_NAME["ConfigMap"]

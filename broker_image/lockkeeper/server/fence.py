@@ -8,8 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-FILE = "fenced"
-"""Names of fenced replicas, one a line."""
+from lockkeeper_api.pod_names import FENCED_FILE
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +18,7 @@ class Fence:
 
     def __init__(self, files: Sequence[Path], replica: str, changed: Callable[[], None]) -> None:
         """*files* are the configuration's; *changed* is called when the fence comes or goes."""
-        self.is_up = any(replica in _names(path.parent / FILE) for path in files)
+        self.is_up = any(replica in _names(path.parent / FENCED_FILE) for path in files)
         self._changed = changed
 
     def put(self, up: bool) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.desired.subject import Manifest, Subject, owner
 from lockkeeper_operator.names import (
     COMPONENT_LABEL,
@@ -10,7 +11,6 @@ from lockkeeper_operator.names import (
     MASTER,
     NAME_LABEL,
     PART_OF_LABEL,
-    ROLE_LABEL,
 )
 
 

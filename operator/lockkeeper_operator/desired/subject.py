@@ -7,7 +7,7 @@ from typing import Any
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.cluster.access import User
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.names import FENCED_ANNOTATION
+from lockkeeper_api.pod_names import FENCED_ANNOTATION
 
 Manifest = dict[str, Any]
 """One object as the API server's JSON has it."""

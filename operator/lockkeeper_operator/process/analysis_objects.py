@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.analyses.engine import APACHE_API, KUBEFLOW_API
 from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
 from lockkeeper_operator.api.errors import CONFLICT, NOT_FOUND, ApiError
@@ -12,7 +13,7 @@ from lockkeeper_operator.api.kinds import (
     Kind,
 )
 from lockkeeper_operator.api.server import APPLY, ApiServer
-from lockkeeper_operator.names import FIELD_MANAGER, MASTER, ROLE_LABEL
+from lockkeeper_operator.names import FIELD_MANAGER, MASTER
 from lockkeeper_operator.observed import Key, Manifest, key_of
 from lockkeeper_operator.steps import Apply, Create, Delete, Refused, Step
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.kinds import JOURNAL_ANALYSIS, MONITORING_API, MONITORS
 from lockkeeper_operator.api.server import ApiServer
@@ -25,7 +26,7 @@ from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches
 from lockkeeper_operator.caches.reflector import Reflector
 from lockkeeper_operator.caches.store import Store
 from lockkeeper_operator.desired.subject import Surroundings
-from lockkeeper_operator.names import MASTER, ROLE_LABEL
+from lockkeeper_operator.names import MASTER
 from lockkeeper_operator.observed import Manifest
 from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.broker_reconciler import BrokerReconciler

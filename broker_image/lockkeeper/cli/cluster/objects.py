@@ -6,9 +6,9 @@ from datetime import datetime
 
 from lockkeeper.cli.cluster.kubectl import Kubectl, Manifest
 from lockkeeper.cli.errors import CommandError
+from lockkeeper_api.pod_names import ROLE_LABEL
 
 BROKERS, DESTINATIONS = "brokers.lockkeeper.dev", "destinations.lockkeeper.dev"
-ROLE_LABEL = "lockkeeper.dev/role"
 MASTER = "master"
 CONTAINER = "broker"
 

@@ -7,9 +7,8 @@ from lockkeeper.cli.cluster.kubectl import Kubectl, Manifest
 from lockkeeper.cli.cluster.objects import BROKERS, master_of, pods_of, role_of
 from lockkeeper.cli.errors import CommandError, misused
 from lockkeeper.cli.output import say
+from lockkeeper_api.pod_names import FENCED_ANNOTATION
 
-FENCED_ANNOTATION = "lockkeeper.dev/fenced"
-"""On a Broker: names of pods, with commas between, that are to serve nobody and take nothing."""
 LOOK_SECONDS = 0.3
 STANDBY = "standby"
 

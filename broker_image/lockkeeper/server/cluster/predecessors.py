@@ -18,9 +18,9 @@ from lockkeeper.server.cluster.api_server import (
     ApiServerError,
 )
 from lockkeeper.server.cluster.identity import PodIdentity
-from lockkeeper.server.cluster.role_label import ROLE_LABEL
 from lockkeeper.server.roles import MASTER, STANDBY
 from lockkeeper.store.kahadb import LockLostError
+from lockkeeper_api.pod_names import ROLE_LABEL
 
 logger = logging.getLogger(__name__)
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from lockkeeper.server.cluster.api_server import ApiServer, ApiServerError
 from lockkeeper.server.cluster.identity import PodIdentity
+from lockkeeper_api.pod_names import ROLE_LABEL
 
 logger = logging.getLogger(__name__)
 
-ROLE_LABEL = "lockkeeper.dev/role"
 ANSWER_SECONDS_MAX = 5.0
 RETRY_SECONDS_MIN, RETRY_SECONDS_MAX = 0.25, 10.0
 LOOK_SECONDS = 5.0
