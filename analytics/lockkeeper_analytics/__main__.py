@@ -23,19 +23,20 @@ def analyze(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for the page and the Parquet files.")
+        Path, typer.Option("--out", "-o", help="Folder for the page, Parquet and JSON files.")
     ] = Path("report"),
     destination: Annotated[
         str,
         typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
     ] = "",
     since: Annotated[
-        str, typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, or ms.")
+        str,
+        typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, ms, or 24h ago."),
     ] = "",
     until: Annotated[str, typer.Option("--until", help="Only up to then, in the same way.")] = "",
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", "-r", help="Only this one, and no page; may be repeated."),
+        typer.Option("--report", "-r", help="Only this one; may be repeated."),
     ] = None,
     skip_corrupt: Annotated[
         bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
@@ -50,7 +51,7 @@ def analyze(
         str, typer.Option("--master", help="Where Spark runs; local[*] takes all cores.")
     ] = "local[*]",
 ) -> None:
-    """Read journals with Spark and write a report: one web page, and its figures as Parquet."""
+    """Read journals with Spark and write a report: a web page; its figures as Parquet and JSON."""
     began = time.monotonic()
     console = Console(stderr=True)
     with _Progress(console) as tell:
@@ -72,7 +73,7 @@ def analyze(
         )
     seconds = time.monotonic() - began
     console.print(f"{outcome.records:,} records read in {seconds:.0f} s", highlight=False)
-    typer.echo(outcome.page or out)
+    typer.echo(outcome.page)
 
 
 class _Progress:

@@ -1,4 +1,4 @@
-"""The job behind `lockkeeper analyze`: directories in, a page and Parquet files out."""
+"""The job behind `lockkeeper analyze`: directories in; a page, Parquet and JSON files out."""
 
 import shutil
 import tempfile
@@ -6,19 +6,21 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.facts.journal import Journal, journal_of, read_records, settled
-from lockkeeper_analytics.page.build import build_page
-from lockkeeper_analytics.page.story import Row, Tables
+from lockkeeper_analytics.page.build import Made, build_page
+from lockkeeper_analytics.page.labels import Tables
+from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import plan_parts
 from lockkeeper_analytics.reports import REPORTS
+from lockkeeper_analytics.results import Read, write_report, write_summary
 from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -31,10 +33,10 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job has written; no page where only some reports were asked for."""
+    """What a job has written, and how many records it read."""
 
-    page: Path | None
-    reports: tuple[Path, ...]
+    page: Path
+    summary: Path
     records: int
 
 
@@ -55,13 +57,16 @@ def analyze(
 ) -> Outcome:
     """Read the journals in *directories* and write the report page and its figures to *out*.
 
-    *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601 or ms) narrow
-    what is read. With names of *reports* only these are made, and no page. *keep_records* leaves
+    *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601, ms, or how
+    long ago: `24h`) narrow what is read. With names of *reports* only these are made, and the page
+    has only these. *keep_records* leaves
     the decoded records as Parquet, too. *memory* bounds Spark's heap; what does not fit is spilled
     beside *out*. *tell* hears of each step. A *session* given is used and left running. Raises
     AnalyticsError, and before Spark starts where it can.
     """
-    options = {"destination": destination, "since": since, "until": until}
+    now = datetime.now(UTC)
+    options = {"destination": destination}
+    options |= {"since": moment(since, now), "until": moment(until, now)}
     options["corrupt"] = "skip" if skip_corrupt else "fail"
     names = known_reports(reports)
     checked = parse_options({**options, "path": ",".join(directories)})
@@ -76,7 +81,8 @@ def analyze(
             records = read_records(spark, list(checked.directories), **options)
             shared = spark.sparkContext.master.startswith("local")
             journal = settled(journal_of(records), scratch / "frames" if shared else None, tell)
-            outcome = _write(journal, out, names, list(checked.directories), tell)
+            read = Read(checked.directories, options, journal.records.count(), _version(), now)
+            outcome = _write(journal, out, names, read, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
         except PySparkException as error:
@@ -94,33 +100,26 @@ def known_reports(names: Sequence[str]) -> tuple[str, ...]:
     """Return *names*, or those of all reports; raises AnalyticsError for one that there is not."""
     for name in names:
         if name not in REPORTS:
-            raise AnalyticsError(f"no report {name!r} (known: {', '.join(REPORTS)})")
-    return tuple(dict.fromkeys(names)) or tuple(REPORTS)
+            close = get_close_matches(name, REPORTS, n=1, cutoff=0.5)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise AnalyticsError(f"no report {name!r}{meant} (known: {', '.join(REPORTS)})")
+    return tuple(name for name in REPORTS if name in names) or tuple(REPORTS)
 
 
-def _write(
-    journal: Journal, out: Path, names: Sequence[str], directories: list[str], tell: Tell
-) -> Outcome:
-    """Write reports as Parquet, and the page over them if these are all."""
+def _write(journal: Journal, out: Path, names: Sequence[str], read: Read, tell: Tell) -> Outcome:
+    """Write reports for machines, and the page over them."""
     tables: Tables = {}
-    paths = []
-    for name in names:
-        tell(f"report: {name.replace('_', ' ')}")
+    for number, name in enumerate(names, 1):
+        tell(f"report {number} of {len(names)}: {REPORTS[name].title}")
         with warnings.catch_warnings():
             # Spark warns of a pandas that it does not know; none is used here.
             warnings.simplefilter("ignore", FutureWarning)
-            found = REPORTS[name](journal).toArrow()
-        path = out / f"{name}.parquet"
-        pq.write_table(found, path)
-        paths.append(path)
-        rows: list[Row] = found.to_pylist()
-        tables[name] = rows
-    if set(names) != set(REPORTS):
-        return Outcome(None, tuple(paths), journal.records.count())
+            found = REPORTS[name].frame(journal).toArrow()
+        tables[name] = write_report(REPORTS[name], found, out)
     tell("writing the page")
     page = out / PAGE
-    page.write_text(build_page(tables, directories, datetime.now(UTC), _version()), "utf-8")
-    return Outcome(page, tuple(paths), sum(row["records"] for row in tables["inventory"]))
+    page.write_text(build_page(tables, Made(read.directories, read.at, read.version)), "utf-8")
+    return Outcome(page, write_summary(tables, read, page, out), read.records)
 
 
 def _keep(records: Path, target: Path) -> None:

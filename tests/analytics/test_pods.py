@@ -19,7 +19,7 @@ from lockkeeper_analytics.job import PAGE, known_reports
 from lockkeeper_analytics.pods.application import parser, run_name
 from lockkeeper_analytics.pods.commands import command_of, java_options
 from lockkeeper_analytics.pods.delivery import deliver
-from lockkeeper_analytics.pods.moments import moment
+from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.pods.progress import ANNOTATION, OwnPod, Progress, Tasks, own_pod
 
 JAVA, SPARK = Path("/java"), Path("/spark")

@@ -23,7 +23,7 @@ def settle(spark, directories, folder):
 
 
 def report(journal, name):
-    return [row.asDict() for row in REPORTS[name](journal).collect()]
+    return [row.asDict() for row in REPORTS[name].frame(journal).collect()]
 
 
 def moment(milliseconds):

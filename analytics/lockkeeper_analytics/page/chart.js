@@ -1,6 +1,6 @@
 "use strict";
 
-// A chart of values over cells of time, drawn as SVG; nothing but this page is needed.
+// What all plots share, and the chart of values over cells of time: SVG, drawn by this page alone.
 
 const SVG = "http://www.w3.org/2000/svg";
 const MARGIN = { top: 18, right: 10, bottom: 24, left: 58 };
@@ -174,23 +174,27 @@ class TimeChart {
   }
 
   point(event) {
-    const { cells } = this.options;
+    const { start, step, cells } = this.options;
     const box = this.host.getBoundingClientRect();
     const width = this.width - MARGIN.left - MARGIN.right;
     const share = (event.clientX - box.left - MARGIN.left) / width;
     const cell = Math.floor(share * cells);
-    this.tell(cell >= 0 && cell < cells ? { cell, event } : null);
+    this.tell(cell >= 0 && cell < cells ? { cell, event, at: start + (cell + 0.5) * step } : null);
   }
 
   tell(where) {
-    for (const listener of this.listeners) listener(where);
+    for (const listener of this.listeners) listener(where, this);
   }
 
-  pointAt(where) {
+  // Shows the cursor at a time, which may come from another chart.
+  pointAt(at) {
     if (!this.cursor) return;
-    this.cursor.setAttribute("visibility", where ? "visible" : "hidden");
-    if (!where) return;
-    const x = this.middle(where.cell);
+    const { start, step, cells } = this.options;
+    const cell = at === null ? -1 : Math.floor((at - start) / step);
+    const isInside = cell >= 0 && cell < cells;
+    this.cursor.setAttribute("visibility", isInside ? "visible" : "hidden");
+    if (!isInside) return;
+    const x = this.middle(cell);
     const bottom = this.height - MARGIN.bottom;
     const place = { x1: x, x2: x, y1: MARGIN.top, y2: bottom };
     for (const [key, value] of Object.entries(place)) this.cursor.setAttribute(key, value);

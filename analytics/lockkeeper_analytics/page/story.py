@@ -1,17 +1,15 @@
-"""What the reports say in a few figures: the tiles, the balance, which latency to trust."""
+"""What the reports say in a few figures: the tiles and the balance."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-Row = dict[str, Any]
-Tables = dict[str, list[Row]]
-Key = tuple[str, str, str]
+from lockkeeper_analytics.page.labels import Key, Tables, key_of
+from lockkeeper_analytics.reports.report import Row
 
 SHARED_DEAD_LETTER_QUEUE = "ActiveMQ.DLQ"
-TRUSTED_SHARE = 0.99
-"""Records that hold so much of what statistics count are as good, and tell more exactly."""
+NEEDED = ("inventory", "totals", "rates", "backlog", "dead_letters", "takeovers")
+"""The reports that the story is told from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +31,14 @@ class Story:
     balance: tuple[tuple[str, int], ...]
 
 
-def key_of(row: Row) -> Key:
-    """Return which destination *row* is about."""
-    return row["directory"], row["destination_kind"], row["destination"]
-
-
 def tell(tables: Tables) -> Story:
-    """Return the story of the reports in *tables*, rows by the name of the report."""
+    """Return the story of the reports in *tables*, rows by the name of the report.
+
+    Those that are NEEDED must be there.
+    """
     totals, backlog = tables["totals"], tables["backlog"]
     dead = dead_letter_queues(tables)
-    first, last = _span(tables)
+    first, last = span_of(tables)
     living = [row for row in totals if key_of(row) not in dead]
     starts = [row for row in tables["takeovers"] if row["silent_ms"] is not None]
     silences = [row["silent_ms"] for row in starts if row["event"] == "takeover"]
@@ -67,22 +63,10 @@ def tell(tables: Tables) -> Story:
 
 def dead_letter_queues(tables: Tables) -> set[Key]:
     """Return the destinations that dead letters went to."""
-    found = {
-        (row["directory"], "queue", row["dead_letter_queue"]) for row in tables["dead_letters"]
-    }
-    shared = (row for row in tables["totals"] if row["destination"] == SHARED_DEAD_LETTER_QUEUE)
+    letters, totals = tables.get("dead_letters", []), tables.get("totals", [])
+    found = {(row["directory"], "queue", row["dead_letter_queue"]) for row in letters}
+    shared = (row for row in totals if row["destination"] == SHARED_DEAD_LETTER_QUEUE)
     return found | set(map(key_of, shared))
-
-
-def trusted_latency(latency: list[Row]) -> dict[Key, Row]:
-    """Return the row to show for each destination: records, unless they hold too little."""
-    chosen: dict[Key, Row] = {}
-    for row in sorted(latency, key=lambda row: str(row["source"]), reverse=True):
-        key = key_of(row)
-        counted = chosen.get(key)
-        if counted is None or row["acknowledged"] >= TRUSTED_SHARE * counted["acknowledged"]:
-            chosen[key] = row
-    return chosen
 
 
 def _balance(totals: list[Row], backlog: list[Row], dead: set[Key]) -> tuple[tuple[str, int], ...]:
@@ -101,11 +85,12 @@ def _balance(totals: list[Row], backlog: list[Row], dead: set[Key]) -> tuple[tup
     return tuple((name, number) for name, number in parts.items() if number > 0)
 
 
-def _span(tables: Tables) -> tuple[datetime | None, datetime | None]:
-    inventory = tables["inventory"]
-    firsts = _known(row["first_at"] for row in inventory)
-    lasts = _known(row["last_at"] for row in inventory)
-    events = _known(row["at"] for row in tables["takeovers"])
+def span_of(tables: Tables) -> tuple[datetime | None, datetime | None]:
+    """Return the first and the last time that the reports tell of, as far as these are there."""
+    inventory, cells = tables.get("inventory", []), tables.get("rates", [])
+    firsts = _known(row["first_at"] for row in inventory) or _known(row["time"] for row in cells)
+    lasts = _known(row["last_at"] for row in inventory) or _known(row["time"] for row in cells)
+    events = _known(row["at"] for row in tables.get("takeovers", []))
     return min(firsts + events, default=None), max(lasts + events, default=None)
 
 

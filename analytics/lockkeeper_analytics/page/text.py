@@ -11,6 +11,13 @@ def count(number: float | None) -> str:
     return UNKNOWN if number is None else f"{number:,.0f}"
 
 
+def decimal(number: float | None) -> str:
+    """Return a number such as `0.25`, `3.1` or `1,204`: with a fraction where that says much."""
+    if number is None:
+        return UNKNOWN
+    return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"
+
+
 def share(part: float, whole: float) -> str:
     """Return *part* of *whole* in percent, with a digit more where it is small."""
     if not whole:
@@ -62,6 +69,12 @@ def day(moment: datetime) -> str:
 def moment(value: datetime | None) -> str:
     """Return date and time such as `21 November 2026, 11:52:14`."""
     return UNKNOWN if value is None else f"{day(value)}, {clock(value)}"
+
+
+def short(value: datetime) -> str:
+    """Return date and time for a table, such as `21 Nov 11:52:14`."""
+    moment = value.astimezone(UTC)
+    return f"{moment.day} {moment:%b %H:%M:%S}"
 
 
 def span(first: datetime | None, last: datetime | None) -> str:

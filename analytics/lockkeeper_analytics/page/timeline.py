@@ -3,20 +3,13 @@
 from html import escape
 
 from lockkeeper_analytics.page import text
-from lockkeeper_analytics.page.story import Row
-from lockkeeper_analytics.page.tables import nothing
+from lockkeeper_analytics.reports.report import Row
 
 ENTRIES_MAX = 200
-_UNRECORDED = (
-    "The journal tells of no start or take-over: its broker keeps no flight recorder, as ActiveMQ "
-    "does not."
-)
 
 
 def timeline(events: list[Row]) -> str:
-    """Return the events in order; a note where there are none."""
-    if not events:
-        return nothing(_UNRECORDED)
+    """Return the events in order."""
     shown = "".join(map(_entry, events[:ENTRIES_MAX]))
     more = len(events) - ENTRIES_MAX
     note = f'<p class="note">{more:,} more are in takeovers.parquet.</p>' if more > 0 else ""

@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import analyze
 from lockkeeper_analytics.pods.delivery import deliver
-from lockkeeper_analytics.pods.moments import moment
 from lockkeeper_analytics.pods.progress import Progress, Tasks, own_pod
 from lockkeeper_analytics.spark.session import register
 
@@ -72,8 +71,8 @@ def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progres
             asked.journal,
             local,
             destination=asked.destination,
-            since=moment(asked.since, now),
-            until=moment(asked.until, now),
+            since=asked.since,
+            until=asked.until,
             reports=asked.report,
             skip_corrupt=asked.skip_corrupt,
             tell=progress.tell,

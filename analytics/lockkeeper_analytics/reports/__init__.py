@@ -1,32 +1,31 @@
-"""The reports: one file per question asked of a journal, each a function Journal → DataFrame.
+"""The reports: one question asked of a journal in two files, NAME.py and NAME.sql.
 
 Comes in: the data frames of `facts/`. Never here: HTML, files, a session.
 """
 
-from collections.abc import Callable
+from lockkeeper_analytics.reports import (
+    backlog,
+    dead_letters,
+    inventory,
+    latency,
+    latency_over_time,
+    rates,
+    redeliveries,
+    takeovers,
+    totals,
+)
+from lockkeeper_analytics.reports.report import Report
 
-from pyspark.sql import DataFrame
-
-from lockkeeper_analytics.facts.journal import Journal
-from lockkeeper_analytics.reports.backlog import backlog
-from lockkeeper_analytics.reports.dead_letters import dead_letters
-from lockkeeper_analytics.reports.inventory import inventory
-from lockkeeper_analytics.reports.latency import latency
-from lockkeeper_analytics.reports.latency_over_time import latency_over_time
-from lockkeeper_analytics.reports.rates import rates
-from lockkeeper_analytics.reports.redeliveries import redeliveries
-from lockkeeper_analytics.reports.takeovers import takeovers
-from lockkeeper_analytics.reports.totals import totals
-
-REPORTS: dict[str, Callable[[Journal], DataFrame]] = {
-    "inventory": inventory,
-    "totals": totals,
-    "rates": rates,
-    "latency": latency,
-    "latency_over_time": latency_over_time,
-    "backlog": backlog,
-    "dead_letters": dead_letters,
-    "redeliveries": redeliveries,
-    "takeovers": takeovers,
+GROUPS: dict[str, tuple[Report, ...]] = {
+    "Traffic": (rates.REPORT, totals.REPORT),
+    "Lateness": (latency.REPORT, latency_over_time.REPORT),
+    "Left behind": (backlog.REPORT,),
+    "Trouble": (dead_letters.REPORT, redeliveries.REPORT),
+    "Brokers and journal": (takeovers.REPORT, inventory.REPORT),
 }
-"""Every report by the name of its Parquet file."""
+"""The reports in the page's order, under the headings of its table of contents."""
+
+REPORTS: dict[str, Report] = {
+    report.name: report for reports in GROUPS.values() for report in reports
+}
+"""Every report by its name, which is that of its files."""

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from lockkeeper_analytics.facts.effects import PREPARED_REMOVE
 from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 ADDS = ("add", "update")
 SUBSCRIPTION = (*DESTINATION, "subscription")
@@ -85,3 +86,22 @@ def _facts(messages: DataFrame, live: DataFrame) -> DataFrame:
     return messages.join(adds, [*MESSAGE, "added"]).select(
         *SUBSCRIPTION, "stored_at", "message_bytes", "dead", "hidden"
     )
+
+
+REPORT = Report(
+    name="backlog",
+    title="What is left",
+    question="What would a broker serve after reading this journal?",
+    frame=backlog,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("waiting", "Waiting", Unit.COUNT, Tone.WARM),
+        Column("dead_letters", "Of these dead letters", Unit.COUNT),
+        Column("in_doubt", "In doubt", Unit.COUNT),
+        Column("bytes", "Size", Unit.BYTES),
+        Column("oldest_at", "Oldest", Unit.TIME),
+        Column("newest_at", "Newest", Unit.TIME),
+    ),
+    plot=None,
+    nothing="Nothing waits.",
+)

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.grouping import dead_letters_of
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 
 def dead_letters(journal: Journal) -> DataFrame:
@@ -32,3 +33,23 @@ def dead_letters(journal: Journal) -> DataFrame:
         )
         .orderBy(F.desc("messages"), "directory", "origin", "cause")
     )
+
+
+REPORT = Report(
+    name="dead_letters",
+    title="Dead letters and their causes",
+    question="Which messages died, where were they meant for, and why?",
+    frame=dead_letters,
+    columns=(
+        Column("origin", "Meant for", Unit.DESTINATION),
+        Column("cause", "Cause", Unit.CAUSE),
+        Column("messages", "Messages", Unit.COUNT, Tone.BAD),
+        Column("dead_letter_queue", "Now in"),
+        Column("redeliveries", "Redeliveries", Unit.COUNT),
+        Column("first_at", "First", Unit.TIME),
+        Column("last_at", "Last", Unit.TIME),
+        Column("example", "Example", Unit.CODE),
+    ),
+    plot=None,
+    nothing="No dead letters.",
+)

@@ -4,6 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 
 def inventory(journal: Journal) -> DataFrame:
@@ -23,3 +24,22 @@ def inventory(journal: Journal) -> DataFrame:
         )
         .orderBy("directory", F.desc("records"), "kind")
     )
+
+
+REPORT = Report(
+    name="inventory",
+    title="The journal",
+    question="What is in the journal?",
+    frame=inventory,
+    columns=(
+        Column("directory", "Directory", Unit.CODE),
+        Column("kind", "Record"),
+        Column("records", "Records", Unit.COUNT, Tone.CAME),
+        Column("bytes", "Size", Unit.BYTES),
+        Column("files", "Files", Unit.COUNT),
+        Column("first_at", "First", Unit.TIME),
+        Column("last_at", "Last", Unit.TIME),
+    ),
+    plot=None,
+    nothing="The journal holds no record.",
+)

@@ -10,6 +10,8 @@ from lockkeeper_analytics.facts.acknowledged import (
 )
 from lockkeeper_analytics.facts.grouping import DESTINATION
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Report, Unit
+from lockkeeper_analytics.reports.sources import trusted
 
 
 def latency(journal: Journal) -> DataFrame:
@@ -17,7 +19,8 @@ def latency(journal: Journal) -> DataFrame:
 
     `records` are the removes in the journal, with the bounds of p50 and p99 between which the
     journal leaves them; `statistics` are the histograms of the flight recorder, which also know
-    messages that were never written. `acknowledged` says how many each row stands for.
+    messages that were never written. The slowest come first;
+    `acknowledged` says how many each row stands for.
     """
     of_records = journal.acknowledged.where("latency_ms IS NOT NULL").groupBy(*DESTINATION)
     from_records = of_records.agg(
@@ -34,4 +37,31 @@ def latency(journal: Journal) -> DataFrame:
         "source", F.lit("statistics")
     )
     both = from_records.unionByName(from_statistics, allowMissingColumns=True)
-    return both.orderBy(*DESTINATION, "source")
+    return both.orderBy(F.desc("p99_ms"), *DESTINATION, "source")
+
+
+def _bounded(at: str, heading: str) -> Column:
+    bounds = (f"{at}_at_least_ms", f"{at}_at_most_ms")
+    return Column(f"{at}_ms", heading, Unit.MILLISECONDS, bounds=bounds)
+
+
+REPORT = Report(
+    name="latency",
+    title="How late",
+    question="How long was it from a message's arrival to its acknowledgement?",
+    frame=latency,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("acknowledged", "Messages", Unit.COUNT),
+        _bounded("p50", "Half within"),
+        Column("p90_ms", "90 %", Unit.MILLISECONDS),
+        _bounded("p99", "99 %"),
+        Column("max_ms", "Longest", Unit.MILLISECONDS),
+        Column("p50_ms", "50 % to 99 % to longest", Unit.RANGE, ends=("p99_ms", "max_ms")),
+        Column("source", "From"),
+    ),
+    plot=None,
+    nothing="Nothing was acknowledged.",
+    shown=trusted,
+    note="The scale is logarithmic; point at a figure to see its bounds.",
+)

@@ -6,6 +6,8 @@ from pyspark.sql import functions as F
 from lockkeeper_analytics.facts.acknowledged import bucket_percentiles, percentile
 from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of
 from lockkeeper_analytics.facts.journal import Journal, span_seconds
+from lockkeeper_analytics.reports.report import Column, Lines, Report, Series, Tone, Unit
+from lockkeeper_analytics.reports.sources import trusted
 
 _COLUMNS = (*DESTINATION, "time", "seconds", "source", "acknowledged", "p50_ms", "p99_ms")
 
@@ -30,3 +32,32 @@ def latency_over_time(journal: Journal) -> DataFrame:
     )
     both = from_records.unionByName(from_statistics, allowMissingColumns=True)
     return both.withColumn("seconds", F.lit(seconds)).select(*_COLUMNS).orderBy(*_COLUMNS[:6])
+
+
+REPORT = Report(
+    name="latency_over_time",
+    title="How late, when",
+    question="When did acknowledgements take long?",
+    frame=latency_over_time,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("time", "From", Unit.TIME),
+        Column("seconds", "Seconds", Unit.COUNT),
+        Column("source", "Source"),
+        Column("acknowledged", "Messages", Unit.COUNT),
+        Column("p50_ms", "Half within", Unit.MILLISECONDS),
+        Column("p99_ms", "99 %", Unit.MILLISECONDS, Tone.HIGH),
+    ),
+    plot=Lines(
+        (
+            Series("p99_ms", "99 % within", Tone.HIGH, floor="p50_ms"),
+            Series("p50_ms", "half within", Tone.MIDDLE),
+        ),
+        unit=Unit.MILLISECONDS,
+        together="max",
+        logarithmic=True,
+    ),
+    nothing="Nothing was acknowledged.",
+    shown=trusted,
+    note="Half and 99 % of the messages acknowledged then took no longer.",
+)

@@ -1,12 +1,13 @@
 """How fast? What came and went in each cell of time."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of, dead_letters_of
 from lockkeeper_analytics.facts.journal import Journal, span_seconds
 from lockkeeper_analytics.reading.recorder import STARTING_EVENTS
+from lockkeeper_analytics.reports.report import Column, Lines, Report, Series, Tone, Unit
 
 COUNTS = ("enqueued", "dequeued", "dead_lettered", "redelivered")
 
@@ -46,11 +47,11 @@ def _from_records(journal: Journal, seconds: int) -> DataFrame:
     return counts.unionByName(dead, allowMissingColumns=True)
 
 
-def _has_time() -> Column:
+def _has_time() -> F.Column:
     return F.col("happened_at").isNotNull()
 
 
-def _count_of(kind: str) -> Column:
+def _count_of(kind: str) -> F.Column:
     return F.sum((F.col("kind") == kind).cast("double"))
 
 
@@ -66,7 +67,7 @@ def _unrecorded(journal: Journal) -> DataFrame:
         recorded, [*DESTINATION, "line"], "left"
     )
 
-    def beyond(new: str, found: str) -> Column:
+    def beyond(new: str, found: str) -> F.Column:
         return F.greatest(F.col(new) - F.coalesce(found, F.lit(0.0)), F.lit(0.0))
 
     return both.select(
@@ -147,3 +148,30 @@ def _spread(counts: DataFrame, seconds: int) -> DataFrame:
     return cells.select(
         *DESTINATION, "time", *((F.col(name) * share).alias(name) for name in names)
     )
+
+
+REPORT = Report(
+    name="rates",
+    title="Flow",
+    question="How many messages came in and left, and when?",
+    frame=rates,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("time", "From", Unit.TIME),
+        Column("seconds", "Seconds", Unit.COUNT),
+        Column("enqueued", "Came in", Unit.COUNT, Tone.CAME),
+        Column("dequeued", "Left", Unit.COUNT),
+        Column("dead_lettered", "Dead letters", Unit.COUNT),
+        Column("redelivered", "Redelivered", Unit.COUNT),
+    ),
+    plot=Lines(
+        (
+            Series("enqueued", "came in", Tone.CAME, floor=""),
+            Series("dequeued", "left", Tone.LEFT),
+            Series("dead_lettered", "dead letters", Tone.BAD),
+        ),
+        together="sum",
+        is_rate=True,
+    ),
+    nothing="Nothing came and nothing left.",
+)

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.grouping import DESTINATION, kind_in, name_in
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 
 def redeliveries(journal: Journal) -> DataFrame:
@@ -32,3 +33,20 @@ def redeliveries(journal: Journal) -> DataFrame:
     return both.where("redelivered > 0 OR marked > 0").orderBy(
         F.desc_nulls_last("redelivered"), F.desc_nulls_last("marked"), *DESTINATION
     )
+
+
+REPORT = Report(
+    name="redeliveries",
+    title="Redeliveries",
+    question="What was delivered more than once?",
+    frame=redeliveries,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("redelivered", "Given back", Unit.COUNT, Tone.WARM),
+        Column("dispatched", "Deliveries", Unit.COUNT),
+        Column("marked", "Marked in the journal", Unit.COUNT),
+        Column("highest", "Highest counter", Unit.COUNT),
+    ),
+    plot=None,
+    nothing="No message was delivered again.",
+)

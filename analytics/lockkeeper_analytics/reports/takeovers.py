@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from lockkeeper_analytics.facts.effects import with_position
 from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.reading.recorder import LIFE_EVENTS, STARTING_EVENTS, STOPPING_EVENT
+from lockkeeper_analytics.reports.report import Column, Report, Unit
 
 
 def takeovers(journal: Journal) -> DataFrame:
@@ -77,3 +78,26 @@ def _last_known_before(journal: Journal, events: DataFrame) -> DataFrame:
         .groupBy("directory", F.col("event_position").alias("position"))
         .agg(F.max("known_at").alias("last_known_at"))
     )
+
+
+REPORT = Report(
+    name="takeovers",
+    title="Masters",
+    question="Who was master, from when on, and why?",
+    frame=takeovers,
+    columns=(
+        Column("at", "At", Unit.TIME),
+        Column("event", "Event"),
+        Column("broker", "Broker"),
+        Column("replica", "Replica"),
+        Column("epoch", "Term", Unit.COUNT),
+        Column("cause", "Cause", Unit.CAUSE),
+        Column("after_crash", "After a crash", Unit.FLAG),
+        Column("silent_ms", "Silence before", Unit.MILLISECONDS),
+    ),
+    plot=None,
+    nothing=(
+        "The journal tells of no start or take-over: its broker keeps no flight recorder, as "
+        "ActiveMQ does not."
+    ),
+)

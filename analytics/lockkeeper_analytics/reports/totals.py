@@ -1,11 +1,12 @@
 """How much of what? The sums of each destination over all that the journal tells of."""
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.grouping import DESTINATION, dead_letters_of
 from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.reading.recorder import STARTING_EVENTS
+from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 SUMS = (
     "enqueued",
@@ -18,7 +19,7 @@ SUMS = (
 
 
 def totals(journal: Journal) -> DataFrame:
-    """Return one row for each destination, with its sums in messages.
+    """Return one row for each destination, with its sums in messages, the busiest first.
 
     `enqueued` counts what came in, dead letters moved here too; `acknowledged` what consumers
     took, for a topic once for each subscription; `dead_lettered` what left for a dead letter
@@ -34,7 +35,7 @@ def totals(journal: Journal) -> DataFrame:
     return (
         both.groupBy(*DESTINATION)
         .agg(*(F.sum(name).alias(name) for name in SUMS))
-        .orderBy(*DESTINATION)
+        .orderBy(F.desc("enqueued"), *DESTINATION)
     )
 
 
@@ -91,7 +92,7 @@ def _from_lost_files(journal: Journal) -> DataFrame:
     )
 
 
-def _count_of(kind: str) -> Column:
+def _count_of(kind: str) -> F.Column:
     return F.sum((F.col("kind") == kind).cast("bigint"))
 
 
@@ -109,3 +110,22 @@ def _not_counted(journal: Journal) -> DataFrame:
         F.coalesce("start", F.lit(0)), F.col("end")
     )
     return journal.effects.join(F.broadcast(ranges), is_counted, "left_anti")
+
+
+REPORT = Report(
+    name="totals",
+    title="Destinations",
+    question="How many messages came to each destination, and what became of them?",
+    frame=totals,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("enqueued", "Came in", Unit.COUNT, Tone.CAME),
+        Column("acknowledged", "Acknowledged", Unit.COUNT),
+        Column("dead_lettered", "Dead letters", Unit.COUNT),
+        Column("expired", "Expired", Unit.COUNT),
+        Column("redelivered", "Redelivered", Unit.COUNT),
+        Column("never_written", "Never written", Unit.COUNT),
+    ),
+    plot=None,
+    nothing="The journal names no destination.",
+)

@@ -4,7 +4,7 @@ import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -13,6 +13,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from lockkeeper_analytics.reading.moments import moment
 
 WIDTH_UNBOUND = 1_000_000
 ROWS_SHOWN_MAX = 10_000
@@ -46,10 +48,11 @@ def sql(
         typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
     ] = "",
     since: Annotated[
-        str, typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, or ms.")
+        str,
+        typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, ms, or 24h ago."),
     ] = "",
     until: Annotated[
-        str, typer.Option("--until", help="Everything as it stood then: an ISO time, or ms.")
+        str, typer.Option("--until", help="Everything as it stood then, in the same way.")
     ] = "",
     skip_corrupt: Annotated[
         bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
@@ -62,11 +65,12 @@ def sql(
     # DuckDB takes a moment to import, and `--help` does without.
     from lockkeeper_analytics.sql import query as asked
 
+    now = datetime.now(UTC)
     options = {
         "path": ",".join(directories),
         "destination": destination,
-        "since": since,
-        "until": until,
+        "since": moment(since, now),
+        "until": moment(until, now),
         "corrupt": "skip" if skip_corrupt else "",
     }
     _PRINTERS[output](asked.run(query, options, memory))

@@ -3,9 +3,9 @@
 import re
 from datetime import UTC, datetime, timedelta
 
-_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[hms])+")
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([hms])")
-_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0}
+_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[dhms])+")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([dhms])")
+_SECONDS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 def moment(text: str, now: datetime) -> str:

@@ -1,0 +1,159 @@
+"""The data of the plots, as compact as the page can carry it: a JSON object for each report."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from lockkeeper_analytics.page.labels import Key, Labels, name_of
+from lockkeeper_analytics.reports.report import Bars, Heat, Lines, Report, Row
+
+EVERYTHING = "All destinations"
+"""Dead letter queues are left out of sums: their messages were counted where they were sent."""
+
+VALUES_MAX = 20_000
+"""So many values a plot carries; of lines to choose from the first ones, all count in the sum."""
+BARS_MAX = 24
+FIELDS_MAX = 4_000
+
+Values = list[float | None]
+_TOGETHER: dict[str, Callable[[Sequence[float]], float]] = {"sum": sum, "max": max}
+
+
+def plot_data(
+    report: Report, rows: Sequence[Row], labels: Labels, apart: set[Key]
+) -> dict[str, Any] | None:
+    """Return what the page's script draws for *report*; None where there is nothing to draw.
+
+    *apart* are destinations that no sum counts.
+    """
+    if not rows or report.plot is None:
+        return None
+    if isinstance(report.plot, Lines):
+        return _lines(report.plot, rows, labels, apart)
+    if isinstance(report.plot, Bars):
+        return _bars(report.plot, rows, labels)
+    return _heat(report.plot, rows, labels)
+
+
+def marks(events: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the events to mark; `since` is the last sign of life before one, for its silence."""
+    return [
+        {
+            "at": _ms(row["at"]),
+            "event": row["event"],
+            "since": _ms(row["last_known_at"] or row["at"]),
+        }
+        for row in events
+        if row["event"] != "start" or row["last_known_at"]
+    ]
+
+
+def _lines(
+    plot: Lines, rows: Sequence[Row], labels: Labels, apart: set[Key]
+) -> dict[str, Any] | None:
+    timed = [row for row in rows if row["time"] is not None]
+    if not timed:
+        return None
+    seconds = timed[0]["seconds"]
+    start = min(_ms(row["time"]) for row in timed)
+    cells = (max(_ms(row["time"]) for row in timed) - start) // (1000 * seconds) + 1
+    grid = _Grid(plot, start, seconds, cells)
+    by_name: dict[str, list[Row]] = {}
+    for row in timed:
+        by_name.setdefault(name_of(row, plot.each, labels), []).append(row)
+    busiest = sorted(by_name, key=lambda name: -_weight(plot, by_name[name]))
+    room = max(1, VALUES_MAX // (cells * len(plot.values)))
+    series = [{"label": name, "values": grid.of(by_name[name])} for name in busiest[:room]]
+    if plot.together and len(by_name) > 1:
+        counted = [row for row in timed if not _is_apart(row, apart)]
+        series.insert(0, {"label": EVERYTHING, "values": grid.of(counted or timed)})
+    return {
+        "kind": "lines",
+        **_values_of(plot.values),
+        **{"unit": plot.unit, "rate": plot.is_rate, "logarithmic": plot.logarithmic},
+        **{"start": start, "step": 1000 * seconds, "cells": cells, "series": series},
+        **{"together": plot.together, "more": len(by_name) - len(busiest[:room])},
+    }
+
+
+class _Grid:
+    """Puts the values of rows into cells of time."""
+
+    def __init__(self, plot: Lines, start: int, seconds: int, cells: int) -> None:
+        self.plot, self.start, self.step, self.cells = plot, start, 1000 * seconds, cells
+        self.divisor = seconds if plot.is_rate else 1
+
+    def of(self, rows: Sequence[Row]) -> list[Values]:
+        """Return the values of each line; counts are 0 where there is no row, others null."""
+        found: list[Values] = []
+        for series in self.plot.values:
+            cells: dict[int, list[float]] = {}
+            for row in rows:
+                if row[series.column] is not None:
+                    cell = (_ms(row["time"]) - self.start) // self.step
+                    cells.setdefault(cell, []).append(row[series.column])
+            found.append([self._value(cells.get(cell)) for cell in range(self.cells)])
+        return found
+
+    def _value(self, values: list[float] | None) -> float | None:
+        if values is None:
+            return 0 if self.plot.is_rate else None
+        return _rounded(_TOGETHER[self.plot.together or "sum"](values) / self.divisor)
+
+
+def _weight(plot: Lines, rows: Sequence[Row]) -> float:
+    return sum(row[plot.values[0].column] or 0 for row in rows)
+
+
+def _is_apart(row: Mapping[str, Any], apart: set[Key]) -> bool:
+    key = row.get("directory"), row.get("destination_kind"), row.get("destination")
+    return key in apart
+
+
+def _bars(plot: Bars, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
+    shown = rows if plot.upright else rows[:BARS_MAX]
+    return {
+        "kind": "bars",
+        **_values_of(plot.values),
+        **{"unit": plot.unit, "upright": plot.upright, "more": len(rows) - len(shown)},
+        "labels": [name_of(row, plot.names, labels) for row in shown],
+        "values": [[_rounded(row[each.column]) for row in shown] for each in plot.values],
+    }
+
+
+def _heat(plot: Heat, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
+    shown = rows[:FIELDS_MAX]
+    across = list(dict.fromkeys(str(row[plot.across]) for row in shown))
+    down = list(dict.fromkeys(name_of(row, plot.down, labels) for row in shown))
+    fields = [
+        [
+            across.index(str(row[plot.across])),
+            down.index(name_of(row, plot.down, labels)),
+            _rounded(row[plot.value]),
+        ]
+        for row in shown
+    ]
+    return {"kind": "heat", "unit": plot.unit, "across": across, "down": down, "fields": fields}
+
+
+def _values_of(values: Sequence[Any]) -> dict[str, Any]:
+    """Return the names and colours of lines or bars; `floor` is the place of another line."""
+    columns = [each.column for each in values]
+    lines = [asdict(each) for each in values]
+    for line in lines:
+        floor = line.pop("floor")
+        line["floor"] = columns.index(floor) if floor in columns else -1 if floor == "" else None
+        del line["column"]
+    return {"lines": lines}
+
+
+def _rounded(value: float | None) -> float | None:
+    if value is None:
+        return None
+    kept = round(float(value), 2 if abs(value) < 1000 else 0)
+    return int(kept) if kept == int(kept) else kept
+
+
+def _ms(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)

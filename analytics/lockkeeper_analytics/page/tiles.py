@@ -1,0 +1,65 @@
+"""The tiles at the head of the page, and the balance of where the messages went."""
+
+from lockkeeper_analytics.page import text
+from lockkeeper_analytics.page.story import Story
+
+
+def tiles(story: Story) -> str:
+    """Return the six figures that everybody asks for first."""
+    sent = story.sent
+    found = (
+        ("sent", "Messages sent", sent, f"at the most {text.count(story.peak_per_second)}/s"),
+        ("acknowledged", "Acknowledged", story.acknowledged, _share(story.acknowledged, sent)),
+        ("dead", "Dead letters", story.dead_lettered, _share(story.dead_lettered, sent)),
+        ("waiting", "Still waiting", story.waiting, _waiting(story)),
+        ("redelivered", "Redelivered", story.redelivered, _redelivered(story)),
+        ("takeovers", "Take-overs", story.takeovers, _silence(story)),
+    )
+    return "".join(
+        f'<div class="tile {style}"><h3>{name}</h3><strong>{text.count(figure)}</strong>'
+        f"<p>{note}</p></div>"
+        for style, name, figure, note in found
+    )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{text.share(part, whole)} of those sent"
+
+
+def _waiting(story: Story) -> str:
+    oldest = story.oldest_waiting
+    age = (story.last_at - oldest).total_seconds() if story.last_at and oldest else None
+    waiting = f"the oldest for {text.milliseconds(age * 1000)}" if age is not None else "all done"
+    return f"{waiting}, {text.count(story.in_doubt)} in doubt" if story.in_doubt else waiting
+
+
+def _redelivered(story: Story) -> str:
+    if story.redelivered is None:
+        return "no flight recorder counted them"
+    return _share(story.redelivered, story.sent) if story.redelivered else "each delivered once"
+
+
+def _silence(story: Story) -> str:
+    silence = story.longest_silence_ms
+    return "none recorded" if silence is None else f"{text.milliseconds(silence)} of silence"
+
+
+def balance(story: Story) -> str:
+    """Return a bar of where the messages sent to queues went; nothing where there were none."""
+    whole = sum(number for _, number in story.balance)
+    if not whole:
+        return ""
+    bars = "".join(
+        f'<b class="{name.replace(" ", "-")}" style="flex-grow:{number}" '
+        f'title="{text.count(number)} {name}"></b>'
+        for name, number in story.balance
+    )
+    legend = "".join(
+        f'<li class="{name.replace(" ", "-")}"><b>{text.count(number)}</b> {name} '
+        f"<i>{text.share(number, whole)}</i></li>"
+        for name, number in story.balance
+    )
+    return (
+        '<section class="card slim"><h2>Where the messages went</h2>'
+        f'<div class="balance">{bars}</div><ul class="legend">{legend}</ul></section>'
+    )

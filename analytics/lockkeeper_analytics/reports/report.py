@@ -1,0 +1,154 @@
+"""What a report is: a question, the frame that answers it, and how its rows are shown.
+
+Everything that is said of one report stands in its own two files: NAME.py with its `REPORT`, and
+NAME.sql, which asks the same in SQL. The page, the job and the tests know reports only by this.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from lockkeeper_analytics.facts.grouping import DESTINATION
+from lockkeeper_analytics.facts.journal import Journal
+
+Row = dict[str, Any]
+
+
+class Unit(StrEnum):
+    """How the values of a column are written for people."""
+
+    TEXT = "text"
+    CODE = "code"
+    """An id; long ones are cut short, and whole in their hint."""
+    CAUSE = "cause"
+    """A sentence of somebody else's, cut short where it is long."""
+    BADGE = "badge"
+    """A word such as `slow`, on a ground of its own colour: reports choose from TONES."""
+    FLAG = "flag"
+    """Yes, or nothing."""
+    LIST = "list"
+    COUNT = "count"
+    DECIMAL = "decimal"
+    SHARE = "share"
+    """A share of 1, in percent."""
+    BYTES = "bytes"
+    MILLISECONDS = "ms"
+    TIME = "time"
+    DESTINATION = "destination"
+    """Of a column NAME with NAME_kind beside it, and `subscription` where the row has one."""
+    RANGE = "range"
+    """A line on a logarithmic scale in ms, from the column to `ends`, which are two columns."""
+
+
+class Tone(StrEnum):
+    """What a colour says."""
+
+    CAME = "in"
+    LEFT = "out"
+    BAD = "bad"
+    WARM = "warm"
+    MIDDLE = "p50"
+    HIGH = "p99"
+    FAINT = "gone"
+
+
+TONES = {"ok": Tone.LEFT, "slow": Tone.WARM, "stuck": Tone.BAD}
+"""The words of badges that have a colour; others are faint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the page's table: which one of the frame, under what heading, how written.
+
+    *bar* draws a bar beside each figure, as long as its share of the highest. *bounds* names two
+    columns between which the value certainly lies.
+    """
+
+    name: str
+    heading: str
+    unit: Unit = Unit.TEXT
+    bar: Tone | None = None
+    bounds: tuple[str, str] | None = None
+    ends: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The values of one column in a plot; *floor* is the column down to which a line is shaded."""
+
+    column: str
+    name: str
+    tone: Tone
+    floor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A bar for each row, of stacked values; `upright` where rows are steps of a scale.
+
+    *names* are the columns that tell the rows apart; a destination with its kind is one name.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[Series, ...]
+    unit: Unit = Unit.COUNT
+    upright: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Values over cells of time that begin at `time` and last `seconds`, both columns of the row.
+
+    *each* are the columns that tell apart what has lines of its own, to choose from. *together*
+    says what all of them have in a cell: the `sum` of their values, the `max`, or nothing to see.
+    *is_rate*: the values are counts of a cell, shown for a second.
+    """
+
+    values: tuple[Series, ...]
+    each: tuple[str, ...] = DESTINATION
+    unit: Unit = Unit.COUNT
+    together: str = ""
+    is_rate: bool = False
+    logarithmic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A field for each row, the darker the higher its *value*; in the order of the rows."""
+
+    across: str
+    down: tuple[str, ...]
+    value: str
+    unit: Unit = Unit.COUNT
+
+
+Plot = Bars | Lines | Heat
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A question to a journal: *frame* answers it, the rest says how the answer is shown.
+
+    *name* is that of its files, *question* one sentence, *nothing* what is said without rows.
+    *shown* picks the rows for the page, *note* tells how to read them.
+    """
+
+    name: str
+    title: str
+    question: str
+    frame: Callable[[Journal], DataFrame]
+    columns: tuple[Column, ...]
+    plot: Plot | None
+    nothing: str
+    shown: Callable[[list[Row]], list[Row]] = list
+    note: str = ""
+
+    @property
+    def sql(self) -> str:
+        """The same question for `lockkeeper sql`."""
+        path = files("lockkeeper_analytics.reports").joinpath(f"{self.name}.sql")
+        return path.read_text("utf-8").strip()

@@ -1,0 +1,107 @@
+"""What a job leaves for machines: each report as Parquet and JSON, and a summary of all."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lockkeeper_analytics.page.labels import Tables
+from lockkeeper_analytics.page.story import NEEDED, Story, span_of, tell
+from lockkeeper_analytics.reports import REPORTS
+from lockkeeper_analytics.reports.report import Report, Row
+
+SUMMARY = "report.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read: places, the options that narrow it, records; by which version, and when."""
+
+    directories: tuple[str, ...]
+    options: Mapping[str, str]
+    records: int
+    version: str
+    at: datetime
+
+
+def write_report(report: Report, found: pa.Table, out: Path) -> list[Row]:
+    """Write NAME.parquet and NAME.json to *out*, and return the rows."""
+    pq.write_table(found, out / f"{report.name}.parquet")
+    rows: list[Row] = [_with_maps(row, found.schema) for row in found.to_pylist()]
+    about = {"name": report.name, "title": report.title, "question": report.question}
+    with (out / f"{report.name}.json").open("w", encoding="utf-8") as file:
+        file.write(json.dumps(about, ensure_ascii=False)[:-1] + ', "rows": [')
+        _write_rows(file, rows)
+        file.write("]}\n")
+    return rows
+
+
+def write_summary(tables: Tables, read: Read, page: Path, out: Path) -> Path:
+    """Write what a program wants to know first; the tiles where the reports behind them are."""
+    first, last = span_of(tables)
+    summary = {
+        "version": read.version,
+        "made_at": read.at,
+        "directories": list(read.directories),
+        "options": dict(read.options),
+        "records": read.records,
+        "first_at": first,
+        "last_at": last,
+        "figures": _figures(tell(tables)) if all(name in tables for name in NEEDED) else None,
+        "page": page.name,
+        "reports": [_about(REPORTS[name], rows) for name, rows in tables.items()],
+    }
+    path = out / SUMMARY
+    text = json.dumps(summary, default=as_json, ensure_ascii=False, indent=2)
+    path.write_text(text + "\n", "utf-8")
+    return path
+
+
+def as_json(value: object) -> str:
+    """Return *value*, which JSON has no form for, as text: times in UTC to the ms."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return str(value)
+
+
+def _write_rows(file: TextIO, rows: Iterable[Row]) -> None:
+    for text in _separated(json.dumps(row, default=as_json, ensure_ascii=False) for row in rows):
+        file.write(text)
+
+
+def _separated(texts: Iterable[str]) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        yield f",\n{text}" if number else f"\n{text}"
+
+
+def _with_maps(row: Row, schema: pa.Schema) -> Row:
+    """Return *row* with its maps as such: Arrow gives lists of pairs."""
+    maps = [field.name for field in schema if pa.types.is_map(field.type)]
+    return {**row, **{name: dict(row[name]) for name in maps if row[name] is not None}}
+
+
+def _about(report: Report, rows: Sequence[Row]) -> dict[str, Any]:
+    files = {"parquet": f"{report.name}.parquet", "json": f"{report.name}.json"}
+    about = {"name": report.name, "title": report.title, "question": report.question}
+    return {**about, "rows": len(rows), **files}
+
+
+def _figures(story: Story) -> dict[str, Any]:
+    """Return the tiles' figures by their names; counts are messages."""
+    return {
+        "sent": story.sent,
+        "acknowledged": story.acknowledged,
+        "dead_lettered": story.dead_lettered,
+        "waiting": story.waiting,
+        "in_doubt": story.in_doubt,
+        "redelivered": story.redelivered,
+        "takeovers": story.takeovers,
+        "longest_silence_ms": story.longest_silence_ms,
+        "oldest_waiting_at": story.oldest_waiting,
+        "peak_per_second": round(story.peak_per_second, 2),
+    }
