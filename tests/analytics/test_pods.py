@@ -19,8 +19,8 @@ from lockkeeper_analytics.job import PAGE, known_reports
 from lockkeeper_analytics.pods.application import parser, run_name
 from lockkeeper_analytics.pods.commands import command_of, java_options
 from lockkeeper_analytics.pods.delivery import deliver
-from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.pods.progress import ANNOTATION, OwnPod, Progress, Tasks, own_pod
+from lockkeeper_analytics.reading.moments import moment
 
 JAVA, SPARK = Path("/java"), Path("/spark")
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)

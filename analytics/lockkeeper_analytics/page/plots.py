@@ -71,9 +71,15 @@ def _lines(
     return {
         "kind": "lines",
         **_values_of(plot.values),
-        **{"unit": plot.unit, "rate": plot.is_rate, "logarithmic": plot.logarithmic},
-        **{"start": start, "step": 1000 * seconds, "cells": cells, "series": series},
-        **{"together": plot.together, "more": len(by_name) - len(busiest[:room])},
+        "unit": plot.unit,
+        "rate": plot.is_rate,
+        "logarithmic": plot.logarithmic,
+        "start": start,
+        "step": 1000 * seconds,
+        "cells": cells,
+        "series": series,
+        "together": plot.together,
+        "more": len(by_name) - len(busiest[:room]),
     }
 
 
@@ -116,7 +122,9 @@ def _bars(plot: Bars, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
     return {
         "kind": "bars",
         **_values_of(plot.values),
-        **{"unit": plot.unit, "upright": plot.upright, "more": len(rows) - len(shown)},
+        "unit": plot.unit,
+        "upright": plot.upright,
+        "more": len(rows) - len(shown),
         "labels": [name_of(row, plot.names, labels) for row in shown],
         "values": [[_rounded(row[each.column]) for row in shown] for each in plot.values],
     }

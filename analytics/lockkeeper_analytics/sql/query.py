@@ -1,7 +1,7 @@
 """SQL over the tables of journals by DuckDB, without Spark: for a quick look.
 
 A query is planned over empty tables first: a mistake in it is told before anything is read, and
-then only the tables and columns that it uses are. These are copied into a database in memory,
+then only the tables and columns that it uses are, itself or by a view. These are copied into a database in memory,
 which spills to a temporary folder beyond its limit.
 """
 
@@ -21,6 +21,7 @@ from lockkeeper.journal.errors import JournalError
 from lockkeeper_analytics.errors import AnalyticsError, QueryError
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BODY_COLUMNS
+from lockkeeper_analytics.sql.views import view_texts, views_behind
 from lockkeeper_analytics.tables import RECORDS, TABLES
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -50,8 +51,10 @@ def run(
         _connect(folder, memory_limit) as connection,
     ):
         try:
-            for name, columns in _needed(connection, query).items():
+            views = _prepared(connection, query)
+            for name, columns in _needed(connection, query, views).items():
                 _fill(connection, _options_of(name, columns, options))
+            _create(connection, views)
             reader = connection.sql(query).to_arrow_reader(ROWS_PER_BATCH)
             yield pa.RecordBatch.from_pylist([], schema=reader.schema)
             yield from reader
@@ -74,19 +77,39 @@ def _connect(folder: str, memory_limit: str) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _needed(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, tuple[str, ...]]:
-    """Return the tables that *query* reads, each with the columns that it needs of them."""
+def _prepared(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
+    """Make all tables and views, empty, and return the views that *query* uses."""
     statements = connection.extract_statements(query)
     if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
         raise QueryError("a query is one SELECT")
-    words = {word.lower() for word in _WORD.findall(query)}
-    offered = {name: _offered(name, words) for name in TABLES}
-    for name, columns in offered.items():
-        empty = TABLES[name].arrow(columns).empty_table()
+    words = _words(query)
+    for name in TABLES:
+        empty = TABLES[name].arrow(_offered(name, words)).empty_table()
         connection.register(_SOURCE, empty)
         connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {_SOURCE}")
         connection.unregister(_SOURCE)
-    used = _named(connection, query) & offered.keys()
+
+    def named(text: str) -> set[str]:
+        return _named(connection, text)
+
+    _create(connection, views_behind(view_texts().keys(), named))
+    return views_behind(named(query), named)
+
+
+def _create(connection: duckdb.DuckDBPyConnection, views: Mapping[str, str]) -> None:
+    for name, text in views.items():
+        connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
+
+
+def _needed(
+    connection: duckdb.DuckDBPyConnection, query: str, views: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the tables that *query* reads, each with the columns that it needs of them."""
+    words = _words(query).union(*map(_words, views.values()))
+    offered = {name: _offered(name, words) for name in TABLES}
+    used = offered.keys() & _named(connection, query).union(
+        *(_named(connection, text) for text in views.values())
+    )
     if not used:
         return {}
     planned = _planned(connection, query)
@@ -101,16 +124,29 @@ def _needed(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, tupl
     }
 
 
-def _named(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
-    """Return the names of the tables that *query* reads, and perhaps more.
+def _words(text: str) -> set[str]:
+    return {word.lower() for word in _WORD.findall(text)}
 
-    DuckDB cannot tell them of every sound query; then all words outside of literals are taken.
+
+def _named(connection: duckdb.DuckDBPyConnection, query: str) -> set[str]:
+    """Return the names of the tables and views that *query* reads, and perhaps more.
+
+    DuckDB gives a SELECT as a tree; of what it cannot (`show tables`), all words outside of
+    literals are taken.
     """
-    try:
-        return {name.lower() for name in connection.get_table_names(query)}
-    except duckdb.Error:
-        connection.execute(f"EXPLAIN {query}")
-    return {word.lower() for word in _WORD.findall(_LITERAL.sub("", query))}
+    (told,) = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query]).fetchall()
+    tree = json.loads(told[0])
+    return set(_tables_in(tree)) if not tree["error"] else _words(_LITERAL.sub("", query))
+
+
+def _tables_in(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        if node.get("type") == "BASE_TABLE":
+            yield node["table_name"].lower()
+        node = list(node.values())
+    if isinstance(node, list):
+        for each in node:
+            yield from _tables_in(each)
 
 
 def _offered(name: str, words: set[str]) -> tuple[str, ...]:

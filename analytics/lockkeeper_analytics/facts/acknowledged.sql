@@ -1,0 +1,26 @@
+-- Every remove that acknowledges, with the ms since its message arrived (null: its file is gone).
+-- The time of a remove lies between two bounds; `latency_ms` is from the likeliest between.
+WITH arrived AS (
+    SELECT directory, destination_kind, destination, message_id, min(stored_at) AS arrived_at
+    FROM effects WHERE kind = 'add' GROUP BY ALL
+),
+dead AS (
+    SELECT directory, origin_kind AS destination_kind, origin AS destination, message_id
+    FROM effects WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
+),
+elapsed AS (
+    SELECT taken.directory, taken.destination_kind, taken.destination, message_id,
+        arrived_at, happened_at,
+        epoch_ms(happened_after) - epoch_ms(arrived_at) AS earliest_ms,
+        epoch_ms(happened_at) - epoch_ms(arrived_at) AS latency_ms,
+        epoch_ms(happened_before) - epoch_ms(arrived_at) AS latest_ms
+    FROM (FROM effects WHERE kind = 'remove') taken
+    ANTI JOIN dead USING (directory, destination_kind, destination, message_id)
+    LEFT JOIN arrived USING (directory, destination_kind, destination, message_id)
+)
+SELECT * REPLACE (
+    if(earliest_ms < 0, 0, earliest_ms) AS earliest_ms,
+    if(latency_ms < 0, 0, latency_ms) AS latency_ms,
+    if(latest_ms < 0, 0, latest_ms) AS latest_ms
+)
+FROM elapsed

@@ -1,0 +1,17 @@
+-- `redelivered` and `dispatched` are told by statistics alone; `marked` are messages that the
+-- journal holds with a redelivery counter, dead letters mostly.
+WITH told AS (
+    SELECT directory, destination_kind, destination,
+        sum(new_redelivered) AS redelivered, sum(new_dispatched) AS dispatched
+    FROM counted GROUP BY ALL
+),
+marks AS (
+    SELECT directory, origin_kind AS destination_kind, origin AS destination,
+        count(*) AS marked, max(redeliveries) AS highest
+    FROM effects WHERE redeliveries > 0 AND kind IN ('add', 'update') GROUP BY ALL
+)
+SELECT directory, destination_kind, destination, redelivered, dispatched, marked, highest
+FROM told FULL JOIN marks USING (directory, destination_kind, destination)
+WHERE redelivered > 0 OR marked > 0
+ORDER BY redelivered DESC NULLS LAST, marked DESC NULLS LAST,
+    directory, destination_kind, destination
