@@ -1,8 +1,8 @@
 """SQL over the tables of journals by DuckDB, without Spark: for a quick look.
 
 A query is planned over empty tables first: a mistake in it is told before anything is read, and
-then only the tables and columns that it uses are, itself or by a view. These are copied into a database in memory,
-which spills to a temporary folder beyond its limit.
+then only the tables and columns that it uses are, itself or by a view. These are copied into a
+database in memory, which spills to a temporary folder beyond its limit.
 """
 
 import json
