@@ -1,4 +1,4 @@
-// The page's life: which destination is shown, what the pointer reads, where one is, what is copied.
+// The page's life: which destination is shown, what the pointer reads, where one is.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const charts = [];
