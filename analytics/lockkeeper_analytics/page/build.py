@@ -6,17 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 from importlib.resources import files
+from itertools import chain
 from pathlib import PurePath
 from string import Template
 from typing import Any
 
 from lockkeeper_analytics.page import text
 from lockkeeper_analytics.page.labels import Tables, directory_labels
-from lockkeeper_analytics.page.plots import marks, plot_data
+from lockkeeper_analytics.page.plots import extent_of, marks, plot_data
 from lockkeeper_analytics.page.sections import contents, sections
 from lockkeeper_analytics.page.story import NEEDED, dead_letter_queues, span_of, tell
 from lockkeeper_analytics.page.tiles import balance, tiles
 from lockkeeper_analytics.reports import GROUPS
+from lockkeeper_analytics.reports.report import Lines
 
 SCRIPTS = ("chart.js", "bars.js", "heat.js", "page.js")
 _PARTS = files("lockkeeper_analytics.page")
@@ -57,12 +59,13 @@ def build_page(tables: Tables, made: Made) -> str:
 
 
 def _plots(tables: Tables, labels: Mapping[str, str]) -> dict[str, Any]:
+    reports = [each for group in GROUPS.values() for each in group if each.name in tables]
+    shown = {each.name: each.shown(tables[each.name]) for each in reports}
+    over_time = [shown[each.name] for each in reports if isinstance(each.plot, Lines)]
+    extent = extent_of(chain.from_iterable(over_time))
     apart = dead_letter_queues(tables)
     found = {
-        report.name: plot_data(report, report.shown(tables[report.name]), labels, apart)
-        for reports in GROUPS.values()
-        for report in reports
-        if report.name in tables
+        each.name: plot_data(each, shown[each.name], labels, apart, extent) for each in reports
     }
     return {name: plot for name, plot in found.items() if plot is not None}
 

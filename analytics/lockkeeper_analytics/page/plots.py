@@ -1,7 +1,7 @@
 """The data of the plots, as compact as the page can carry it: a JSON object for each report."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -20,8 +20,32 @@ Values = list[float | None]
 _TOGETHER: dict[str, Callable[[Sequence[float]], float]] = {"sum": sum, "max": max}
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The cells of time that all plots of lines have: so what is at one time stands below it."""
+
+    start: int
+    """In ms since the epoch, as is the end, where the last cell begins."""
+    end: int
+    seconds: int
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are."""
+        return (self.end - self.start) // (1000 * self.seconds) + 1
+
+
+def extent_of(rows: Iterable[Row]) -> Extent | None:
+    """Return the cells that span *rows*, those of the plots of lines; None without a time."""
+    timed = [row for row in rows if row["time"] is not None]
+    if not timed:
+        return None
+    times = [_ms(row["time"]) for row in timed]
+    return Extent(min(times), max(times), timed[0]["seconds"])
+
+
 def plot_data(
-    report: Report, rows: Sequence[Row], labels: Labels, apart: set[Key]
+    report: Report, rows: Sequence[Row], labels: Labels, apart: set[Key], extent: Extent | None
 ) -> dict[str, Any] | None:
     """Return what the page's script draws for *report*; None where there is nothing to draw.
 
@@ -30,7 +54,7 @@ def plot_data(
     if not rows or report.plot is None:
         return None
     if isinstance(report.plot, Lines):
-        return _lines(report.plot, rows, labels, apart)
+        return _lines(report.plot, rows, labels, apart, extent) if extent is not None else None
     if isinstance(report.plot, Bars):
         return _bars(report.plot, rows, labels)
     return _heat(report.plot, rows, labels)
@@ -50,20 +74,15 @@ def marks(events: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _lines(
-    plot: Lines, rows: Sequence[Row], labels: Labels, apart: set[Key]
-) -> dict[str, Any] | None:
+    plot: Lines, rows: Sequence[Row], labels: Labels, apart: set[Key], extent: Extent
+) -> dict[str, Any]:
     timed = [row for row in rows if row["time"] is not None]
-    if not timed:
-        return None
-    seconds = timed[0]["seconds"]
-    start = min(_ms(row["time"]) for row in timed)
-    cells = (max(_ms(row["time"]) for row in timed) - start) // (1000 * seconds) + 1
-    grid = _Grid(plot, start, seconds, cells)
+    grid = _Grid(plot, extent)
     by_name: dict[str, list[Row]] = {}
     for row in timed:
         by_name.setdefault(name_of(row, plot.each, labels), []).append(row)
     busiest = sorted(by_name, key=lambda name: -_weight(plot, by_name[name]))
-    room = max(1, VALUES_MAX // (cells * len(plot.values)))
+    room = max(1, VALUES_MAX // (extent.cells * len(plot.values)))
     series = [{"label": name, "values": grid.of(by_name[name])} for name in busiest[:room]]
     if plot.together and len(by_name) > 1:
         counted = [row for row in timed if not _is_apart(row, apart)]
@@ -74,9 +93,9 @@ def _lines(
         "unit": plot.unit,
         "rate": plot.is_rate,
         "logarithmic": plot.logarithmic,
-        "start": start,
-        "step": 1000 * seconds,
-        "cells": cells,
+        "start": extent.start,
+        "step": 1000 * extent.seconds,
+        "cells": extent.cells,
         "series": series,
         "together": plot.together,
         "more": len(by_name) - len(busiest[:room]),
@@ -86,9 +105,10 @@ def _lines(
 class _Grid:
     """Puts the values of rows into cells of time."""
 
-    def __init__(self, plot: Lines, start: int, seconds: int, cells: int) -> None:
-        self.plot, self.start, self.step, self.cells = plot, start, 1000 * seconds, cells
-        self.divisor = seconds if plot.is_rate else 1
+    def __init__(self, plot: Lines, extent: Extent) -> None:
+        self.plot, self.extent = plot, extent
+        self.step = 1000 * extent.seconds
+        self.divisor = extent.seconds if plot.is_rate else 1
 
     def of(self, rows: Sequence[Row]) -> list[Values]:
         """Return the values of each line; counts are 0 where there is no row, others null."""
@@ -97,9 +117,9 @@ class _Grid:
             cells: dict[int, list[float]] = {}
             for row in rows:
                 if row[series.column] is not None:
-                    cell = (_ms(row["time"]) - self.start) // self.step
+                    cell = (_ms(row["time"]) - self.extent.start) // self.step
                     cells.setdefault(cell, []).append(row[series.column])
-            found.append([self._value(cells.get(cell)) for cell in range(self.cells)])
+            found.append([self._value(cells.get(cell)) for cell in range(self.extent.cells)])
         return found
 
     def _value(self, values: list[float] | None) -> float | None:

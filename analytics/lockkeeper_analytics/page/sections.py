@@ -52,12 +52,13 @@ def section(report: Report, rows: list[Row], plot: Any, labels: Labels) -> str:
     figures = table(report, report.shown(rows), labels)
     if drawn and not isinstance(report.plot, Bars):
         # A table of every moment is for looking things up: the plot shows them.
-        figures = f"<details><summary>Figures</summary>{figures}</details>"
+        figures = f"<details><summary>Figures</summary><div>{figures}</div></details>"
     note = f'<p class="note">{escape(report.note)}</p>' if report.note else ""
     return (
         f'<section class="card" id="{report.name}">'
         f'<div class="heading"><h2>{escape(report.title)}</h2><p>{escape(report.question)}</p>'
-        f"{_choice(report, plot)}</div>{drawn}{note}{figures}{_sql(report)}</section>"
+        f'{_choice(report, plot)}</div>{drawn}{note}<div class="folds">{figures}{_sql(report)}'
+        "</div></section>"
     )
 
 

@@ -18,8 +18,8 @@ from lockkeeper_analytics.reports.report import Report
 
 GROUPS: dict[str, tuple[Report, ...]] = {
     "Traffic": (rates.REPORT, totals.REPORT),
-    "Lateness": (latency.REPORT, latency_over_time.REPORT),
-    "Left behind": (backlog.REPORT,),
+    "Latency": (latency.REPORT, latency_over_time.REPORT),
+    "Waiting": (backlog.REPORT,),
     "Trouble": (dead_letters.REPORT, redeliveries.REPORT),
     "Brokers and journal": (takeovers.REPORT, inventory.REPORT),
 }

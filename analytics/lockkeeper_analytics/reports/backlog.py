@@ -90,7 +90,7 @@ def _facts(messages: DataFrame, live: DataFrame) -> DataFrame:
 
 REPORT = Report(
     name="backlog",
-    title="What is left",
+    title="Backlog",
     question="What would a broker serve after reading this journal?",
     frame=backlog,
     columns=(

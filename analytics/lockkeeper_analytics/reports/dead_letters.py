@@ -37,7 +37,7 @@ def dead_letters(journal: Journal) -> DataFrame:
 
 REPORT = Report(
     name="dead_letters",
-    title="Dead letters and their causes",
+    title="Dead letters",
     question="Which messages died, where were they meant for, and why?",
     frame=dead_letters,
     columns=(

@@ -47,7 +47,7 @@ def _bounded(at: str, heading: str) -> Column:
 
 REPORT = Report(
     name="latency",
-    title="How late",
+    title="Latency",
     question="How long was it from a message's arrival to its acknowledgement?",
     frame=latency,
     columns=(

@@ -36,7 +36,7 @@ def latency_over_time(journal: Journal) -> DataFrame:
 
 REPORT = Report(
     name="latency_over_time",
-    title="How late, when",
+    title="Latency over time",
     question="When did acknowledgements take long?",
     frame=latency_over_time,
     columns=(
