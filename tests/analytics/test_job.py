@@ -1,5 +1,6 @@
 """The job: a journal with known contents becomes a page and Parquet files that say so."""
 
+import json
 import select
 import subprocess
 import sys
@@ -39,10 +40,12 @@ def message(number: int, destination: Destination = ORDERS) -> Reference:
     return Reference(MessageReader().receive(body, 0, len(body), number, arrived), len(body))
 
 
-def analyze(directory: Path, out: Path) -> "subprocess.CompletedProcess[str]":
+def analyze(directory: Path, out: Path, *more: str) -> "subprocess.CompletedProcess[str]":
     """Run the command as a person would."""
     command = [sys.executable, "-m", "lockkeeper_analytics", str(directory), "--out", str(out)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=200)
+    return subprocess.run(
+        [*command, *more], capture_output=True, text=True, check=False, timeout=200
+    )
 
 
 def write(store: KahaDBStore) -> None:
@@ -91,6 +94,27 @@ def test_a_report_says_what_happened(tmp_path: Path) -> None:
     assert waiting == {"ORDERS": 2, "ActiveMQ.DLQ": 1}
     assert tables["dead_letters"]["cause"].tolist() == ["out of stock"]
     assert tables["rates"]["enqueued"].sum() >= 10
+    summary = json.loads((page.parent / "report.json").read_text("utf-8"))
+    assert summary["figures"]["acknowledged"] == 7
+    assert (summary["first_at"], summary["page"]) == ("2026-11-18T11:06:40.000Z", "index.html")
+    assert {each["name"] for each in summary["reports"]} == tables.keys()
+    for each in summary["reports"]:
+        told = json.loads((page.parent / each["json"]).read_text("utf-8"))
+        assert len(told["rows"]) == each["rows"] == len(tables[each["name"]])
+    (letter,) = json.loads((page.parent / "dead_letters.json").read_text("utf-8"))["rows"]
+    assert (letter["cause"], letter["messages"]) == ("out of stock", 1)
+
+
+def test_a_report_alone_makes_a_page_of_it(tmp_path: Path) -> None:
+    fill(tmp_path / "journal")
+    out = tmp_path / "report"
+    done = analyze(tmp_path / "journal", out, "--report", "backlog", "--until", "1d")
+    assert done.returncode == 0, done.stderr
+    names = {"index.html", "report.json", "backlog.parquet", "backlog.json"}
+    assert {path.name for path in out.iterdir()} == names
+    summary = json.loads((out / "report.json").read_text("utf-8"))
+    assert summary["figures"] is None
+    assert summary["options"]["until"].endswith("+00:00")
 
 
 @pytest.mark.parametrize("name", ["absent", "empty"])

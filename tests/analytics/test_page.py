@@ -3,6 +3,8 @@
 import html
 import json
 import re
+import shutil
+import subprocess
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +15,7 @@ from lockkeeper_analytics.page.story import tell
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.reports.sources import trusted
 
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 EVIL = "</script><b>&\"'"
 
@@ -266,6 +269,23 @@ def test_long_tables_end_with_where_the_rest_is(tables):
     assert ">Q59<" in page
     assert ">Q60<" not in page
     assert "90 more rows are in totals.parquet and totals.json" in page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+@pytest.mark.parametrize("width", ["1400", "420"])
+def test_a_browser_draws_every_plot_of_the_file_and_complains_of_nothing(tables, tmp_path, width):
+    file = tmp_path / "page.html"
+    file.write_text(page_of(tables), "utf-8")
+    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},2000"]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=2000", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert "CONSOLE" not in done.stderr
+    for name, plot in data_of(page_of(tables))["plots"].items():
+        drawn = section_of(done.stdout, name)
+        assert drawn.count("<path") >= len(plot["lines"]), name
+        assert all(line["name"] in drawn for line in plot["lines"])
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,7 @@ def test_a_signal_to_stop_reaches_the_command() -> None:
         ("2027-03-01", "2027-03-01"),
         ("1795000000000", "1795000000000"),
         ("24h", "2027-02-28T12:00:00.000+00:00"),
+        ("7d", "2027-02-22T12:00:00.000+00:00"),
         ("1h30m", "2027-03-01T10:30:00.000+00:00"),
         ("1.5s", "2027-03-01T11:59:58.500+00:00"),
     ],
@@ -181,7 +182,7 @@ def test_the_applications_arguments_are_those_that_the_operator_gives() -> None:
 def test_reports_are_known_by_name() -> None:
     assert known_reports(["totals", "totals"]) == ("totals",)
     assert len(known_reports([])) > 5
-    with pytest.raises(AnalyticsError, match="no report 'total'"):
+    with pytest.raises(AnalyticsError, match="no report 'total'; did you mean 'totals'"):
         known_reports(["total"])
 
 

@@ -191,6 +191,33 @@ def test_the_questions_in_the_documentation_have_answers(maker):
     assert answers[0] == [("db-1.log", ANY, False)]
 
 
+def test_reports_and_what_they_start_from_are_views(maker):
+    (row,) = asked(
+        "select waiting, oldest_at from backlog_report where destination = 'ORDERS'",
+        maker.directory,
+    )
+    assert row[0] == 1
+    text = "select kind, count(*) from effects group by all order by all"
+    assert asked(text, maker.directory) == [("add", 4), ("remove", 2)]
+    text = (
+        "select t.enqueued, l.max_ms from totals_report t join latency_report l using (destination)"
+    )
+    assert asked(text, maker.directory) == [(3, 202.0)]
+
+
+def test_sums_are_numbers_in_json(maker):
+    text = "select sum(message_bytes) as bytes, 0.5::DECIMAL(3, 1) as half from messages"
+    (line,) = printed(text, maker.directory, "-f", "json").splitlines()
+    assert json.loads(line) == {"bytes": ANY, "half": 0.5}
+    assert isinstance(json.loads(line)["bytes"], int)
+
+
+def test_since_and_until_may_be_how_long_ago(maker):
+    text = "select count(*) as messages from messages"
+    lines = printed(text, maker.directory, "-f", "csv", "--until", "36500d").splitlines()
+    assert lines == ["messages", "0"]
+
+
 def test_a_table_is_not_folded_where_a_program_reads(golden):
     text = "select file, pinned_by from files order by file_id"
     lines = printed(text, golden / "amq-5.17.2-crash").splitlines()

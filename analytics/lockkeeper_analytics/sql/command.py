@@ -5,6 +5,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -104,7 +105,8 @@ def _print_csv(batches: Iterator[pa.RecordBatch]) -> None:
 def _print_json(batches: Iterator[pa.RecordBatch]) -> None:
     names = next(batches).schema.names
     for row in _rows(batches):
-        print(json.dumps(dict(zip(names, row, strict=True)), default=_text, ensure_ascii=False))
+        told = dict(zip(names, row, strict=True))
+        print(json.dumps(told, default=_as_json, ensure_ascii=False))
 
 
 _PRINTERS: dict[Format, Callable[[Iterator[pa.RecordBatch]], None]] = {
@@ -124,6 +126,13 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
             for column in batch.columns
         )
         yield from zip(*columns, strict=True)
+
+
+def _as_json(value: object) -> object:
+    """Return *value* in a form that JSON has: sums are whole decimals in DuckDB."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return _text(value)
 
 
 def _text(value: object) -> str:
