@@ -13,7 +13,7 @@ from simulated_nodes import SimulatedNodes
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.server import connect
 
-PERIOD_SECONDS = 2.0
+PERIOD_SECONDS = 5.0
 
 
 async def main(kubeconfig: str, namespace: str, count: int) -> None:

@@ -129,7 +129,7 @@ async def settle(api: ApiServer, namespace: str) -> None:
     end = time.monotonic() + SETTLE_SECONDS
     while (missing := await ready(api, namespace)) and time.monotonic() < end:
         print(f"{missing} are not ready", flush=True)
-        await asyncio.sleep(10)
+        await asyncio.sleep(20)
     assert not missing
 
 
