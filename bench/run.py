@@ -1,5 +1,7 @@
 """Measures our broker beside ActiveMQ, in the same minutes, with ActiveMQ's own Java client.
 
+Or beside itself without the flight recorder, for what that costs.
+
 Each round runs every scenario against one broker and then against the other, in an order that
 changes from round to round, so that a noisy machine is noisy for both. The client takes most of
 the machine, therefore the broker's own CPU time per message is the steadiest number.
@@ -36,7 +38,7 @@ SCENARIOS = {
 LATENCY_SCENARIOS = "abg"
 """Where latency says something; elsewhere it is only what is under way by the rate."""
 
-OURS, THEIRS = "lockkeeper", "activemq"
+OURS, THEIRS, UNRECORDED = "lockkeeper", "activemq", "unrecorded"
 CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 LOAD_SECONDS_MAX = 600
 
@@ -71,6 +73,16 @@ def cpu_seconds(process_id: int) -> float:
     # The name in parentheses may hold spaces; utime and stime are fields 14 and 15.
     fields = status.rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS_PER_SECOND
+
+
+def start(kind: str, directory: Path) -> brokers.RunningBroker:
+    """Start a broker that keeps its data below *directory*."""
+    if kind != UNRECORDED:
+        return brokers.start_broker(kind, directory)
+    port = brokers.free_port()
+    configuration = str(HERE / UNRECORDED)
+    command = brokers.lockkeeper_command(directory, port, configuration)
+    return brokers.RunningBroker(kind, port, directory, command)
 
 
 def run_load(
@@ -131,17 +143,17 @@ def median_of(results: list[Result], broker: str, scenario: str, measure: str) -
     return median(values) if values and None not in values else None
 
 
-def table(results: list[Result], scenarios: list[str]) -> str:
-    """Return the medians of both brokers and what ours is of ActiveMQ's."""
+def table(results: list[Result], scenarios: list[str], beside: str) -> str:
+    """Return the medians of both brokers and what ours is of the other's."""
     lines = []
     for scenario in scenarios:
         lines.append(f"\n{scenario}: {SCENARIOS[scenario]}")
-        lines.append(f"  {'':12}{'lockkeeper':>14}{'activemq':>14}{'ratio':>9}")
+        lines.append(f"  {'':12}{OURS:>14}{beside:>14}{'ratio':>9}")
         for measure, (title, form) in MEASURES.items():
             if measure.startswith("p") and scenario not in LATENCY_SCENARIOS:
                 continue
             ours = median_of(results, OURS, scenario, measure)
-            theirs = median_of(results, THEIRS, scenario, measure)
+            theirs = median_of(results, beside, scenario, measure)
             if ours is None and theirs is None:
                 continue
             shown = ["-" if each is None else form.format(each) for each in (ours, theirs)]
@@ -176,6 +188,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=6.0, help="measured time of a run")
     parser.add_argument("--warm-up", type=float, default=3.0, help="time before it, in seconds")
+    parser.add_argument(
+        "--beside", choices=[THEIRS, UNRECORDED], default=THEIRS,
+        help="the other: ActiveMQ, or ours without its flight recorder",
+    )  # fmt: skip
     parser.add_argument("--only", choices=[OURS, THEIRS], help="measure only this broker")
     parser.add_argument(
         "--directory", type=Path, default=RESULTS, help="where journals go: a real disk, not tmpfs"
@@ -199,19 +215,19 @@ def main() -> None:
     running: list[brokers.RunningBroker] = []
     with TemporaryDirectory(dir=options.directory, prefix="journals-") as directory:
         try:
-            for kind in [options.only] if options.only else [OURS, THEIRS]:
+            for kind in [options.only] if options.only else [OURS, options.beside]:
                 why = brokers.missing(kind)
                 if why:
                     print(f"Without {kind}: {why}.")
                 else:
-                    running.append(brokers.start_broker(kind, Path(directory, kind)))
+                    running.append(start(kind, Path(directory, kind)))
             if not running:
                 sys.exit("There is no broker to measure.")
             results = run_rounds(running, classpath, options)
         finally:
             for broker in running:
                 broker.stop()
-    print(table(results, options.scenarios))
+    print(table(results, options.scenarios, options.beside))
     print(f"\nEvery run: {save(results, options)}")
 
 
