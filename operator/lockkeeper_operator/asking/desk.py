@@ -40,6 +40,8 @@ class Desk:
     """Whether pods have changed since they were asked."""
     asked_at: float = float("-inf")
     listed_at: float = float("-inf")
+    listed: bytes = b""
+    """Digest of the list that `owned` was made from."""
     patience: float = 0.0
     """Seconds between two questions while something is going on."""
 

@@ -1,8 +1,8 @@
 """Asks brokers again and again, and tells what has changed."""
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from lockkeeper_operator.asking.admin_endpoint import (
     Address,
@@ -92,32 +92,37 @@ class Poller:
         loop = asyncio.get_running_loop()
         before, begun = desk.master, loop.time()
         leader = next((pod for pod in pods if pod.leads), None)
-        views: Mapping[DestinationKey, object] | None = None
+        changed: frozenset[DestinationKey] | None = None
         if leader is not None and wanted:
             address = Address(leader.host, desk.port, desk.token)
             if desk.master == address and begun - desk.listed_at < DESTINATIONS_SECONDS * 0.9:
                 return False, frozenset()
             desk.listed_at = begun
             try:
-                said = await self._admin.destinations(address)
+                said = await self._admin.destinations(address, b"" if desk.touched else desk.listed)
             except (BrokerSilentError, BrokerRefusedError):
                 desk.master = None
             else:
-                found = {(str(each["kind"]), str(each["name"])): view_of(each) for each in said}
-                recent = {key for key, at in desk.touched.items() if at >= begun}
-                for key in recent:
-                    # Asked before it was changed: what is known is newer.
-                    found.pop(key, None)
-                    if key in desk.owned:
-                        found[key] = desk.owned[key]
-                views, desk.master = found, address
-                changed = changed_views(desk.owned, found)
-                desk.owned = found
-                desk.touched = {key: at for key, at in desk.touched.items() if key in recent}
+                desk.master, desk.listed = address, said.digest
+                changed = frozenset() if said.views is None else _taken(desk, said.views, begun)
         else:
             desk.master = None
         if (desk.master is None) != (before is None):
             desk.silent_since = begun
-        if views is None:
+        if changed is None:
             return (desk.master is None) != (before is None), frozenset()
-        return before is None, frozenset(changed)
+        return before is None, changed
+
+
+def _taken(desk: Desk, said: list[dict[str, Any]], asked_at: float) -> frozenset[DestinationKey]:
+    """Take a list down that was asked for at that time; returns what is new in it."""
+    found = {(str(each["kind"]), str(each["name"])): view_of(each) for each in said}
+    recent = {key: at for key, at in desk.touched.items() if at >= asked_at}
+    for key in recent:
+        # Asked before it was changed: what is known is newer.
+        found.pop(key, None)
+        if key in desk.owned:
+            found[key] = desk.owned[key]
+    changed = changed_views(desk.owned, found)
+    desk.owned, desk.touched = found, recent
+    return frozenset(changed)
