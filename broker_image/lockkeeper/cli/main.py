@@ -1,6 +1,9 @@
 """The command `lockkeeper`: its sub-commands, its version, and how it fails."""
 
+import re
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
@@ -14,6 +17,8 @@ from lockkeeper.cli.send import send
 from lockkeeper.cli.status import status
 from lockkeeper.cli.users import user
 from lockkeeper.cli.why import why
+
+_IN_CLUSTER = re.compile(r"brokers?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
 app = typer.Typer(
     name="lockkeeper",
@@ -38,7 +43,22 @@ def _root(_version: Version = False) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; see `entry.run`."""
-    return run(app, "lockkeeper", arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    if analyses_a_broker(words):
+        # Not imported for commands that need no cluster.
+        from lockkeeper.cli.cluster.main import main as in_cluster
+
+        return in_cluster(words, "lockkeeper")
+    return run(app, "lockkeeper", words)
+
+
+def analyses_a_broker(words: Sequence[str]) -> bool:
+    """Tell whether `analyze` is to read the journal of a Broker in a cluster: `broker/NAME`.
+
+    A directory that is called so comes first.
+    """
+    named = (word for word in words[1:] if _IN_CLUSTER.fullmatch(word))
+    return words[:1] == ["analyze"] and any(not Path(word).is_dir() for word in named)
 
 
 if __name__ == "__main__":

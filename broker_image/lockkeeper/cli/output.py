@@ -3,7 +3,8 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -27,6 +28,27 @@ def is_terminal() -> bool:
 def say(text: str) -> None:
     """Tell the person something that is not the command's output."""
     typer.echo(f"lockkeeper: {text}", err=True)
+
+
+@contextmanager
+def telling_steps() -> Iterator[Callable[[str], None]]:
+    """Give what tells the person what goes on: one line that changes, or, where nobody looks on,
+    a line for each step.
+    """
+    console = Console(stderr=True, highlight=False)
+    if console.is_terminal:
+        with console.status("") as line:
+            yield lambda step: line.update(Text(f"{step} …"))
+        return
+    before = ""
+
+    def tell(step: str) -> None:
+        nonlocal before
+        if step != before:
+            say(step)
+        before = step
+
+    yield tell
 
 
 def size_text(size: int) -> str:

@@ -45,15 +45,17 @@ class Kubectl:
 
     def run(self, *arguments: str, text: str | None = None) -> str:
         """Return what kubectl prints, given *text* to read. Raises KubectlError."""
+        return self.in_time(ANSWER_SECONDS_MAX, *arguments, text=text)
+
+    def in_time(self, seconds_max: float, *arguments: str, text: str | None = None) -> str:
+        """Do the same for questions that may take other times to answer."""
         try:
             done = subprocess.run(
                 self.command(*arguments), input=text, capture_output=True, text=True,
-                timeout=ANSWER_SECONDS_MAX, check=False,
+                timeout=seconds_max, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            raise KubectlError(
-                f"the cluster has not answered for {ANSWER_SECONDS_MAX:.0f} s"
-            ) from error
+            raise KubectlError(f"the cluster has not answered for {seconds_max:.0f} s") from error
         if done.returncode:
             raise KubectlError(_reason(done.stderr))
         return done.stdout

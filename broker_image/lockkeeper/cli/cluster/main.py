@@ -12,13 +12,14 @@ from typing import Annotated, TypeAlias
 import typer
 
 from lockkeeper.cli.cluster import operations
+from lockkeeper.cli.cluster.analyze import Asked, analyze
 from lockkeeper.cli.cluster.forwarding import FORWARDED, run_forwarded
 from lockkeeper.cli.cluster.kubectl import Kubectl, split_options
 from lockkeeper.cli.cluster.logs import show_logs
 from lockkeeper.cli.cluster.report import write_report
 from lockkeeper.cli.cluster.status import show_status
 from lockkeeper.cli.entry import Version, run
-from lockkeeper.cli.output import say
+from lockkeeper.cli.output import say, telling_steps
 from lockkeeper.cli.plugins import PASS_EVERYTHING_ON
 
 app = typer.Typer(
@@ -131,6 +132,41 @@ def report(
     print(target)
 
 
+@app.command("analyze")
+def analyze_journal(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="BROKER", help="Its name; broker/NAME, too.")],
+    report: Annotated[
+        list[str] | None,
+        typer.Option("--report", "-r", help="Only this one, and no page; may be repeated."),
+    ] = None,
+    since: Annotated[
+        str, typer.Option("--since", help="Only from then on: 24h ago, or 2026-01-31T12:00:00Z.")
+    ] = "",
+    until: Annotated[str, typer.Option("--until", help="Only up to then, in the same way.")] = "",
+    destination: Annotated[
+        str,
+        typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
+    ] = "",
+    engine: Annotated[
+        str, typer.Option("--engine", help="auto, sparkApplication, apache, native or local.")
+    ] = "auto",
+    executors: Annotated[
+        int | None, typer.Option("--executors", min=1, help="How many; the engine local has none.")
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for the page and the Parquet files.")
+    ] = Path("report"),
+) -> None:
+    """Let Spark read a Broker's journal in the cluster, and bring the report here."""
+    more = {"since": since, "until": until, "destination": destination, "engine": engine}
+    asked = Asked(report or (), {key: value for key, value in more.items() if value}, executors)
+    broker = name.removeprefix("brokers/").removeprefix("broker/")
+    with telling_steps() as tell:
+        found = analyze(_kubectl(context), broker, asked, out, tell)
+    print(found)
+
+
 def _forwarding(command: str) -> Callable[[typer.Context, str], None]:
     """Return what runs a command of `lockkeeper` against a Broker's master."""
 
@@ -158,10 +194,10 @@ def _root(_version: Version = False) -> None:
     pass
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, program: str = "kubectl lockkeeper") -> int:
     """Run the command line and return its exit code; see `entry.run`."""
     own, words = split_options(sys.argv[1:] if arguments is None else arguments, FORWARDED)
-    return run(app, "kubectl lockkeeper", words, own)
+    return run(app, program, words, own)
 
 
 if __name__ == "__main__":
