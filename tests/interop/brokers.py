@@ -1,5 +1,7 @@
 """Real broker processes on loopback: ours, and the ActiveMQ of the Debian package.
 
+ActiveMQ 6 is there for its way with directories alone: a small program of ours, see activemq6/.
+
 Both are started the same way and are used through a RunningBroker, by the interoperability suite
 and by the benchmark, so that whatever is asked of one can be asked of the other. A configuration
 is a pair of files in configurations/: NAME.yaml for ours, and the same in NAME.xml for ActiveMQ.
@@ -150,6 +152,12 @@ def activemq_command(
         "start",
         f"xbean:file:{written}",
     ]
+
+
+def activemq6_command(class_path: str, port: int, data: Path) -> list[str]:
+    """Return the command line of ActiveMQ 6 with its journal in `kahadb` below *data*."""
+    options = ("-Xms64M", "-Xmx1G", "-cp", class_path)
+    return ["java", *options, "dev.lockkeeper.activemq6.Main", str(port), str(data / "kahadb")]
 
 
 def _activemq_template(configuration: str | None) -> str:

@@ -1,5 +1,6 @@
 """What the interoperability tests share: the Java program and the running brokers."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,18 @@ def java_classpath() -> str:
     if reason:
         pytest.skip(reason)
     return java_project.build(HERE / "java")
+
+
+@pytest.fixture(scope="session")
+def activemq6_classpath() -> str:
+    """Return the class path of ActiveMQ 6; Maven fetches it once."""
+    reason = java_project.missing()
+    if reason:
+        pytest.skip(reason)
+    try:
+        return java_project.build(HERE / "activemq6")
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        pytest.skip(f"no ActiveMQ 6: {error}")
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ spec:
     recorder: {{statisticsInterval: 100ms, clockInterval: 1ms}}
 """
 RECORDED_SECONDS_MAX = 20.0
+COMPLAINT = re.compile(r"corrupt|exception|kaha.*(?:WARN|ERROR)|(?:WARN|ERROR).*kaha", re.I)
 EVENTS = {
     "start",
     "configuration",
@@ -77,11 +78,23 @@ def have_statistics_written(url: str, directory: Path) -> None:
             time.sleep(0.1)
 
 
-@pytest.mark.parametrize("end", ["stop", "kill"])
-def test_activemq_serves_a_recorded_directory_and_hands_it_back(tmp_path: Path, end: str) -> None:
+@pytest.fixture(params=["activemq 5", "activemq 6"])
+def activemq(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[int, list[str]]:
+    """The port and the command line of an ActiveMQ with its journal in `kahadb` of the test's."""
+    port = brokers.free_port()
+    if request.param == "activemq 6":
+        class_path = request.getfixturevalue("activemq6_classpath")
+        return port, brokers.activemq6_command(class_path, port, tmp_path)
     reason = brokers.missing("activemq")
     if reason:
         pytest.skip(reason)
+    return port, brokers.activemq_command(tmp_path / "theirs", port, tmp_path)
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_activemq_serves_a_recorded_directory_and_hands_it_back(
+    activemq: tuple[int, list[str]], tmp_path: Path, end: str
+) -> None:
     directory, port = tmp_path / "kahadb", brokers.free_port()
     resource = tmp_path / "broker.yaml"
     resource.write_text(RESOURCE.format(port=port))
@@ -96,16 +109,13 @@ def test_activemq_serves_a_recorded_directory_and_hands_it_back(tmp_path: Path, 
         kinds, events = recorded(directory)
         assert kinds == {"clock", "stats", "event"} and events >= EVENTS
         assert len(kept) == 75
-        home = tmp_path / "theirs"
-        their_port = brokers.free_port()
-        activemq = brokers.activemq_command(home, their_port, tmp_path)
-        theirs = brokers.RunningBroker("activemq", their_port, home, activemq)
+        theirs = brokers.RunningBroker("activemq", activemq[0], tmp_path / "theirs", activemq[1])
         assert browsed(theirs.url) == kept
         with connect(theirs.url) as connection:
             connection.session().producer("RECORDED").send("theirs")
         theirs.stop()
         log = theirs.log.read_text(errors="replace")
-        complaints = re.findall(r"(?i).*(?:corrupt|exception|kaha.*(?:WARN|ERROR)).*", log)
+        complaints = [line for line in log.splitlines() if COMPLAINT.search(line)]
         assert complaints == []
         ours.start()
         assert browsed(ours.url) == [*kept, "theirs"]
