@@ -12,6 +12,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockkeeper.server.metrics import exposition, families
+from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
 from lockkeeper_operator.process.metrics import Metrics, Source
 
 FILES = Path(__file__).parents[2] / "charts" / "lockkeeper" / "files"
@@ -36,6 +37,7 @@ def known() -> set[str]:
     """Return the names of all figures of brokers and of the operator."""
     operator = Metrics()
     operator.watch(Source(dict, dict, dict))
+    operator.watch(AnalysisFigures(lambda: ()))
     texts = (exposition(families(MASTER, [DESTINATION])), operator.text().decode())
     return {
         family.name + suffix

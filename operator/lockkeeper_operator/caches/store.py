@@ -51,6 +51,13 @@ class Store:
         found["metadata"]["resourceVersion"] = str(entry.version)
         return found
 
+    def all(self) -> Iterator[Manifest]:
+        """Yield all objects."""
+        for name in self.names():
+            found = self.get(*name)
+            if found is not None:
+                yield found
+
     def names(self) -> Iterable[Name]:
         """Return the names of all objects."""
         return tuple(self._entries)

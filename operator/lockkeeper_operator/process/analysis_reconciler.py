@@ -1,10 +1,10 @@
 """Looks at one JournalAnalysis: observes, plans, carries out, tells."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import ValidationError
 
@@ -16,6 +16,7 @@ from lockkeeper_operator.analyses.facts import AnalysisFacts
 from lockkeeper_operator.analyses.journal import claim_name, journal_of
 from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
 from lockkeeper_operator.analyses.plan import Seen, analysis_plan
+from lockkeeper_operator.analyses.runs import ENDED
 from lockkeeper_operator.analyses.status import after_refusal, analysis_status, invalid_status
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.analyses.times import written
@@ -37,6 +38,8 @@ APIS_SECONDS = 60.0
 """How often to ask which of Spark's operators there are."""
 ROUNDS_MAX = 3
 
+Ended: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+
 
 @dataclass(frozen=True, slots=True)
 class _Look:
@@ -48,10 +51,13 @@ class _Look:
 
 
 class AnalysisReconciler:
-    """Brings JournalAnalyses to what they are to be."""
+    """Brings JournalAnalyses to what they are to be.
 
-    def __init__(self, tools: Tools, store: Store, image: str, domain: str) -> None:
-        self._tools, self._store = tools, store
+    *ended* hears the namespace and the status of every run that has ended.
+    """
+
+    def __init__(self, tools: Tools, store: Store, image: str, domain: str, ended: Ended) -> None:
+        self._tools, self._store, self._ended = tools, store, ended
         self._image, self._domain = image, domain
         self._objects = AnalysisObjects(tools.api)
         self._apis: frozenset[str] = frozenset()
@@ -177,8 +183,9 @@ class AnalysisReconciler:
         """Tell of runs that ended since the status before."""
         before = {each["name"]: each["state"] for each in previous.get("history", ())}
         for each in status.get("history", ()):
-            if each["state"] == before.get(each["name"]):
+            if each["state"] not in ENDED or each["state"] == before.get(each["name"]):
                 continue
+            self._ended(resource["metadata"]["namespace"], each)
             if each["state"] == "Succeeded":
                 event = Event("Normal", "RunSucceeded", f"{each['name']}: {each.get('result')}")
                 await self._tools.recorder.tell(resource, event)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from lockkeeper_operator.process.analysis_metrics import AnalysisFigures, AnalysisMetrics
+
 SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -43,7 +45,9 @@ class Metrics:
             "lockkeeper_operator_leads", "1 for the replica that leads.", registry=self.registry
         )
 
-    def watch(self, source: "Source") -> None:
+        self.analyses = AnalysisMetrics(self.registry)
+
+    def watch(self, source: "Source | AnalysisFigures") -> None:
         """Ask *source* for figures whenever somebody looks."""
         self.registry.register(source)
 

@@ -28,6 +28,7 @@ from lockkeeper_operator.caches.store import Store
 from lockkeeper_operator.desired.subject import Surroundings
 from lockkeeper_operator.names import MASTER
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
 from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.broker_reconciler import BrokerReconciler
 from lockkeeper_operator.process.clock import Clock
@@ -90,7 +91,9 @@ class Operator:
         self._analyses_store = Store(JOURNAL_ANALYSIS, lambda _: (), self._analysis_changed)
         around = options.surroundings
         image = options.analytics_image or analytics_image(around.image)
-        self._analyses = AnalysisReconciler(tools, self._analyses_store, image, around.domain)
+        self._analyses = AnalysisReconciler(
+            tools, self._analyses_store, image, around.domain, self.metrics.analyses.ended
+        )
         candidate = Candidate(
             options.surroundings.operator_namespace, options.lease, options.identity
         )
@@ -99,6 +102,7 @@ class Operator:
         self.working = asyncio.Event()
         """Set once it leads and knows all that there is."""
         self.metrics.watch(Source(self._depths, self._objects, lambda: api.requests))
+        self.metrics.watch(AnalysisFigures(self._analyses_store.all))
 
     @property
     def leads(self) -> bool:
