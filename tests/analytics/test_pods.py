@@ -17,7 +17,7 @@ import pytest
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import PAGE, known_reports
 from lockkeeper_analytics.pods.application import parser, run_name
-from lockkeeper_analytics.pods.commands import command_of, java_options
+from lockkeeper_analytics.pods.commands import command_of, java_options, serve
 from lockkeeper_analytics.pods.delivery import deliver
 from lockkeeper_analytics.pods.progress import ANNOTATION, OwnPod, Progress, Tasks, own_pod
 from lockkeeper_analytics.reading.moments import moment
@@ -76,12 +76,12 @@ def test_what_an_executor_lacks_is_named(name: str) -> None:
 
 def test_what_is_neither_is_run_as_it_is() -> None:
     assert command_of(["lockkeeper", "sql"], {}, JAVA, SPARK) == ["lockkeeper", "sql"]
-    assert command_of(["serve", "/r", "8080"], {}, JAVA, SPARK)[-3:] == [
-        "--directory", "/r", "8080",
-    ]  # fmt: skip
-    for wrong in ([], ["serve", "/r"], ["serve", "/r", "x"]):
-        with pytest.raises(AnalyticsError, match="expected"):
-            command_of(wrong, {}, JAVA, SPARK)
+    assert serve(["/r", "8080"])[-3:] == ["--directory", "/r", "8080"]
+    for wrong in (["/r"], ["/r", "x"]):
+        with pytest.raises(AnalyticsError, match="expected serve"):
+            serve(wrong)
+    with pytest.raises(AnalyticsError, match="expected driver"):
+        command_of([], {}, JAVA, SPARK)
     assert java_options({"SPARK_JAVA_OPTS": "x"}) == []
 
 
@@ -106,6 +106,13 @@ def test_the_entry_point_ends_as_its_command_does(arguments: tuple[str, ...], co
     process = entry_point(*arguments)
     _, said = process.communicate(timeout=60)
     assert process.returncode == code, said
+
+
+def test_what_serves_needs_no_java() -> None:
+    command = [sys.executable, "-m", "lockkeeper_analytics.pods", "serve", "/nowhere", "none"]
+    without = {**os.environ, "PATH": "/nowhere", "JAVA_HOME": "/nowhere", "TMPDIR": "/nowhere"}
+    done = subprocess.run(command, capture_output=True, text=True, env=without, check=False)
+    assert (done.returncode, done.stderr) == (1, "lockkeeper: expected serve FOLDER PORT\n")
 
 
 def test_a_signal_to_stop_reaches_the_command() -> None:

@@ -146,6 +146,22 @@ def test_a_driver_that_cannot_start_says_why() -> None:
     assert only(made("Job", {"active": 1}), driver).trouble == "ImagePullBackOff"
 
 
+def test_executors_that_do_not_start_are_told_of_while_a_run_goes_on() -> None:
+    def executor(phase: str, scheduled: str) -> Manifest:
+        found = pod("lockkeeper.dev/analysis", phase=phase)
+        found["metadata"]["labels"]["lockkeeper.dev/spark-role"] = "executor"
+        found["status"]["conditions"] = [{"type": "PodScheduled", "status": scheduled}]
+        return found
+
+    waiting, working = executor("Pending", "False"), executor("Running", "True")
+    running, ended = made("Job", {"ready": 1}), made("Job", {"conditions": []})
+    assert only(running, working).idle == ""
+    assert only(running, waiting, working).idle == "1 executor does not start: Unschedulable"
+    told = only(running, waiting, waiting).idle
+    assert told == "2 executors do not start: Unschedulable"
+    assert only(ended, waiting).idle == ""
+
+
 def test_the_latest_run_is_the_first_and_other_objects_are_none() -> None:
     found = runs_of([made("Job", {}, "a"), made("Job", {}, "b", T2), made("CronJob", {}, "c")], [])
     assert [each.name for each in found] == ["b", "a"]

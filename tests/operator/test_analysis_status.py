@@ -147,3 +147,8 @@ def test_refusals_are_counted_until_one_goes_well() -> None:
 def test_a_driver_that_does_not_start_says_so() -> None:
     found = status_of(a_run(state="Submitted", trouble="ImagePullBackOff"))
     assert conditions(found)["Running"] == ("False", "ImagePullBackOff")
+
+
+def test_a_run_whose_executors_wait_says_so() -> None:
+    found = status_of(a_run(idle="2 executors do not start: Unschedulable"))
+    assert conditions(found)["Running"] == ("True", "ExecutorsWait")

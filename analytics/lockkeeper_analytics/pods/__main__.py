@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.pods.commands import command_of
+from lockkeeper_analytics.pods.commands import command_of, serve
 from lockkeeper_analytics.pods.first_process import run
 from lockkeeper_analytics.spark.java import find_java_home
 
@@ -18,6 +18,9 @@ def main(arguments: list[str]) -> int:
     """Run what *arguments* say, and return its exit code."""
     environment = dict(os.environ)
     try:
+        if arguments[:1] == ["serve"]:
+            # Without Java, and without a folder for temporary files.
+            return run(serve(arguments[1:]), environment)
         spark, java = spark_home(), find_java_home()
         environment |= {"SPARK_HOME": str(spark), "JAVA_HOME": str(java)}
         environment.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -65,7 +65,9 @@ def main(arguments: Sequence[str]) -> int:
 def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progress) -> str:
     """Return where the results are; they are made here, and delivered when they are whole."""
     now = datetime.now(UTC)
-    local = Path(tempfile.mkdtemp(prefix="lockkeeper-results-"))
+    scratch = Path(tempfile.mkdtemp(prefix="lockkeeper-results-"))
+    # Not the scratch itself, which nobody else may read: the run's folder gets the rights of this.
+    local = scratch / "results"
     try:
         analyze(
             asked.journal,
@@ -81,7 +83,7 @@ def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progres
         progress.tell("delivering results")
         return deliver(local, asked.out, run_name(asked.run, os.environ, now))
     finally:
-        shutil.rmtree(local, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _tasks(context: SparkContext) -> Tasks:

@@ -43,8 +43,6 @@ def command_of(
         return _driver(rest, environment, spark)
     if what == "executor":
         return _executor(environment, java, spark)
-    if what == "serve":
-        return _serve(rest)
     return list(arguments)
 
 
@@ -99,7 +97,8 @@ def _classpath(environment: Mapping[str, str], spark: Path) -> Iterator[str]:
         yield environment["SPARK_DIST_CLASSPATH"]
 
 
-def _serve(rest: list[str]) -> list[str]:
+def serve(rest: Sequence[str]) -> list[str]:
+    """Return the command line that serves a folder; raises AnalyticsError for wrong arguments."""
     if len(rest) != 2 or not rest[1].isdigit():
         raise AnalyticsError("expected serve FOLDER PORT")
     folder, port = rest

@@ -33,6 +33,8 @@ def running(facts: AnalysisFacts) -> Verdict:
     kind, run = "Running", facts.latest
     if run is None:
         return Verdict(kind, NO, "NotBegun", NOT_BEGUN)
+    if run.state == "Running" and run.idle:
+        return Verdict(kind, YES, "ExecutorsWait", f"{run.name} runs, but {run.idle}")
     if run.state == "Running":
         return Verdict(kind, YES, "Running", f"{run.name} runs")
     if run.ended:

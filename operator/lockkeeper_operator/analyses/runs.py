@@ -9,6 +9,7 @@ from lockkeeper_api.analysis.status import RunState
 from lockkeeper_operator.analyses.names import (
     APACHE_LABEL,
     DRIVER,
+    EXECUTOR,
     JOB_LABEL,
     KUBEFLOW_LABEL,
     PROGRESS_ANNOTATION,
@@ -70,6 +71,7 @@ class Run:
     message: str = ""
     progress: Mapping[str, Any] = field(default_factory=dict)
     trouble: str = ""
+    idle: str = ""
 
     @property
     def ended(self) -> bool:
@@ -93,20 +95,37 @@ Children: TypeAlias = Mapping[Key, Manifest]
 def runs_of(children: Iterable[Manifest], pods: Iterable[Manifest]) -> tuple[Run, ...]:
     """Return the runs among *children*, the latest first; *pods* are the analysis's."""
     drivers: dict[str, Driver] = {}
-    for driver in sorted(map(driver_of, _drivers(pods)), key=lambda each: each.created):
+    seen = tuple(pods)
+    told = map(driver_of, _with_role(seen, DRIVER))
+    for driver in sorted(told, key=lambda each: each.created):
         drivers[driver.run] = driver
+    idle = idle_executors(seen)
     runs = [
-        _run(manifest, drivers.get(manifest["metadata"]["name"]))
+        _run(manifest, drivers.get(manifest["metadata"]["name"]), idle)
         for manifest in children
         if manifest["kind"] in RUN_KINDS
     ]
     return tuple(sorted(runs, key=lambda run: (run.created, run.name), reverse=True))
 
 
-def _drivers(pods: Iterable[Manifest]) -> Iterator[Manifest]:
+def _with_role(pods: Iterable[Manifest], role: str) -> Iterator[Manifest]:
     for pod in pods:
-        if pod["metadata"].get("labels", {}).get(SPARK_ROLE_LABEL) == DRIVER:
+        if pod["metadata"].get("labels", {}).get(SPARK_ROLE_LABEL) == role:
             yield pod
+
+
+def idle_executors(pods: Iterable[Manifest]) -> str:
+    """Return which executors do not start and why, empty if all do; there is one run at a time."""
+    troubles = [
+        pod_of(pod).trouble
+        for pod in _with_role(pods, EXECUTOR)
+        if pod.get("status", {}).get("phase") == "Pending"
+    ]
+    reasons = sorted(filter(None, troubles))
+    if not reasons:
+        return ""
+    count = f"{len(reasons)} executor{'s do' if len(reasons) > 1 else ' does'}"
+    return f"{count} not start: {', '.join(dict.fromkeys(reasons))}"
 
 
 def driver_of(pod: Manifest) -> Driver:
@@ -143,7 +162,7 @@ def _last_words(status: Manifest) -> str:
     return ""
 
 
-def _run(manifest: Manifest, driver: Driver | None) -> Run:
+def _run(manifest: Manifest, driver: Driver | None, idle: str) -> Run:
     metadata, status = manifest["metadata"], manifest.get("status") or {}
     if manifest["kind"] == "Job":
         found = _of_job(status)
@@ -161,6 +180,8 @@ def _run(manifest: Manifest, driver: Driver | None) -> Run:
         finished=found.finished,
         message=found.message,
     )
+    if run.state == "Running":
+        run = replace(run, idle=idle)
     return run if driver is None else _told_by(driver, run)
 
 

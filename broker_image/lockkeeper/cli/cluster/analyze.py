@@ -127,9 +127,12 @@ def follow(kubectl: Kubectl, name: str, tell: Tell) -> Manifest:
 
 def step_of(analysis: Manifest) -> str:
     """Return what goes on, in words."""
-    told = analysis.get("status", {}).get("progressText")
+    told = str(analysis.get("status", {}).get("progressText") or "")
+    running = condition(analysis, "Running")
+    if running["reason"] == "ExecutorsWait":
+        return f"{told or 'running'}: {running['message']}"
     if told:
-        return str(told)
+        return told
     for kind in ("Submitted", "Running"):
         found = condition(analysis, kind)
         if found["status"] == "False":

@@ -10,6 +10,12 @@ from lockkeeper_operator.analyses.names import (
 )
 from lockkeeper_operator.analyses.subject import EXECUTORS, AnalysisSubject
 
+DEFAULTS = {
+    # The last lines of a log are to be those of whatever went wrong.
+    "spark.log.level": "WARN",
+}
+"""Those that a spec may change."""
+SHUFFLE_PARTITIONS_MIN, SHUFFLE_PARTITIONS_PER_CORE = 8, 4
 COMMON = {
     "spark.sql.session.timeZone": "UTC",
     # A data source of ours that takes filters is refused without it.
@@ -28,8 +34,21 @@ def mebibytes(size: int) -> str:
 
 
 def spark_settings(subject: AnalysisSubject) -> dict[str, str]:
-    """Return the settings that every engine needs; the spec's own come before them."""
-    return {**subject.spec.spark_conf, **COMMON}
+    """Return the settings that every engine needs; what it relies on wins over the spec's own."""
+    partitions = str(_shuffle_partitions(subject))
+    own = {**DEFAULTS, "spark.sql.shuffle.partitions": partitions, **subject.spec.spark_conf}
+    return {**own, **COMMON}
+
+
+def _shuffle_partitions(subject: AnalysisSubject) -> int:
+    """Return into how many parts rows are grouped: Spark's 200 suit larger clusters."""
+    cores = subject.spec.resources.cores
+    if subject.has_executors:
+        executors = subject.executors
+        dynamic = executors.dynamic_allocation
+        most = dynamic.max if dynamic is not None else executors.instances or EXECUTORS
+        cores = most * executors.resources.cores
+    return max(SHUFFLE_PARTITIONS_MIN, SHUFFLE_PARTITIONS_PER_CORE * cores)
 
 
 def sizes(subject: AnalysisSubject) -> dict[str, str]:
