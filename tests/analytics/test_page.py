@@ -5,14 +5,18 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lockkeeper_analytics.facts.grouping import DESTINATION
 from lockkeeper_analytics.page import text
 from lockkeeper_analytics.page.build import Made, build_page
+from lockkeeper_analytics.page.plots import plot_data
 from lockkeeper_analytics.page.story import tell
 from lockkeeper_analytics.reports import REPORTS
+from lockkeeper_analytics.reports.report import Bars, Heat, Series, Tone
 from lockkeeper_analytics.reports.sources import trusted
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -156,6 +160,11 @@ def page_of(tables):
 
 def data_of(page):
     return json.loads(page.split('id="data">')[1].split("</script>")[0])
+
+
+def plot_of(plot, rows):
+    report = replace(REPORTS["totals"], plot=plot)
+    return plot_data(report, rows, {"d": ""}, set(), None)
 
 
 def section_of(page, name):
@@ -310,3 +319,18 @@ def test_a_browser_draws_every_plot_of_the_file_and_complains_of_nothing(tables,
 )
 def test_figures_read_well(shown, expected):
     assert shown == expected
+
+
+def test_bars_and_fields_are_as_many_as_there_is_room_for():
+    rows = [{**place(f"Q{number}"), "at_least": number % 3, "n": number} for number in range(30)]
+    column = (Series("n", "messages", Tone.CAME),)
+    bars = plot_of(Bars(DESTINATION, column), rows)
+    assert (bars["labels"][:2], bars["more"]) == (["Q0", "Q1"], 18)
+    steps = plot_of(Bars(("at_least",), column, upright=True), rows)
+    assert (len(steps["labels"]), steps["upright"]) == (30, True)
+    heat = plot_of(Heat("at_least", DESTINATION, "n"), rows)
+    assert (heat["across"], heat["down"][2], heat["fields"][4]) == (
+        ["0", "1", "2"],
+        "Q2",
+        [1, 4, 4],
+    )

@@ -42,7 +42,7 @@ class BarChart {
       const middle = y + BAR.height / 2 + 4;
       const name = { x: left - 10, y: middle, "text-anchor": "end", class: "bar-name" };
       const written = element("text", name, this.svg);
-      written.textContent = shortened(label, left / 7.2);
+      written.textContent = shortened(label, left / 8.8);
       element("title", {}, written).textContent = label;
       let x = left;
       values.forEach((each, line) => {

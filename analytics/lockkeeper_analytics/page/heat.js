@@ -1,6 +1,6 @@
 // Fields in rows and columns, the stronger the higher their value.
 
-const FIELD = { height: 24, left: 120, bottom: 24 };
+const FIELD = { height: 24, left: 190, bottom: 24 };
 
 class HeatMap {
   constructor(host, options) {
@@ -29,7 +29,7 @@ class HeatMap {
     }
     down.forEach((label, index) => {
       const place = { x: left - 10, y: index * FIELD.height + 16, "text-anchor": "end" };
-      element("text", place, svg).textContent = shortened(label, left / 7.2);
+      element("text", place, svg).textContent = shortened(label, left / 8.2);
     });
     const every = Math.ceil(40 / step);
     across.forEach((label, index) => {

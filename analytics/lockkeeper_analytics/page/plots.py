@@ -13,7 +13,7 @@ EVERYTHING = "All destinations"
 
 VALUES_MAX = 20_000
 """So many values a plot carries; of lines to choose from the first ones, all count in the sum."""
-BARS_MAX = 24
+BARS_MAX = 12
 FIELDS_MAX = 4_000
 
 Values = list[float | None]
