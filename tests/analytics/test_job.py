@@ -44,7 +44,7 @@ def analyze(directory: Path, out: Path, *more: str) -> "subprocess.CompletedProc
     """Run the command as a person would."""
     command = [sys.executable, "-m", "lockkeeper_analytics", str(directory), "--out", str(out)]
     return subprocess.run(
-        [*command, *more], capture_output=True, text=True, check=False, timeout=200
+        [*command, *more], capture_output=True, text=True, check=False, timeout=280
     )
 
 
