@@ -26,6 +26,7 @@ def test_the_notebook_is_kept_without_its_outputs():
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_every_cell_of_the_notebook_runs(tmp_path, monkeypatch):
     maker = JournalMaker(tmp_path / "journal")
     maker.add(1, 0).add(2, 1000).add(3, 2000).add(4, 2000, queue("OTHER")).clock(2000).flush()
@@ -34,7 +35,7 @@ def test_every_cell_of_the_notebook_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     environment = dict(os.environ)
-    client = nbclient.NotebookClient(notebook, timeout=240, resources={"metadata": {}})
+    client = nbclient.NotebookClient(notebook, timeout=500, resources={"metadata": {}})
     client.execute(cwd=str(tmp_path), env=environment)
     shown = [outputs_of(cell) for cell in notebook.cells if cell.cell_type == "code"]
     assert "acknowledged" in shown[1] and "OTHER" in shown[1]
