@@ -54,7 +54,8 @@ def main(arguments: Sequence[str]) -> int:
             context = session.sparkContext
             progress.counted_by(lambda: _tasks(context))
             place = _analyze(asked, session, progress)
-            session.stop()
+        # Not before nobody counts tasks any more: a Spark that has ended has none to ask for.
+        session.stop()
     except AnalyticsError as error:
         print(f"lockkeeper: {error}", file=sys.stderr, flush=True)
         return ERROR_EXIT
