@@ -46,7 +46,8 @@ def journal(tmp_path_factory):
 
 
 def read(directory, table, filters):
-    reader = LockkeeperDataSource({"path": str(directory), "table": table}).reader(None)
+    options = {"path": str(directory), "table": table, "pushdown": "true"}
+    reader = LockkeeperDataSource(options).reader(None)
     assert reader.pushFilters(filters) == filters
     pieces = reader.partitions()
     return pieces, [
@@ -147,6 +148,7 @@ def test_filters_of_other_kinds_change_nothing(journal):
 
 def test_what_the_options_ask_for_stays(journal):
     options = {"path": str(journal), "destination": "NEWS", "since": str(START + 400)}
+    options["pushdown"] = "true"
     reader = LockkeeperDataSource(options).reader(None)
     before = reader.options
     reader.pushFilters(
@@ -169,7 +171,7 @@ def test_spark_gives_the_same_answer_with_and_without(spark, journal, enabled):
     assert before == "true"
     spark.conf.set(setting, enabled)
     try:
-        frame = spark.read.format("lockkeeper").load(str(journal))
+        frame = spark.read.format("lockkeeper").option("pushdown", "true").load(str(journal))
         found = frame.where("destination = 'ORDERS' and kind = 'add' and file_id between 2 and 3")
         assert [row.message_id.rpartition(":")[2] for row in found.collect()] == [
             "12",
@@ -179,3 +181,21 @@ def test_spark_gives_the_same_answer_with_and_without(spark, journal, enabled):
         ]
     finally:
         spark.conf.set(setting, before)
+
+
+def test_filters_narrow_nothing_unless_it_is_asked_for(journal):
+    reader = LockkeeperDataSource({"path": str(journal)}).reader(None)
+    before = reader.options
+    filters = [EqualTo(("kind",), "remove"), GreaterThan(("file_id",), 3)]
+    assert reader.pushFilters(filters) == filters
+    assert reader.options == before
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_frame_that_a_query_uses_twice_is_whole_in_both(spark, journal):
+    frame = spark.read.format("lockkeeper").load(str(journal))
+    kinds = [row.kind for row in frame.select("kind").collect()]
+    adds, removes = frame.where("kind = 'add'"), frame.where("kind = 'remove'")
+    wanted = kinds.count("add") + kinds.count("remove")
+    assert adds.unionByName(removes).count() == wanted

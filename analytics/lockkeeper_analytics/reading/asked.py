@@ -37,8 +37,8 @@ class StreamOptions:
 class ReadOptions:
     """What to read; `since` and `until` are in ms since the epoch, 0 for no bound.
 
-    `names` has a name for each of `directories`, empty for the default. `kinds` (none: all) and
-    `files`, the first and the last, come from a query's filters.
+    `names` has a name for each of `directories`, empty for the default. With `pushdown` a query's
+    filters narrow what is read, to `kinds` (none: all) and `files`, the first and the last, too.
     """
 
     directories: tuple[str, ...]
@@ -49,6 +49,7 @@ class ReadOptions:
     until: int = 0
     body_bytes_max: int = BODY_BYTES_MAX
     skip_corrupt: bool = False
+    pushdown: bool = False
     names: tuple[str, ...] = ()
     stream: StreamOptions = StreamOptions()
     kinds: frozenset[str] = frozenset()

@@ -6,7 +6,7 @@
 Options: path (directories, commas between), table (records, messages, acks, statistics, events,
 subscriptions, destinations, files or transactions), columns, destination (names or wildcards,
 commas between), since and until (ISO 8601 or ms), body (true: decode bodies too), bodyBytesMax,
-corrupt (fail or skip). docs/analytics.md lists the columns.
+corrupt (fail or skip), pushdown (true: filters spare reading). docs/analytics.md lists the columns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -70,6 +70,10 @@ class JournalReader(DataSourceReader):  # type: ignore[misc]  # pyspark is not t
 class _PushFilters:
     """Narrows a reader's options by filters, and leaves all filters to Spark as well.
 
+    Only where the option `pushdown` says so: Spark 4.3 keeps what a Python source made of the
+    filters with the loaded frame, so that of two uses of the frame in one query, such as a union,
+    both would read what the filters of one of them leave.
+
     Where `spark.sql.python.filterPushdown.enabled` is off, Spark refuses a reader with a method
     `pushFilters` of its own. This one works there as it does elsewhere, so it says that it is
     the inherited one: nothing relies on it.
@@ -82,5 +86,6 @@ class _PushFilters:
 
     def __call__(self, filters: list[Filter]) -> list[Filter]:
         """Return all *filters*: Spark is to apply them too."""
-        self._reader.options = narrowed(self._reader.options, filters)
+        if self._reader.options.pushdown:
+            self._reader.options = narrowed(self._reader.options, filters)
         return filters

@@ -176,8 +176,10 @@ class History:
         message = life.live.pop(identifier)
         message.state, message.over = state, at
         message.waiting.clear()
+        earlier = self._recent.pop((life.place, identifier), None)
+        if earlier is not None:
+            self._emit(earlier, life)
         self._recent[life.place, identifier] = message
-        self._recent.move_to_end((life.place, identifier))
         if len(self._recent) > ENDED_KEPT_MAX:
             (place, _), oldest = self._recent.popitem(last=False)
             self._emit(oldest, self.destination(place))

@@ -25,6 +25,7 @@ NAMES = (
     "body",
     "bodyBytesMax",
     "corrupt",
+    "pushdown",
     "startingOffsets",
     "maxBytesPerTrigger",
     "failOnDataLoss",
@@ -50,6 +51,7 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         until=_time("until", given.get("until", "")),
         body_bytes_max=_number(given, "bodyBytesMax", BODY_BYTES_MAX, "bytes"),
         skip_corrupt=corrupt == "skip",
+        pushdown=_flag("pushdown", given.get("pushdown", "false")),
         names=tuple(places.values()),
         stream=_stream(given),
     )
