@@ -127,6 +127,11 @@ def test_a_second_add_is_a_duplicate_and_a_later_one_a_message(maker):
     assert outcomes(maker) == [(1, "duplicate"), (1, "acknowledged"), (1, "pending")]
 
 
+def test_a_message_that_comes_back_twice_ends_three_times(maker):
+    maker.add(1, 0).remove(1).add(1, 10).remove(1).add(1, 20).remove(1).flush()
+    assert outcomes(maker) == [(1, "acknowledged")] * 3
+
+
 def test_transactions_decide(maker):
     done, undone, unfinished = transaction(1), transaction(2), transaction(3)
     maker.add(1, 0).add(2, 1).flush()
