@@ -29,6 +29,9 @@ def acknowledged_of(effects: DataFrame) -> DataFrame:
     arrivals = stored.agg(F.min("stored_at").alias("arrived_at"))
     return taken.join(arrivals, list(MESSAGE), "left").select(
         *MESSAGE,
+        "subscription",
+        "consumer_id",
+        "ack_type",
         "arrived_at",
         "happened_at",
         since_arrival("happened_after").alias("earliest_ms"),

@@ -25,6 +25,12 @@ RECORD_COLUMNS = (
     "redeliveries",
     "dead_letter_cause",
     "original_destination",
+    "producer_id",
+    "priority",
+    "group_id",
+    "consumer_id",
+    "ack_type",
+    "ack_cause",
     "recorder",
 )
 """The columns of the data source that effects and reports are made of."""
@@ -46,20 +52,24 @@ def effects_of(records: DataFrame) -> DataFrame:
     """Return the adds, updates, removes and changes of destinations that took effect.
 
     `position`, `happened_after` and `happened_before` are those of the commit for what was done
-    in a transaction; `happened_at` is the likeliest time between the two.
+    in a transaction; `happened_at` is the likeliest time between the two. `record_position` is
+    where the record itself lies.
     """
-    placed = with_position(records)
+    placed = with_position(records).withColumn("record_position", F.col("position"))
     plain = placed.where(F.col("transaction").isNull() & F.col("kind").isin(*EFFECTS))
     effects = plain.unionByName(_committed(placed))
     after, before = F.col("written_after"), F.col("written_before")
     return effects.select(
         "directory",
         "position",
+        "record_position",
+        "record_bytes",
         "kind",
         "destination_kind",
         "destination",
         "message_id",
         "subscription",
+        "transaction",
         after.alias("happened_after"),
         before.alias("happened_before"),
         _likeliest(after, before).alias("happened_at"),
@@ -68,6 +78,12 @@ def effects_of(records: DataFrame) -> DataFrame:
         "redeliveries",
         "dead_letter_cause",
         "original_destination",
+        "producer_id",
+        "priority",
+        "group_id",
+        "consumer_id",
+        "ack_type",
+        "ack_cause",
     )
 
 

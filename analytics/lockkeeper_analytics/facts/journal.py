@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.acknowledged import acknowledged_of
+from lockkeeper_analytics.facts.clients import clients_of
 from lockkeeper_analytics.facts.effects import RECORD_COLUMNS, effects_of
 from lockkeeper_analytics.facts.flight import events_of, lines_of, statistics_of
 from lockkeeper_analytics.facts.grouping import cell_seconds
+from lockkeeper_analytics.facts.lives import lives_of
 from lockkeeper_analytics.spark.datasource import FORMAT
 
 
@@ -24,6 +26,8 @@ class Journal:
     acknowledged: DataFrame
     statistics: DataFrame
     events: DataFrame
+    lives: DataFrame
+    clients: DataFrame
 
 
 def read_records(session: SparkSession, directories: list[str], **options: str | bool) -> DataFrame:
@@ -36,7 +40,13 @@ def journal_of(records: DataFrame) -> Journal:
     """Return the journal made of *records*; everything is computed when it is asked for."""
     lines, effects = lines_of(records), effects_of(records)
     return Journal(
-        records, effects, acknowledged_of(effects), statistics_of(lines), events_of(lines)
+        records,
+        effects,
+        acknowledged_of(effects),
+        statistics_of(lines),
+        events_of(lines),
+        lives_of(effects),
+        clients_of(records),
     )
 
 
@@ -60,6 +70,8 @@ def settled(
         _settle(acknowledged_of(effects), folder, "acknowledged"),
         _settle(made.statistics, folder, "statistics"),
         _settle(made.events, folder, "events"),
+        _settle(lives_of(effects), folder, "lives"),
+        _settle(made.clients, folder, "clients"),
     )
 
 

@@ -1,0 +1,130 @@
+"""Every message's stay: from its add to its end, for its queue or for each durable subscription.
+
+What waits, for how long, in which file and for whom is read off these rows. The rules are those
+of a replay (kahadb.md section 4), told as joins: nothing is collected anywhere.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from lockkeeper_analytics.facts.effects import PREPARED_REMOVE
+from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE
+
+ADDS = ("add", "update")
+PURGE = "remove_destination"
+_FACTS = ("stored_at", "message_bytes", "producer_id", "priority", "group_id", "transaction")
+_PLACE = ("position", "record_position")
+_END = (*_PLACE, "happened_at", "kind")
+
+
+def lives_of(effects: DataFrame) -> DataFrame:
+    """Return one row for each stay of a message in a queue or with a durable subscription.
+
+    `added` and `ended` are positions of effects, `added_at` and `ended_at` their likeliest times;
+    `ended` is null while the message waits. `end_kind` is `remove`, `remove_destination` or
+    `unsubscribe`. `located` is the position of the record that holds the message, of
+    `record_bytes`. `hidden` tells that a prepared transaction consumes it.
+    """
+    purges = _purges(effects)
+    return _in_queues(effects, purges).unionByName(_for_subscriptions(effects, purges))
+
+
+def waiting_in(lives: DataFrame) -> DataFrame:
+    """Return the stays that have no end, hidden ones too."""
+    return lives.where("ended IS NULL")
+
+
+def _purges(effects: DataFrame) -> DataFrame:
+    """Return when each destination was removed, as a sorted list of ends."""
+    purged = effects.where(F.col("kind") == PURGE)
+    ends = F.array_sort(F.collect_list(F.struct(*_END)))
+    return purged.groupBy(*DESTINATION).agg(ends.alias("purges"))
+
+
+def _in_queues(effects: DataFrame, purges: DataFrame) -> DataFrame:
+    """Cut the records of each message at its removes: one stay is what lies between two."""
+    kinds = (*ADDS, "remove", PREPARED_REMOVE)
+    told = effects.where(
+        F.col("destination_kind").endswith("queue") & F.col("kind").isin(*kinds)
+    ).join(F.broadcast(purges), list(DESTINATION), "left")
+    earlier = (
+        Window.partitionBy(*MESSAGE)
+        .orderBy(*_PLACE)
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+    removes = F.sum((F.col("kind") == "remove").cast("int")).over(earlier)
+    before = F.filter("purges", lambda each: each["position"] < F.col("position"))
+    turn = removes - (F.col("kind") == "remove").cast("int") + F.coalesce(F.size(before), F.lit(0))
+    stays = told.withColumn("turn", turn).groupBy(*MESSAGE, "turn").agg(
+        *_added(),
+        F.min(_when("remove", *_END)).alias("removed"),
+        F.max(F.col("kind") == PREPARED_REMOVE).alias("hidden"),
+        F.first("purges").alias("purges"),
+    )
+    there = stays.where("first IS NOT NULL").withColumn("subscription", F.lit(None).cast("string"))
+    return _ended(there, F.least("removed", _next_purge()))
+
+
+def _for_subscriptions(effects: DataFrame, purges: DataFrame) -> DataFrame:
+    """Pair each topic's messages with the durable subscriptions that were there then."""
+    topics = effects.where(F.col("destination_kind").endswith("topic"))
+    messages = topics.where(F.col("kind").isin(*ADDS)).groupBy(*MESSAGE).agg(*_added())
+    removes = topics.where(F.col("kind").isin("remove", PREPARED_REMOVE))
+    done = removes.groupBy(*MESSAGE, "subscription").agg(
+        F.min(_when("remove", *_END)).alias("removed"),
+        F.max(F.col("kind") == PREPARED_REMOVE).alias("hidden"),
+    )
+    added = F.col("first.position")
+    pairs = (
+        messages.where("first IS NOT NULL")
+        .join(F.broadcast(_subscriptions(topics)), list(DESTINATION))
+        .where((added > F.col("since")) & (F.col("until").isNull() | (added < F.col("until.position"))))
+        .join(F.broadcast(purges), list(DESTINATION), "left")
+        .join(done, [*MESSAGE, "subscription"], "left")
+        .withColumn("hidden", F.coalesce("hidden", F.lit(False)))
+    )
+    return _ended(pairs, F.least("removed", "until", _next_purge()))
+
+
+def _subscriptions(topics: DataFrame) -> DataFrame:
+    """Return each durable subscription with its beginning and what ended it, if anything did."""
+    changes = topics.where(F.col("kind").isin("subscribe", "unsubscribe"))
+    order = Window.partitionBy("directory", "subscription").orderBy("position")
+    until = F.lead(F.struct(*_PLACE, "happened_at", F.lit("unsubscribe").alias("kind"))).over(order)
+    begun = changes.withColumn("until", until).where(F.col("kind") == "subscribe")
+    return begun.select(*DESTINATION, "subscription", F.col("position").alias("since"), "until")
+
+
+def _when(kind: str, *names: str) -> Column:
+    return F.when(F.col("kind") == kind, F.struct(*names))
+
+
+def _added() -> tuple[Column, Column]:
+    """Return the aggregates of the first add of a message and of its latest update."""
+    facts = (*_PLACE, "happened_at", *_FACTS, "dead_letter_cause", "record_bytes")
+    is_add = F.col("kind").isin(*ADDS)
+    return (
+        F.min(F.when(is_add, F.struct(*facts))).alias("first"),
+        F.max(_when("update", "record_position", "record_bytes")).alias("updated"),
+    )
+
+
+def _next_purge() -> Column:
+    later = F.filter("purges", lambda each: each["position"] > F.col("first.position"))
+    return F.get(later, 0)
+
+
+def _ended(stays: DataFrame, end: Column) -> DataFrame:
+    return stays.withColumn("end", end).select(
+        *MESSAGE,
+        "subscription",
+        F.col("first.position").alias("added"),
+        F.col("first.happened_at").alias("added_at"),
+        *(F.col(f"first.{name}").alias(name) for name in (*_FACTS, "dead_letter_cause")),
+        F.coalesce("updated.record_position", "first.record_position").alias("located"),
+        F.coalesce("updated.record_bytes", "first.record_bytes").alias("record_bytes"),
+        F.col("end.position").alias("ended"),
+        F.col("end.happened_at").alias("ended_at"),
+        F.col("end.kind").alias("end_kind"),
+        "hidden",
+    )

@@ -1,0 +1,31 @@
+"""Journals as the reports see them, made of what the data source reads without Spark."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from journal_maker import START
+from pyspark.sql import DataFrame, SparkSession
+
+from lockkeeper_analytics.facts.effects import RECORD_COLUMNS
+from lockkeeper_analytics.facts.journal import Journal, journal_of
+from lockkeeper_analytics.tables import TABLES
+from lockkeeper_analytics.tables.options import parse_options
+
+
+def journal_in(spark: SparkSession, *directories: Path) -> Journal:
+    """Return the journal of all *directories* together."""
+    options = {"path": ",".join(map(str, directories)), "columns": ",".join(RECORD_COLUMNS)}
+    batches = list(TABLES["records"].batches(parse_options(options)))
+    return journal_of(spark.createDataFrame(pa.Table.from_batches(batches)))
+
+
+def dicts(frame: DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of *frame*."""
+    return [row.asDict(recursive=True) for row in frame.collect()]
+
+
+def moment(milliseconds: int) -> datetime:
+    """Return the time so many ms after START, as Spark's rows have it."""
+    return datetime.fromtimestamp((START + milliseconds) / 1000, UTC).replace(tzinfo=None)

@@ -1,0 +1,92 @@
+"""Reports on what was sent: producers, sizes, duplicates and messages nobody can consume."""
+
+import pytest
+from journal_frames import dicts, journal_in, moment
+from journal_maker import ORDERS, JournalMaker, message_id, transaction
+
+from lockkeeper.message.destination import queue
+from lockkeeper_analytics.reports.duplicates import duplicates
+from lockkeeper_analytics.reports.poison import poison
+from lockkeeper_analytics.reports.producers import producers
+from lockkeeper_analytics.reports.sizes import sizes
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+DLQ = queue("DLQ")
+OTHER = queue("OTHER")
+
+
+@pytest.fixture
+def maker(tmp_path):
+    return JournalMaker(tmp_path / "journal")
+
+
+def die(maker, number, at, cause="no stock", **fields):
+    """Let message *number* of ORDERS become a dead letter."""
+    properties = {"dlqDeliveryFailureCause": cause}
+    maker.remove(number)
+    return maker.add(
+        number, at, DLQ, properties=properties, original_destination=ORDERS, **fields
+    )
+
+
+def test_producers_are_told_by_connection_with_who_had_it(spark, maker):
+    maker.line("event", 0, event="connectionOpened", connection="ID:maker-1:1", clientId="ann")
+    maker.line(
+        "event",
+        1,
+        event="connectionOpened",
+        connection="ID:maker-1:1",
+        clientId="ann",
+        user="clerk",
+        address="10.0.0.7:4711",
+    )
+    maker.add(1, 0).add(2, 500).add(3, 4000, tx=transaction(1)).commit(transaction(1))
+    maker.add(4, 10, OTHER).add(5, 20, tx=transaction(2)).rollback(transaction(2))
+    die(maker, 1, 4100).flush()
+    orders, other = dicts(producers(journal_in(spark, maker.directory)))
+    assert (orders["destination"], orders["producer"]) == ("ORDERS", "ID:maker-1:1")
+    assert (orders["client_id"], orders["user_name"]) == ("ann", "clerk")
+    assert orders["address"] == "10.0.0.7:4711"
+    assert (orders["messages"], orders["transacted"], orders["share"]) == (3, 1, 1.0)
+    assert (orders["first_at"], orders["last_at"]) == (moment(0), moment(4000))
+    assert orders["per_second"] == 0.75
+    assert (other["destination"], other["messages"], other["per_second"]) == ("OTHER", 1, 1.0)
+
+
+def test_sizes_are_counted_in_powers_of_two(spark, maker):
+    for number, length in enumerate((0, 0, 700), 1):
+        maker.add(number, number, correlation_id="x" * length)
+    maker.flush()
+    small, big = dicts(sizes(journal_in(spark, maker.directory)))
+    assert (small["messages"], big["messages"]) == (2, 1)
+    for row in (small, big):
+        assert row["below"] == 2 * row["at_least"]
+        assert row["at_least"] <= row["bytes"] / row["messages"] < row["below"]
+    assert big["bytes"] - small["bytes"] / 2 == pytest.approx(700, abs=8)
+
+
+def test_a_message_sent_twice_is_a_duplicate_and_one_sent_back_is_not(spark, maker):
+    maker.add(1, 0).add(1, 10).add(2, 20).remove(2).add(2, 30).add(3, 40).add(3, 50, OTHER)
+    maker.add(4, 60).remove(4).add(4, 70, original_destination=DLQ).flush()
+    first, second = dicts(duplicates(journal_in(spark, maker.directory)))
+    assert (first["message_id"], first["stored"]) == (message_id(1), 2)
+    assert (first["processed_again"], second["processed_again"]) == (0, 1)
+    assert (second["message_id"], second["producer"]) == (message_id(2), "ID:maker-1:1")
+    assert (second["first_at"], second["last_at"]) == (moment(20), moment(30))
+
+
+def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(spark, maker):
+    maker.add(1, 0).add(2, 1).add(3, 2).clock(2).flush()
+    die(maker, 1, 10, redelivery_counter=6).clock(10).flush()
+    die(maker, 2, 20, "time is over: message is expired").clock(20).flush()
+    properties = {"dlqDeliveryFailureCause": "no stock"}
+    maker.remove(1, DLQ).add(1, 30, properties=properties, original_destination=DLQ).flush()
+    die(maker, 1, 40, "still no stock", redelivery_counter=7).clock(40).flush()
+    die(maker, 3, 50, redelivery_counter=6).clock(50).flush()
+    worst, other = dicts(poison(journal_in(spark, maker.directory)))
+    assert (worst["message_id"], worst["origin"]) == (message_id(1), "ORDERS")
+    assert (worst["dead_lettered"], worst["retried"], worst["redeliveries"]) == (2, 1, 7)
+    assert (worst["cause"], worst["producer"]) == ("still no stock", "ID:maker-1:1")
+    assert (worst["first_at"], worst["last_at"]) == (moment(10), moment(40))
+    assert (other["message_id"], other["dead_lettered"], other["retried"]) == (message_id(3), 1, 0)
