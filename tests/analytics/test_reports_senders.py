@@ -25,9 +25,7 @@ def die(maker, number, at, cause="no stock", **fields):
     """Let message *number* of ORDERS become a dead letter."""
     properties = {"dlqDeliveryFailureCause": cause}
     maker.remove(number)
-    return maker.add(
-        number, at, DLQ, properties=properties, original_destination=ORDERS, **fields
-    )
+    return maker.add(number, at, DLQ, properties=properties, original_destination=ORDERS, **fields)
 
 
 def test_producers_are_told_by_connection_with_who_had_it(spark, maker):

@@ -1,4 +1,4 @@
-"""What clients did, by the flight recorder: connections, consumers and producers that came and went.
+"""What clients did, by the flight recorder: connections and consumers that came and went.
 
 ActiveMQ's journals have none of this (docs/reference/flight-recorder.md).
 """
@@ -50,8 +50,10 @@ def connections_of(clients: DataFrame) -> DataFrame:
     """Return what the last opening of each connection told: client id, user and address."""
     opened = clients.where("event = 'connectionOpened'")
     last = F.max_by(F.struct("client_id", "user_name", "address"), "position").alias("told")
-    return opened.groupBy("directory", "connection").agg(last).select(
-        "directory", "connection", "told.client_id", "told.user_name", "told.address"
+    return (
+        opened.groupBy("directory", "connection")
+        .agg(last)
+        .select("directory", "connection", "told.client_id", "told.user_name", "told.address")
     )
 
 

@@ -12,7 +12,7 @@ prepared AS (
     FROM placed WHERE kind = 'prepare' GROUP BY ALL
 ),
 decided AS (
-    SELECT each.*, outcome.kind AS outcome,
+    SELECT each.*, each.position AS record_position, outcome.kind AS outcome,
         CASE
             WHEN each.transaction IS NULL OR outcome.kind = 'commit' THEN each.kind
             WHEN outcome.kind IS NULL AND prepared.position > each.position
@@ -34,12 +34,14 @@ decided AS (
         ON each.directory = prepared.directory AND each.transaction = prepared.transaction
 )
 SELECT directory, place AS position, effect AS kind,
-    destination_kind, destination, message_id, subscription,
+    record_position, record_bytes,
+    destination_kind, destination, message_id, subscription, transaction,
     happened_after, happened_before,
     -- The middle of the bounds, but not far above the first.
     happened_after + to_milliseconds(least(25,
         (epoch_ms(coalesce(happened_before, happened_after)) - epoch_ms(happened_after)) // 2
     )) AS happened_at,
+    producer_id, priority, group_id, consumer_id, ack_type, ack_cause,
     stored_at, message_bytes, redeliveries, dead_letter_cause, original_destination,
     coalesce(split_part(original_destination, '://', 1), destination_kind) AS origin_kind,
     coalesce(regexp_replace(original_destination, '^[a-z-]+://', ''), destination) AS origin

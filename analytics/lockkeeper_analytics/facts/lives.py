@@ -55,11 +55,15 @@ def _in_queues(effects: DataFrame, purges: DataFrame) -> DataFrame:
     removes = F.sum((F.col("kind") == "remove").cast("int")).over(earlier)
     before = F.filter("purges", lambda each: each["position"] < F.col("position"))
     turn = removes - (F.col("kind") == "remove").cast("int") + F.coalesce(F.size(before), F.lit(0))
-    stays = told.withColumn("turn", turn).groupBy(*MESSAGE, "turn").agg(
-        *_added(),
-        F.min(_when("remove", *_END)).alias("removed"),
-        F.max(F.col("kind") == PREPARED_REMOVE).alias("hidden"),
-        F.first("purges").alias("purges"),
+    stays = (
+        told.withColumn("turn", turn)
+        .groupBy(*MESSAGE, "turn")
+        .agg(
+            *_added(),
+            F.min(_when("remove", *_END)).alias("removed"),
+            F.max(F.col("kind") == PREPARED_REMOVE).alias("hidden"),
+            F.first("purges").alias("purges"),
+        )
     )
     there = stays.where("first IS NOT NULL").withColumn("subscription", F.lit(None).cast("string"))
     return _ended(there, F.least("removed", _next_purge()))
@@ -78,7 +82,9 @@ def _for_subscriptions(effects: DataFrame, purges: DataFrame) -> DataFrame:
     pairs = (
         messages.where("first IS NOT NULL")
         .join(F.broadcast(_subscriptions(topics)), list(DESTINATION))
-        .where((added > F.col("since")) & (F.col("until").isNull() | (added < F.col("until.position"))))
+        .where(
+            (added > F.col("since")) & (F.col("until").isNull() | (added < F.col("until.position")))
+        )
         .join(F.broadcast(purges), list(DESTINATION), "left")
         .join(done, [*MESSAGE, "subscription"], "left")
         .withColumn("hidden", F.coalesce("hidden", F.lit(False)))

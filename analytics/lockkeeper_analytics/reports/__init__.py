@@ -6,21 +6,25 @@ Comes in: the data frames of `facts/`. Never here: HTML, files, a session.
 from lockkeeper_analytics.reports import (
     backlog,
     dead_letters,
+    duplicates,
     inventory,
     latency,
     latency_over_time,
+    poison,
+    producers,
     rates,
     redeliveries,
+    sizes,
     takeovers,
     totals,
 )
 from lockkeeper_analytics.reports.report import Report
 
 GROUPS: dict[str, tuple[Report, ...]] = {
-    "Traffic": (rates.REPORT, totals.REPORT),
+    "Traffic": (rates.REPORT, totals.REPORT, producers.REPORT, sizes.REPORT),
     "Latency": (latency.REPORT, latency_over_time.REPORT),
     "Waiting": (backlog.REPORT,),
-    "Trouble": (dead_letters.REPORT, redeliveries.REPORT),
+    "Trouble": (dead_letters.REPORT, redeliveries.REPORT, poison.REPORT, duplicates.REPORT),
     "Brokers and journal": (takeovers.REPORT, inventory.REPORT),
 }
 """The reports in the page's order, under the headings of its table of contents."""

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from lockkeeper_analytics.facts.clients import connection_of
 from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 DUPLICATES_MAX = 1000
 """The most frequent so many are told; a client that sends all again has as many as messages."""
@@ -18,9 +19,7 @@ def duplicates(journal: Journal) -> DataFrame:
     queue's consumer got it again; for the others a replay keeps one. Null for topics, where each
     subscription has its own. What an operator moved (a dead letter sent back) is left out.
     """
-    sent = journal.effects.where(
-        (F.col("kind") == "add") & F.col("original_destination").isNull()
-    )
+    sent = journal.effects.where((F.col("kind") == "add") & F.col("original_destination").isNull())
     twice = (
         sent.groupBy(*MESSAGE)
         .agg(
@@ -31,8 +30,8 @@ def duplicates(journal: Journal) -> DataFrame:
         )
         .where("stored > 1")
     )
-    again = (
-        _after_an_end(journal.effects.join(F.broadcast(_few(twice)), list(MESSAGE), "left_semi"))
+    again = _after_an_end(
+        journal.effects.join(F.broadcast(_few(twice)), list(MESSAGE), "left_semi")
     )
     of_queue = F.col("destination_kind").endswith("queue")
     return (
@@ -65,3 +64,23 @@ def _after_an_end(effects: DataFrame) -> DataFrame:
         .groupBy(*MESSAGE)
         .agg(F.count("*").alias("again"))
     )
+
+
+REPORT = Report(
+    name="duplicates",
+    title="Sent twice",
+    question="Which messages did their producer send more than once?",
+    frame=duplicates,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("message_id", "Message", Unit.CODE),
+        Column("producer", "Connection", Unit.CODE),
+        Column("stored", "Stored", Unit.COUNT, Tone.WARM),
+        Column("processed_again", "After its end", Unit.COUNT, Tone.BAD),
+        Column("first_at", "First", Unit.TIME),
+        Column("last_at", "Last", Unit.TIME),
+    ),
+    plot=None,
+    nothing="No message was stored twice.",
+    note="What came again after its end was processed again; of what came before, one is kept.",
+)

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from lockkeeper_analytics.facts.clients import connection_of
 from lockkeeper_analytics.facts.grouping import dead_letters_of
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 POISON_MAX = 1000
 """The worst so many are told; where a consumer fails on everything, dead letters count them."""
@@ -19,11 +20,9 @@ def poison(journal: Journal) -> DataFrame:
 
     `dead_lettered` counts how often it died, `retried` how often it came back to where it was
     meant for afterwards under its old id (as ActiveMQ's console sends it), `redeliveries` is its
-    highest counter, `cause` why it died last. `first_at` and `last_at` are lower bounds.
+    highest counter, `cause` why it died last.
     """
-    failed = dead_letters_of(journal.effects).where(
-        ~F.lower("dead_letter_cause").contains(EXPIRED)
-    )
+    failed = dead_letters_of(journal.effects).where(~F.lower("dead_letter_cause").contains(EXPIRED))
     of_message = ["directory", "message_id"]
     first = failed.groupBy(*of_message).agg(
         F.min_by(
@@ -51,8 +50,8 @@ def poison(journal: Journal) -> DataFrame:
             F.sum((is_back & is_add).cast("bigint")).alias("retried"),
             F.max(connection_of(F.col("producer_id"))).alias("producer"),
             F.max_by("dead_letter_cause", F.when(is_dead, F.col("position"))).alias("cause"),
-            F.min(F.when(is_dead, F.col("happened_after"))).alias("first_at"),
-            F.max(F.when(is_dead, F.col("happened_after"))).alias("last_at"),
+            F.min(F.when(is_dead, F.col("happened_at"))).alias("first_at"),
+            F.max(F.when(is_dead, F.col("happened_at"))).alias("last_at"),
         )
         .orderBy(
             F.desc("dead_lettered"),
@@ -63,3 +62,24 @@ def poison(journal: Journal) -> DataFrame:
         )
         .limit(POISON_MAX)
     )
+
+
+REPORT = Report(
+    name="poison",
+    title="Poison messages",
+    question="Which messages can nobody consume?",
+    frame=poison,
+    columns=(
+        Column("origin", "Meant for", Unit.DESTINATION),
+        Column("message_id", "Message", Unit.CODE),
+        Column("dead_lettered", "Died", Unit.COUNT, Tone.BAD),
+        Column("retried", "Sent back", Unit.COUNT),
+        Column("redeliveries", "Redeliveries", Unit.COUNT, Tone.WARM),
+        Column("cause", "Last cause", Unit.CAUSE),
+        Column("producer", "Connection", Unit.CODE),
+        Column("first_at", "Died first", Unit.TIME),
+        Column("last_at", "Died last", Unit.TIME),
+    ),
+    plot=None,
+    nothing="No message died of failed deliveries.",
+)

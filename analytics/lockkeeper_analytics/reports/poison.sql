@@ -1,27 +1,27 @@
-WITH came AS (
-    SELECT *, (file_id, "offset") AS place,
-        coalesce(regexp_extract(original_destination, '^[a-z-]+'), destination_kind) AS from_kind,
-        coalesce(regexp_replace(original_destination, '^[a-z-]+://', ''), destination) AS from_name
-    FROM messages WHERE outcome NOT IN ('rolled_back', 'open')
-), first_death AS (
-    SELECT directory, message_id, min(place) AS since,
-        arg_min(from_kind, place) AS origin_kind,
-        arg_min(from_name, place) AS origin,
-        arg_min((destination_kind, destination), place) AS grave
-    FROM came
-    WHERE dead_letter_cause IS NOT NULL AND NOT contains(lower(dead_letter_cause), 'expired')
+-- Messages that died of failed deliveries; those whose time was over are nobody's failure.
+WITH failed AS (
+    SELECT directory, message_id, min(position) AS since,
+        arg_min(origin_kind, position) AS from_kind,
+        arg_min(origin, position) AS from_name,
+        arg_min((destination_kind, destination), position) AS grave
+    FROM effects
+    WHERE kind = 'add' AND NOT contains(lower(dead_letter_cause), 'expired')
     GROUP BY ALL
+),
+came AS (
+    SELECT *, (destination_kind, destination) = grave AS is_dead,
+        (destination_kind, destination) = (from_kind, from_name) AND position > since AS is_back
+    FROM effects JOIN failed USING (directory, message_id) WHERE kind IN ('add', 'update')
 )
-SELECT directory, origin_kind, origin, message_id,
+SELECT directory, from_kind AS origin_kind, from_name AS origin, message_id,
     max(redeliveries) AS redeliveries,
-    count(*) FILTER ((destination_kind, destination) = grave) AS dead_lettered,
-    count(*) FILTER ((destination_kind, destination) = (origin_kind, origin) AND place > since)
-        AS retried,
+    count(*) FILTER (is_dead AND kind = 'add') AS dead_lettered,
+    count(*) FILTER (is_back AND kind = 'add') AS retried,
     max(regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '')) AS producer,
-    arg_max(dead_letter_cause, place) FILTER ((destination_kind, destination) = grave) AS cause,
-    min(added_earliest) FILTER ((destination_kind, destination) = grave) AS first_at,
-    max(added_earliest) FILTER ((destination_kind, destination) = grave) AS last_at
-FROM came JOIN first_death USING (directory, message_id)
+    arg_max(dead_letter_cause, position) FILTER (is_dead) AS cause,
+    min(happened_at) FILTER (is_dead) AS first_at,
+    max(happened_at) FILTER (is_dead) AS last_at
+FROM came
 GROUP BY ALL
 ORDER BY dead_lettered DESC, redeliveries DESC NULLS LAST, directory, origin, message_id
 LIMIT 1000

@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from lockkeeper_analytics.facts.clients import connection_of, connections_of
 from lockkeeper_analytics.facts.grouping import DESTINATION
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Bars, Column, Report, Series, Tone, Unit
 
 PRODUCERS_MAX = 1000
 """The busiest so many are told: where each message has its own connection, there are millions."""
@@ -55,3 +56,27 @@ def producers(journal: Journal) -> DataFrame:
         )
         .orderBy(F.desc("messages"), *DESTINATION, "producer")
     )
+
+
+REPORT = Report(
+    name="producers",
+    title="Who sends",
+    question="Which connections sent how much, where to, and how fast?",
+    frame=producers,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("producer", "Connection", Unit.CODE),
+        Column("client_id", "Client"),
+        Column("user_name", "User"),
+        Column("address", "Address"),
+        Column("messages", "Messages", Unit.COUNT, Tone.CAME),
+        Column("share", "Of all there", Unit.SHARE),
+        Column("bytes", "Size", Unit.BYTES),
+        Column("per_second", "A second", Unit.DECIMAL),
+        Column("transacted", "In transactions", Unit.COUNT),
+        Column("first_at", "First", Unit.TIME),
+        Column("last_at", "Last", Unit.TIME),
+    ),
+    plot=Bars(("destination", "producer"), (Series("messages", "messages", Tone.CAME),)),
+    nothing="Nothing was sent that the journal holds.",
+)

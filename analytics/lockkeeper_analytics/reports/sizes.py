@@ -1,10 +1,11 @@
 """How big are messages? Counts and bytes by powers of two."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.grouping import DESTINATION
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.reports.report import Column, Heat, Report, Tone, Unit
 
 
 def sizes(journal: Journal) -> DataFrame:
@@ -25,11 +26,28 @@ def sizes(journal: Journal) -> DataFrame:
             "messages",
             "bytes",
         )
-        .orderBy(*DESTINATION, "at_least")
+        .orderBy("at_least", *DESTINATION)
     )
 
 
-def power_of_two(number: Column) -> Column:
+def power_of_two(number: F.Column) -> F.Column:
     """Return the highest power of two that is not above *number*; 1 for what is below."""
     digits = F.length(F.bin(F.greatest(number, F.lit(1))))
     return F.pow(F.lit(2), digits - 1).cast("bigint")
+
+
+REPORT = Report(
+    name="sizes",
+    title="How big",
+    question="How big are the messages of each destination?",
+    frame=sizes,
+    columns=(
+        Column("destination", "Destination", Unit.DESTINATION),
+        Column("at_least", "From", Unit.BYTES),
+        Column("below", "To below", Unit.BYTES),
+        Column("messages", "Messages", Unit.COUNT, Tone.CAME),
+        Column("bytes", "Together", Unit.BYTES, Tone.MIDDLE),
+    ),
+    plot=Heat("at_least", ("destination",), "messages"),
+    nothing="The journal holds no message.",
+)

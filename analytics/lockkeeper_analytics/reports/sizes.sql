@@ -3,9 +3,7 @@ SELECT directory, destination_kind, destination,
     2 * at_least AS below,
     count(*) AS messages,
     sum(message_bytes) AS bytes
-FROM messages
-WHERE outcome NOT IN ('rolled_back', 'open')
-    AND (outcome <> 'in_doubt' OR transaction IS NULL OR transaction NOT IN (
-        SELECT transaction FROM transactions WHERE outcome = 'prepared'))
+FROM effects
+WHERE kind = 'add' AND message_bytes IS NOT NULL
 GROUP BY ALL
-ORDER BY directory, destination_kind, destination, at_least
+ORDER BY at_least, directory, destination_kind, destination
