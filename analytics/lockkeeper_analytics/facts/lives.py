@@ -15,6 +15,7 @@ PURGE = "remove_destination"
 _FACTS = ("stored_at", "message_bytes", "producer_id", "priority", "group_id", "transaction")
 _PLACE = ("position", "record_position")
 _END = (*_PLACE, "happened_at", "kind")
+"""What is known of an end; the place comes first, so that the earliest is the lowest."""
 
 
 def lives_of(effects: DataFrame) -> DataFrame:
@@ -22,8 +23,9 @@ def lives_of(effects: DataFrame) -> DataFrame:
 
     `added` and `ended` are positions of effects, `added_at` and `ended_at` their likeliest times;
     `ended` is null while the message waits. `end_kind` is `remove`, `remove_destination` or
-    `unsubscribe`. `located` is the position of the record that holds the message, of
-    `record_bytes`. `hidden` tells that a prepared transaction consumes it.
+    `unsubscribe`. `stored` is the position of its first record, `located` that of the one that
+    holds it now, of `record_bytes`, and `ender` that of the record that ended it. `hidden` tells
+    that a prepared transaction consumes it.
     """
     purges = _purges(effects)
     return _in_queues(effects, purges).unionByName(_for_subscriptions(effects, purges))
@@ -81,7 +83,7 @@ def _for_subscriptions(effects: DataFrame, purges: DataFrame) -> DataFrame:
     added = F.col("first.position")
     pairs = (
         messages.where("first IS NOT NULL")
-        .join(F.broadcast(_subscriptions(topics)), list(DESTINATION))
+        .join(F.broadcast(subscriptions_of(topics)), list(DESTINATION))
         .where(
             (added > F.col("since")) & (F.col("until").isNull() | (added < F.col("until.position")))
         )
@@ -92,13 +94,31 @@ def _for_subscriptions(effects: DataFrame, purges: DataFrame) -> DataFrame:
     return _ended(pairs, F.least("removed", "until", _next_purge()))
 
 
-def _subscriptions(topics: DataFrame) -> DataFrame:
-    """Return each durable subscription with its beginning and what ended it, if anything did."""
-    changes = topics.where(F.col("kind").isin("subscribe", "unsubscribe"))
+def subscriptions_of(effects: DataFrame) -> DataFrame:
+    """Return each durable subscription, from `since` (a position) `until` it was ended, if it was.
+
+    One that is made again begins anew. That its topic was removed is not looked at.
+    """
+    changes = effects.where(F.col("kind").isin("subscribe", "unsubscribe"))
     order = Window.partitionBy("directory", "subscription").orderBy("position")
     until = F.lead(F.struct(*_PLACE, "happened_at", F.lit("unsubscribe").alias("kind"))).over(order)
     begun = changes.withColumn("until", until).where(F.col("kind") == "subscribe")
-    return begun.select(*DESTINATION, "subscription", F.col("position").alias("since"), "until")
+    created = F.col("happened_after").alias("created_at")
+    since = F.col("position").alias("since")
+    return begun.select(*DESTINATION, "subscription", since, created, "until")
+
+
+def live_subscriptions_of(effects: DataFrame) -> DataFrame:
+    """Return the durable subscriptions that nothing ended, their topic's removal neither."""
+    purged = effects.where(F.col("kind") == PURGE).groupBy(*DESTINATION)
+    last = purged.agg(F.max("position").alias("purged"))
+    return (
+        subscriptions_of(effects.where(F.col("destination_kind").endswith("topic")))
+        .where("until IS NULL")
+        .join(F.broadcast(last), list(DESTINATION), "left")
+        .where(F.col("since") > F.coalesce("purged", F.lit(-1)))
+        .select(*DESTINATION, "subscription", "since", "created_at")
+    )
 
 
 def _when(kind: str, *names: str) -> Column:
@@ -127,9 +147,11 @@ def _ended(stays: DataFrame, end: Column) -> DataFrame:
         F.col("first.position").alias("added"),
         F.col("first.happened_at").alias("added_at"),
         *(F.col(f"first.{name}").alias(name) for name in (*_FACTS, "dead_letter_cause")),
+        F.col("first.record_position").alias("stored"),
         F.coalesce("updated.record_position", "first.record_position").alias("located"),
         F.coalesce("updated.record_bytes", "first.record_bytes").alias("record_bytes"),
         F.col("end.position").alias("ended"),
+        F.col("end.record_position").alias("ender"),
         F.col("end.happened_at").alias("ended_at"),
         F.col("end.kind").alias("end_kind"),
         "hidden",

@@ -1,6 +1,6 @@
 -- Every message's stay in its queue, or with each durable subscription of its topic that was
 -- there when it came: from its add to the end of it. `ended` is null while it waits, `located` is
--- where the record lies that holds it, `hidden` tells that a prepared transaction consumes it.
+-- where the record lies that holds it, `stored` the first one, `ender` what ended it, `hidden` tells that a prepared transaction consumes it.
 WITH purges AS (
     SELECT directory, destination_kind, destination,
         list({'position': position, 'record_position': record_position,
@@ -78,8 +78,10 @@ SELECT directory, destination_kind, destination, message_id, subscription,
     first.stored_at AS stored_at, first.message_bytes AS message_bytes,
     first.producer_id AS producer_id, first.priority AS priority, first.group_id AS group_id,
     first.transaction AS transaction, first.dead_letter_cause AS dead_letter_cause,
+    first.record_position AS stored,
     coalesce(updated.record_position, first.record_position) AS located,
     coalesce(updated.record_bytes, first.record_bytes) AS record_bytes,
-    ending.position AS ended, ending.happened_at AS ended_at, ending.kind AS end_kind,
+    ending.position AS ended, ending.record_position AS ender,
+    ending.happened_at AS ended_at, ending.kind AS end_kind,
     hidden
 FROM ends

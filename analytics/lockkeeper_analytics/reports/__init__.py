@@ -4,28 +4,60 @@ Comes in: the data frames of `facts/`. Never here: HTML, files, a session.
 """
 
 from lockkeeper_analytics.reports import (
+    anomalies,
     backlog,
+    backlog_over_time,
+    brokers,
+    consumers,
     dead_letters,
     duplicates,
+    garbage,
     inventory,
     latency,
     latency_over_time,
+    pattern,
     poison,
     producers,
     rates,
     redeliveries,
     sizes,
+    skew,
+    subscriptions,
     takeovers,
     totals,
+    transactions,
 )
 from lockkeeper_analytics.reports.report import Report
 
 GROUPS: dict[str, tuple[Report, ...]] = {
-    "Traffic": (rates.REPORT, totals.REPORT, producers.REPORT, sizes.REPORT),
-    "Latency": (latency.REPORT, latency_over_time.REPORT),
-    "Waiting": (backlog.REPORT,),
-    "Trouble": (dead_letters.REPORT, redeliveries.REPORT, poison.REPORT, duplicates.REPORT),
-    "Brokers and journal": (takeovers.REPORT, inventory.REPORT),
+    "Traffic": (
+        rates.REPORT,
+        totals.REPORT,
+        producers.REPORT,
+        sizes.REPORT,
+        skew.REPORT,
+        pattern.REPORT,
+        anomalies.REPORT,
+    ),
+    "Latency": (latency.REPORT, latency_over_time.REPORT, consumers.REPORT),
+    "Waiting": (
+        backlog.REPORT,
+        backlog_over_time.REPORT,
+        subscriptions.REPORT,
+        transactions.REPORT,
+    ),
+    "Trouble": (
+        dead_letters.REPORT,
+        redeliveries.REPORT,
+        poison.REPORT,
+        duplicates.REPORT,
+    ),
+    "Brokers and journal": (
+        brokers.REPORT,
+        takeovers.REPORT,
+        garbage.REPORT,
+        inventory.REPORT,
+    ),
 }
 """The reports in the page's order, under the headings of its table of contents."""
 
