@@ -12,6 +12,7 @@ from journal_maker import JournalMaker, transaction
 from lockkeeper.client import Acknowledge, connect
 from lockkeeper.journal.records import Prepare, Subscription
 from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.openwire import SubscriptionInfo, encode
 from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.sql import query
@@ -32,7 +33,9 @@ def made(directory):
     """Two runs of a broker: statistics, a take-over, transactions, a topic, a dead letter."""
     maker = JournalMaker(directory)
     maker.line("event", 0, event="start", broker="b", replica="b-0", epoch=1).flush()
-    maker.record(Subscription(NEWS, "c:early", False, b"\0"))
+    info = encode(SubscriptionInfo(client_id="c", subscription_name="early", destination=NEWS), 11)
+    framed = len(info).to_bytes(4, "big") + info
+    maker.record(Subscription(NEWS, "c:early", False, framed))
     for number in range(1, 41):
         maker.add(number, 10 * number).clock(10 * number).flush()
     for number in range(1, 31):
