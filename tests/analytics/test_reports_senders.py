@@ -1,4 +1,4 @@
-"""Reports on what was sent: producers, sizes, duplicates and messages nobody can consume."""
+"""Reports on what was sent: producers, sizes, groups, duplicates, what nobody can consume."""
 
 import pytest
 from journal_frames import dicts, journal_in, moment
@@ -9,6 +9,7 @@ from lockkeeper_analytics.reports.duplicates import duplicates
 from lockkeeper_analytics.reports.poison import poison
 from lockkeeper_analytics.reports.producers import producers
 from lockkeeper_analytics.reports.sizes import sizes
+from lockkeeper_analytics.reports.skew import skew
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -88,3 +89,21 @@ def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(spark, make
     assert (worst["cause"], worst["producer"]) == ("still no stock", "ID:maker-1:1")
     assert (worst["first_at"], worst["last_at"]) == (moment(10), moment(40))
     assert (other["message_id"], other["dead_lettered"], other["retried"]) == (message_id(3), 1, 0)
+
+
+def test_a_group_with_most_of_the_messages_is_hot(spark, maker):
+    for number in range(1, 161):
+        maker.add(number, number, group_id="big" if number <= 120 else f"g{number % 4}")
+    maker.clock(200).flush()
+    for number in range(1, 11):
+        maker.remove(number)
+    maker.clock(500).flush()
+    found = dicts(skew(journal_in(spark, maker.directory)))
+    assert [(row["what"], row["value"], row["messages"]) for row in found] == [
+        ("group", "big", 120),
+        *(("group", f"g{number}", 10) for number in range(4)),
+    ]
+    big = found[0]
+    assert (big["share"], big["of"], big["hot"]) == (0.75, 5, True)
+    assert (big["p50_ms"], big["p99_ms"]) == (494.0, 499.0)
+    assert not any(row["hot"] for row in found[1:])
