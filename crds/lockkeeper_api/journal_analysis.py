@@ -66,7 +66,7 @@ class JournalAnalysisSpec(ApiModel):
     source: Source
     """What is read."""
     reports: list[ReportName] = Field(default=[], max_length=64)
-    """Names of reports, each one's figures as Parquet; empty: all, and the page over them."""
+    """Names of reports, figures of each as Parquet and JSON, and the page over them; empty: all."""
     since: Moment | None = None
     """From when on: a time, or how long before the run begins, such as `24h`; absent: all."""
     until: Moment | None = None

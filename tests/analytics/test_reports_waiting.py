@@ -1,18 +1,40 @@
-"""Reports on what waits: the backlog over time, and transactions without an outcome."""
+"""Reports on what waits and what that keeps: backlog, subscriptions, transactions, files."""
+
+import json
 
 import pytest
 from journal_frames import dicts, journal_in, moment
-from journal_maker import JournalMaker, transaction
+from journal_maker import JournalMaker, rows_of, transaction
 
-from lockkeeper.journal.records import Prepare, RemoveDestination
-from lockkeeper.message.destination import queue
+from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
+from lockkeeper.message.destination import queue, topic
+from lockkeeper_analytics.facts.garbage import kept_alone, staying
 from lockkeeper_analytics.reports.backlog_over_time import backlog_over_time
+from lockkeeper_analytics.reports.garbage import garbage
+from lockkeeper_analytics.reports.subscriptions import subscriptions
 from lockkeeper_analytics.reports.transactions import transactions
+
+NEWS = topic("NEWS")
+DAY = 86_400_000
+ACTIVEMQ = ("amq-5.17.2-crash", "amq-6.1.7-clean")
 
 
 @pytest.fixture
 def maker(tmp_path):
     return JournalMaker(tmp_path / "journal")
+
+
+def test_a_file_stays_while_what_its_records_end_is_in_one_that_stays():
+    refers = {1: set(), 2: {1}, 3: {2}, 4: set(), 5: {4}}
+    assert staying({1}, refers) == {1, 2, 3}
+    assert staying(set(), refers) == set()
+    assert staying({5}, refers) == {5}
+
+
+def test_what_only_one_file_keeps_would_go_with_it():
+    refers = {1: set(), 2: {1}, 3: {2, 4}, 4: set(), 5: {5}}
+    assert kept_alone({1, 4, 5}, refers) == {1: {1, 2}, 4: {4}, 5: {5}}
+    assert kept_alone({1}, {1: {2}, 2: {1}}) == {1: {1, 2}}
 
 
 def backlogged(maker):
@@ -43,6 +65,30 @@ def test_the_backlog_is_told_for_the_end_of_each_cell(spark, maker):
 
 @pytest.mark.spark
 @pytest.mark.slow
+def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not(spark, maker):
+    for name in ("gone", "there", "idle", "over"):
+        maker.record(Subscription(NEWS, f"ann:{name}", False, b"\0"))
+    maker.clock(0).flush()
+    maker.add(1, 10, NEWS).add(2, 20, NEWS).clock(20).flush().roll()
+    maker.record(Subscription(NEWS, "ann:over")).remove(1, NEWS, subscription="ann:gone")
+    for number in (1, 2):
+        maker.remove(number, NEWS, subscription="ann:idle")
+    opened = {"clientId": "ann", "consumer": "ID:c:1:1:1", "destination": "topic://NEWS"}
+    maker.line("event", 30, event="consumerOpened", subscription="there", **opened)
+    maker.clock(30).flush().add(3, 2 * DAY, queue("OTHER")).clock(2 * DAY).flush()
+    found = dicts(subscriptions(journal_in(spark, maker.directory)))
+    told = {row["subscription"]: row for row in found}
+    assert list(told) == ["ann:there", "ann:gone", "ann:idle"]
+    there, gone, idle = told.values()
+    assert (gone["verdict"], gone["pending"], gone["files"]) == ("stuck", 1, 1)
+    assert (gone["last_ack_at"], gone["absent_ms"]) == (moment(30), 2 * DAY - 30)
+    assert (gone["oldest_pending_at"], gone["connected"]) == (moment(20), None)
+    assert (there["verdict"], there["pending"], there["absent_ms"]) == ("ok", 2, 0)
+    assert (idle["verdict"], idle["pending"], idle["bytes"]) == ("ok", 0, 0)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
 def test_undecided_transactions_come_first_and_long_ones_are_told(spark, maker):
     maker.add(1, 0).add(2, 0, tx=transaction(1)).clock(0).flush()
     maker.remove(1, tx=transaction(2)).record(Prepare(transaction(2))).clock(100).flush().roll()
@@ -61,3 +107,42 @@ def test_undecided_transactions_come_first_and_long_ones_are_told(spark, maker):
     ]
     assert {row["kind"] for row in found} == {"local"}
     assert (found[1]["removes"], found[1]["files"]) == (1, 1)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(spark, maker, golden):
+    maker.add(1, 0).add(2, 1).clock(1).flush().roll().remove(1).add(3, 2).clock(2).flush()
+    maker.roll().remove(3).clock(3).flush().roll().add(4, 4).remove(4).clock(4).flush()
+    maker.roll().add(5, 5).clock(5).flush()
+    places = [maker.directory, *(golden / name for name in ACTIVEMQ)]
+    found = dicts(garbage(journal_in(spark, *places)))
+    replayed = [row for place in places for row in rows_of(place, table="files")]
+    assert [(row["file"], row["bytes"]) for row in found] == [
+        (row["file"], row["file_bytes"]) for row in replayed
+    ]
+    names = ("live_messages", "live_bytes")
+    for row, other in zip(found, replayed, strict=True):
+        assert row["freed"] == other["freed_by_cleanup"]
+        assert [row[name] for name in names] == [other[name] for name in names]
+        assert set(filter(None, row["pinned_by"].split("; "))) == set(other["pinned_by"])
+    sizes = [row["bytes"] for row in found[:5]]
+    frees = [row["frees_bytes"] for row in found[:5]]
+    # Nothing but message 2 keeps the first file, and with it the second and third.
+    assert frees == [sum(sizes[:3]), None, None, None, None]
+    assert [row["freed"] for row in found[:5]] == [False, False, False, True, False]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_what_waits_for_activemqs_subscriptions_is_what_it_served(spark, golden):
+    name = ACTIVEMQ[0]
+    manifest = json.loads((golden / f"{name}.manifest.json").read_text())
+    served = {
+        ":".join(place.split(":")[1:3]): len(messages)
+        for place, messages in manifest["recovered_after_index_deletion"].items()
+        if place.startswith("sub:")
+    }
+    found = dicts(subscriptions(journal_in(spark, golden / name)))
+    assert {row["subscription"]: row["pending"] for row in found} == served
+    assert all(row["connected"] is None for row in found)

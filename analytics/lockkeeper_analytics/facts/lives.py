@@ -31,6 +31,11 @@ def lives_of(effects: DataFrame) -> DataFrame:
     return _in_queues(effects, purges).unionByName(_for_subscriptions(effects, purges))
 
 
+def waiting_in(lives: DataFrame) -> DataFrame:
+    """Return the stays that have no end, hidden ones too."""
+    return lives.where("ended IS NULL")
+
+
 def _purges(effects: DataFrame) -> DataFrame:
     """Return when each destination was removed, as a sorted list of ends."""
     purged = effects.where(F.col("kind") == PURGE)
@@ -101,6 +106,19 @@ def subscriptions_of(effects: DataFrame) -> DataFrame:
     created = F.col("happened_after").alias("created_at")
     since = F.col("position").alias("since")
     return begun.select(*DESTINATION, "subscription", since, created, "until")
+
+
+def live_subscriptions_of(effects: DataFrame) -> DataFrame:
+    """Return the durable subscriptions that nothing ended, their topic's removal neither."""
+    purged = effects.where(F.col("kind") == PURGE).groupBy(*DESTINATION)
+    last = purged.agg(F.max("position").alias("purged"))
+    return (
+        subscriptions_of(effects.where(F.col("destination_kind").endswith("topic")))
+        .where("until IS NULL")
+        .join(F.broadcast(last), list(DESTINATION), "left")
+        .where(F.col("since") > F.coalesce("purged", F.lit(-1)))
+        .select(*DESTINATION, "subscription", "since", "created_at")
+    )
 
 
 def _when(kind: str, *names: str) -> Column:

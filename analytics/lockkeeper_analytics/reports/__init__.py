@@ -4,19 +4,25 @@ Comes in: the data frames of `facts/`. Never here: HTML, files, a session.
 """
 
 from lockkeeper_analytics.reports import (
+    anomalies,
     backlog,
     backlog_over_time,
+    brokers,
+    consumers,
     dead_letters,
     duplicates,
+    garbage,
     inventory,
     latency,
     latency_over_time,
+    pattern,
     poison,
     producers,
     rates,
     redeliveries,
     sizes,
     skew,
+    subscriptions,
     takeovers,
     totals,
     transactions,
@@ -30,11 +36,14 @@ GROUPS: dict[str, tuple[Report, ...]] = {
         producers.REPORT,
         sizes.REPORT,
         skew.REPORT,
+        pattern.REPORT,
+        anomalies.REPORT,
     ),
-    "Latency": (latency.REPORT, latency_over_time.REPORT),
+    "Latency": (latency.REPORT, latency_over_time.REPORT, consumers.REPORT),
     "Waiting": (
         backlog.REPORT,
         backlog_over_time.REPORT,
+        subscriptions.REPORT,
         transactions.REPORT,
     ),
     "Trouble": (
@@ -44,7 +53,9 @@ GROUPS: dict[str, tuple[Report, ...]] = {
         duplicates.REPORT,
     ),
     "Brokers and journal": (
+        brokers.REPORT,
         takeovers.REPORT,
+        garbage.REPORT,
         inventory.REPORT,
     ),
 }

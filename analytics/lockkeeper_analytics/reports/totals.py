@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.grouping import DESTINATION, dead_letters_of
 from lockkeeper_analytics.facts.journal import Journal
-from lockkeeper_analytics.reading.recorder import STARTING_EVENTS
+from lockkeeper_analytics.facts.uncounted import uncounted_of
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 SUMS = (
@@ -28,7 +28,7 @@ def totals(journal: Journal) -> DataFrame:
     came in, too, when only its acknowledgement is left.
     """
     counted = _from_statistics(journal.statistics)
-    rest = _from_records(_not_counted(journal))
+    rest = _from_records(uncounted_of(journal))
     both = counted.unionByName(rest, allowMissingColumns=True).unionByName(
         _from_lost_files(journal), allowMissingColumns=True
     )
@@ -94,22 +94,6 @@ def _from_lost_files(journal: Journal) -> DataFrame:
 
 def _count_of(kind: str) -> F.Column:
     return F.sum((F.col("kind") == kind).cast("bigint"))
-
-
-def _not_counted(journal: Journal) -> DataFrame:
-    """Return the effects that no statistics line counts: those behind a run's last one.
-
-    All effects of a broker without the flight recorder are among them.
-    """
-    ends = journal.statistics.groupBy("directory", "run").agg(F.max("position").alias("end"))
-    starts = journal.events.where(F.col("event").isin(*STARTING_EVENTS)).select(
-        "directory", "run", F.col("position").alias("start")
-    )
-    ranges = ends.join(starts, ["directory", "run"], "left").drop("run")
-    is_counted = (journal.effects["directory"] == ranges["directory"]) & F.col("position").between(
-        F.coalesce("start", F.lit(0)), F.col("end")
-    )
-    return journal.effects.join(F.broadcast(ranges), is_counted, "left_anti")
 
 
 REPORT = Report(
