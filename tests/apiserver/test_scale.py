@@ -1,6 +1,6 @@
 """Many Brokers with 20 Destinations each: memory, time from change to status, writes at rest.
 
-50 Brokers unless LOCKKEEPER_SCALE_BROKERS says otherwise; `make scale` takes 500, which needs
+20 Brokers unless LOCKKEEPER_SCALE_BROKERS says otherwise; `make scale` takes 500, which needs
 twenty minutes or so on two cores.
 """
 
@@ -25,7 +25,7 @@ from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION
 from lockkeeper_operator.api.server import ApiServer, connect
 
-BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "50"))
+BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "20"))
 EACH = 20
 MEMORY_BYTES_MAX = 200_000_000
 CHANGE_SECONDS_MAX = 1.0
