@@ -10,7 +10,8 @@ EXTRAS := analytics,demo,dev,operator
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
 # Tests that start brokers, Java or Spark, or that measure, have the machine for themselves: two of
-# them would wait for each other's cores. All others mostly wait, several at a time.
+# them would wait for each other's cores. All others mostly wait, several at a time; one that fails
+# for want of a core is tried once more alone, a broken one fails again.
 APART := slow or crash or interop or spark
 COVER := --cov --cov-append
 
@@ -46,8 +47,11 @@ test: $(STAMP) ## every test, with coverage
 	$(BIN)/pytest -m '$(APART)' $(COVER) --cov-report= || failed=$$?; \
 	test $$failed -ne 5 || failed=0; \
 	printf '\033[1m==> %s\033[0m\n' 'All other tests, several at a time'; \
-	$(BIN)/pytest -n 3 --dist worksteal -m 'not ($(APART))' $(COVER) --cov-report=term \
-		|| failed=$$?; \
+	if ! $(BIN)/pytest -n 3 --dist worksteal -m 'not ($(APART))' $(COVER) --cov-report=term; then \
+		printf '\033[1m==> %s\033[0m\n' 'Once more, and alone: what failed beside others'; \
+		$(BIN)/pytest --last-failed --last-failed-no-failures none -m 'not ($(APART))' \
+			$(COVER) --cov-report= || failed=$$?; \
+	fi; \
 	exit $$failed
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
