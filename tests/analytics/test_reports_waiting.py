@@ -115,7 +115,8 @@ def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(spark, make
     maker.add(1, 0).add(2, 1).clock(1).flush().roll().remove(1).add(3, 2).clock(2).flush()
     maker.roll().remove(3).clock(3).flush().roll().add(4, 4).remove(4).clock(4).flush()
     maker.roll().add(5, 5).clock(5).flush()
-    places = [maker.directory, *(golden / name for name in ACTIVEMQ)]
+    # The report tells of directories in the order of their names, wherever they are.
+    places = sorted([maker.directory, *(golden / name for name in ACTIVEMQ)])
     found = dicts(garbage(journal_in(spark, *places)))
     replayed = [row for place in places for row in rows_of(place, table="files")]
     assert [(row["file"], row["bytes"]) for row in found] == [
@@ -126,11 +127,12 @@ def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(spark, make
         assert row["freed"] == other["freed_by_cleanup"]
         assert [row[name] for name in names] == [other[name] for name in names]
         assert set(filter(None, row["pinned_by"].split("; "))) == set(other["pinned_by"])
-    sizes = [row["bytes"] for row in found[:5]]
-    frees = [row["frees_bytes"] for row in found[:5]]
+    ours = [row for row in found if row["directory"] == str(maker.directory)]
+    sizes = [row["bytes"] for row in ours]
+    frees = [row["frees_bytes"] for row in ours]
     # Nothing but message 2 keeps the first file, and with it the second and third.
     assert frees == [sum(sizes[:3]), None, None, None, None]
-    assert [row["freed"] for row in found[:5]] == [False, False, False, True, False]
+    assert [row["freed"] for row in ours] == [False, False, False, True, False]
 
 
 @pytest.mark.spark
