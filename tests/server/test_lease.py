@@ -14,6 +14,8 @@ from lockkeeper.message.destination import queue
 
 StartPod = Callable[..., Pod]
 LEASE = LEASE_PATH.format(NAMESPACE, "orders")
+# A master that gets no core for DEADLINE stops: tests with these times have the machine to
+# themselves (marker crash).
 DURATION, DEADLINE = 4.0, 2.5
 LONG_DURATION = 40.0
 SPEC = """\
@@ -83,6 +85,7 @@ def test_a_clean_stop_lets_the_standby_take_over_at_once(
     assert contents(port) == [b"kept"]
 
 
+@pytest.mark.crash
 def test_after_a_crash_the_standby_waits_until_the_lease_is_old(
     api: ApiObjects, start_pod: StartPod, port: int
 ) -> None:
@@ -109,6 +112,7 @@ def test_a_new_process_in_the_pod_of_the_holder_ends_the_wait(
     first.wait_for("standby")
 
 
+@pytest.mark.crash
 def test_a_master_cut_off_from_the_api_server_stops_and_serves_again_when_that_is_back(
     api: ApiObjects, start_pod: StartPod
 ) -> None:
@@ -134,6 +138,7 @@ def test_a_master_cut_off_from_the_api_server_stops_and_serves_again_when_that_i
     assert contents(pod.port) == [b"kept"]
 
 
+@pytest.mark.crash
 def test_a_master_that_slept_past_its_deadline_answers_and_writes_nothing(
     api: ApiObjects, start_pod: StartPod
 ) -> None:
@@ -158,6 +163,7 @@ def test_a_master_that_slept_past_its_deadline_answers_and_writes_nothing(
     assert contents(pod.port) == [b"kept"]
 
 
+@pytest.mark.crash
 def test_where_the_file_lock_is_broken_the_lease_alone_keeps_the_second_away(
     api: ApiObjects, start_pod: StartPod, port: int
 ) -> None:
