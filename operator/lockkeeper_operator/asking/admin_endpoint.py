@@ -66,22 +66,22 @@ class AdminEndpoints:
 
     async def status(self, address: Address) -> dict[str, Any]:
         """Return what a broker says of itself, whatever its role."""
-        found = await self._ask("GET", address, "/api/v1/status", seconds=STATUS_SECONDS)
-        return _mapping(found)
+        said = await self._ask("GET", address, "/api/v1/status", seconds=STATUS_SECONDS)
+        return _mapping(said)
 
     async def destinations(self, address: Address, known: bytes = b"") -> Listing:
         """Return the destinations that have an owner, of a master.
 
         *known* is the digest of a list that need not be read again: most are as they were.
         """
-        said = await self._read("GET", address, "/api/v1/destinations?owned=true")
+        said = await self._ask("GET", address, "/api/v1/destinations?owned=true")
         digest = hashlib.blake2b(said, digest_size=16).digest()
         if digest == known:
             return Listing(digest, None)
-        views = _mapping(_parsed(said)).get("destinations")
-        if not isinstance(views, list):
+        views = _mapping(said).get("destinations")
+        if not isinstance(views, list) or not all(isinstance(view, dict) for view in views):
             raise BrokerSilentError("no list of destinations in the answer")
-        return Listing(digest, [_mapping(view) for view in views])
+        return Listing(digest, views)
 
     async def destination(self, address: Address, kind: str, name: str) -> dict[str, Any] | None:
         """Return one destination, None where there is none."""
@@ -134,16 +134,6 @@ class AdminEndpoints:
         path: str,
         body: Any = None,
         seconds: float = REQUEST_SECONDS,
-    ) -> Any:
-        return _parsed(await self._read(verb, address, path, body, seconds))
-
-    async def _read(
-        self,
-        verb: str,
-        address: Address,
-        path: str,
-        body: Any = None,
-        seconds: float = REQUEST_SECONDS,
     ) -> bytes:
         """Return the body of a good answer."""
         headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
@@ -160,8 +150,7 @@ class AdminEndpoints:
                 while not response.content.at_eof() and len(said) < ANSWER_BYTES_MAX:
                     said += await response.content.read(ANSWER_BYTES_MAX)
                 if response.status >= 400:
-                    found = _parsed(said)
-                    message = found.get("error", "") if isinstance(found, dict) else ""
+                    message = _mapping(said).get("error", "")
                     raise BrokerRefusedError(response.status, f"{response.status} {message}")
                 return said
         except _FAILURES as error:
@@ -172,14 +161,11 @@ def _path(kind: str, name: str) -> str:
     return f"/api/v1/destinations/{_PLURALS[kind]}/{quote(name, safe='')}"
 
 
-def _parsed(said: bytes) -> Any:
+def _mapping(said: bytes) -> dict[str, Any]:
     try:
-        return json.loads(said) if said else {}
+        value = json.loads(said) if said else {}
     except ValueError as error:
         raise BrokerSilentError(f"the answer is no JSON: {error}") from error
-
-
-def _mapping(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BrokerSilentError("the answer is no JSON object")
     return value
