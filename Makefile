@@ -9,10 +9,12 @@ STAMP := .venv/.set-up
 EXTRAS := analytics,demo,dev,operator
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
-# Tests that start brokers, Java or Spark, or that measure, have the machine for themselves: two of
-# them would wait for each other's cores. All others mostly wait, several at a time; one that fails
-# for want of a core is tried once more alone, a broken one fails again.
-APART := slow or crash or interop or spark
+# Tests that measure time or memory have the machine for themselves. Java and Spark wait for each
+# other often enough for two at a time; all others mostly wait, three at a time. One that fails
+# beside others, for want of a core, is tried once more alone: a broken one fails again.
+PROGRAMS := interop or spark
+ALONE := (slow or crash) and not ($(PROGRAMS))
+FAST := not (slow or crash or $(PROGRAMS))
 COVER := --cov --cov-append
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
@@ -42,20 +44,23 @@ test: $(STAMP) ## every test, with coverage
 	@command -v javac >/dev/null || echo 'No JDK: tests against Java are skipped' \
 		'(apt-get install default-jdk-headless maven activemq).'
 	@$(BIN)/coverage erase
-	$(SAY) 'Tests that need the machine for themselves: $(APART)'
 	@failed=0; \
-	$(BIN)/pytest -m '$(APART)' $(COVER) --cov-report= || failed=$$?; \
-	test $$failed -ne 5 || failed=0; \
-	printf '\033[1m==> %s\033[0m\n' 'All other tests, several at a time'; \
-	if ! $(BIN)/pytest -n 3 --dist worksteal -m 'not ($(APART))' $(COVER) --cov-report=term; then \
-		printf '\033[1m==> %s\033[0m\n' 'Once more, and alone: what failed beside others'; \
-		$(BIN)/pytest --last-failed --last-failed-no-failures none -m 'not ($(APART))' \
-			$(COVER) --cov-report= || failed=$$?; \
-	fi; \
+	tests() { \
+		printf '\033[1m==> %s\033[0m\n' "$$1"; \
+		$(BIN)/pytest -m "$${@:2}" $(COVER) --cov-report=; \
+	}; \
+	among_others() { \
+		code=0; tests "$$@" || code=$$?; test $$code -eq 1 || return $$code; \
+		tests 'Once more, alone: what failed beside others' "$$2" --last-failed; \
+	}; \
+	tests 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
+	among_others 'Tests with Java and Spark' '$(PROGRAMS)' -n 2 --dist loadfile || failed=1; \
+	among_others 'All other tests' '$(FAST)' -n 3 --dist worksteal || failed=1; \
+	$(BIN)/coverage report; \
 	exit $$failed
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
-	@$(BIN)/pytest -n 3 --dist worksteal -m 'not ($(APART))'
+	@$(BIN)/pytest -n 3 --dist worksteal -m '$(FAST)'
 
 scale: $(STAMP) ## the operator with 500 Brokers and 10,000 Destinations on a real API server
 	@LOCKKEEPER_SCALE_BROKERS=500 $(BIN)/pytest -s tests/apiserver/test_scale.py

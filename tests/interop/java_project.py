@@ -1,5 +1,6 @@
 """Builds a small Maven project once, and tells how to run a class of it."""
 
+import fcntl
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,20 +17,40 @@ def missing() -> str | None:
 def build(project: Path) -> str:
     """Build *project* unless it is up to date, and return its class path.
 
-    Raises RuntimeError with Maven's output when that fails.
+    Of several processes that ask at once the first one builds. Raises RuntimeError with Maven's
+    output when that fails.
     """
-    classes, jars = project / "target" / "classes", project / "target" / "dependency"
+    with (project / "pom.xml").open() as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        if not _is_up_to_date(project):
+            _build(project)
+    return f"{_classes(project)}:{_jars(project)}/*"
+
+
+def _classes(project: Path) -> Path:
+    return project / "target" / "classes"
+
+
+def _jars(project: Path) -> Path:
+    return project / "target" / "dependency"
+
+
+def _is_up_to_date(project: Path) -> bool:
     sources = [project / "pom.xml", *project.rglob("src/**/*.java")]
-    built = [path.stat().st_mtime for path in classes.rglob("*.class")]
-    if not built or not jars.is_dir() or max(p.stat().st_mtime for p in sources) > min(built):
-        done = subprocess.run(
-            ["mvn", "-q", "-B", "clean", "process-classes"],
-            cwd=project,
-            capture_output=True,
-            text=True,
-            timeout=BUILD_SECONDS_MAX,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"Maven could not build {project.name}:\n{done.stdout[-3000:]}")
-    return f"{classes}:{jars}/*"
+    built = [path.stat().st_mtime for path in _classes(project).rglob("*.class")]
+    if not built or not _jars(project).is_dir():
+        return False
+    return max(path.stat().st_mtime for path in sources) <= min(built)
+
+
+def _build(project: Path) -> None:
+    done = subprocess.run(
+        ["mvn", "-q", "-B", "clean", "process-classes"],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        timeout=BUILD_SECONDS_MAX,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"Maven could not build {project.name}:\n{done.stdout[-3000:]}")
