@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 DEPARTURES = os.environ.get("LOCKKEEPER_DEMO_DEPARTURES", "20000")
 DEMO = Path(__file__).parents[2] / "demo" / "run.py"
-CLEANUP_SECONDS_MAX, QUIET_SECONDS = 20.0, 3.0
+REPLAY_SECONDS_MAX, CLEANUP_SECONDS_MAX, QUIET_SECONDS = 300.0, 20.0, 3.0
 QUEUES = [f"{prefix}DEPARTURES.{origin}" for prefix in ("", "DLQ.") for origin in ("EWR", "JFK")]
 QUEUES += ["DEPARTURES.LGA", "DLQ.DEPARTURES.LGA"]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -69,7 +69,12 @@ def activemq(
     shutil.copytree(journal, place / "kahadb", ignore=shutil.ignore_patterns("lock"))
     port = brokers.free_port()
     command = brokers.activemq_command(place / "home", port, place, cleanup_ms=300)
-    running = brokers.RunningBroker("activemq", port, place, command)
+    running = brokers.RunningBroker("activemq", port, place, command, waits=False)
+    # It makes its index anew from the journal before it listens.
+    deadline = time.monotonic() + REPLAY_SECONDS_MAX
+    while not brokers.accepts(port):
+        assert running.process.poll() is None and time.monotonic() < deadline, running.log
+        time.sleep(0.2)
     yield running
     running.stop()
 
