@@ -8,6 +8,8 @@ from pyspark.sql import functions as F
 
 DESTINATION = ("directory", "destination_kind", "destination")
 MESSAGE = (*DESTINATION, "message_id")
+SUBSCRIPTION = (*DESTINATION, "subscription")
+"""Where messages wait: for a queue itself `subscription` is null."""
 
 CELLS_MAX = 300
 CELL_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 10800, 21600, 43200, 86400)

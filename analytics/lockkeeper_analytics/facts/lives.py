@@ -12,7 +12,9 @@ from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE
 
 ADDS = ("add", "update")
 PURGE = "remove_destination"
-_FACTS = ("stored_at", "message_bytes", "producer_id", "priority", "group_id", "transaction")
+_FACTS = ("producer_id", "priority", "group_id", "transaction")
+_HELD = ("record_position", "record_bytes", "stored_at", "message_bytes", "dead_letter_cause")
+"""What is known of the record that holds a message; an update may tell other things than an add."""
 _PLACE = ("position", "record_position")
 _END = (*_PLACE, "happened_at", "kind")
 """What is known of an end; the place comes first, so that the earliest is the lowest."""
@@ -24,7 +26,8 @@ def lives_of(effects: DataFrame) -> DataFrame:
     `added` and `ended` are positions of effects, `added_at` and `ended_at` their likeliest times;
     `ended` is null while the message waits. `end_kind` is `remove`, `remove_destination` or
     `unsubscribe`. `stored` is the position of its first record, `located` that of the one that
-    holds it now, of `record_bytes`, and `ender` that of the record that ended it. `hidden` tells
+    holds it now, of `record_bytes`, and `ender` that of the record that ended it. `stored_at`,
+    `message_bytes` and `dead_letter_cause` are what the record at `located` tells. `hidden` tells
     that a prepared transaction consumes it.
     """
     purges = _purges(effects)
@@ -80,14 +83,15 @@ def _for_subscriptions(effects: DataFrame, purges: DataFrame) -> DataFrame:
         F.min(_when("remove", *_END)).alias("removed"),
         F.max(F.col("kind") == PREPARED_REMOVE).alias("hidden"),
     )
-    added = F.col("first.position")
+    added, since = F.col("first.position"), F.col("since")
+    ended = F.exists("purges", lambda each: each["position"].between(since, added))
     pairs = (
         messages.where("first IS NOT NULL")
         .join(F.broadcast(subscriptions_of(topics)), list(DESTINATION))
-        .where(
-            (added > F.col("since")) & (F.col("until").isNull() | (added < F.col("until.position")))
-        )
+        .where((added > since) & (F.col("until").isNull() | (added < F.col("until.position"))))
         .join(F.broadcast(purges), list(DESTINATION), "left")
+        # Who removes a topic ends its subscriptions.
+        .where(~F.coalesce(ended, F.lit(False)))
         .join(done, [*MESSAGE, "subscription"], "left")
         .withColumn("hidden", F.coalesce("hidden", F.lit(False)))
     )
@@ -127,11 +131,11 @@ def _when(kind: str, *names: str) -> Column:
 
 def _added() -> tuple[Column, Column]:
     """Return the aggregates of the first add of a message and of its latest update."""
-    facts = (*_PLACE, "happened_at", *_FACTS, "dead_letter_cause", "record_bytes")
+    facts = (*_PLACE, "happened_at", *_FACTS, *_HELD[1:])
     is_add = F.col("kind").isin(*ADDS)
     return (
         F.min(F.when(is_add, F.struct(*facts))).alias("first"),
-        F.max(_when("update", "record_position", "record_bytes")).alias("updated"),
+        F.max(_when("update", *_HELD)).alias("updated"),
     )
 
 
@@ -141,15 +145,16 @@ def _next_purge() -> Column:
 
 
 def _ended(stays: DataFrame, end: Column) -> DataFrame:
-    return stays.withColumn("end", end).select(
+    held = F.coalesce("updated", F.struct(*(F.col(f"first.{name}") for name in _HELD)))
+    return stays.withColumns({"end": end, "held": held}).select(
         *MESSAGE,
         "subscription",
         F.col("first.position").alias("added"),
         F.col("first.happened_at").alias("added_at"),
-        *(F.col(f"first.{name}").alias(name) for name in (*_FACTS, "dead_letter_cause")),
+        *(F.col(f"first.{name}").alias(name) for name in _FACTS),
         F.col("first.record_position").alias("stored"),
-        F.coalesce("updated.record_position", "first.record_position").alias("located"),
-        F.coalesce("updated.record_bytes", "first.record_bytes").alias("record_bytes"),
+        F.col("held.record_position").alias("located"),
+        *(F.col(f"held.{name}").alias(name) for name in _HELD[1:]),
         F.col("end.position").alias("ended"),
         F.col("end.record_position").alias("ender"),
         F.col("end.happened_at").alias("ended_at"),

@@ -1,6 +1,7 @@
 -- Every message's stay in its queue, or with each durable subscription of its topic that was
 -- there when it came: from its add to the end of it. `ended` is null while it waits, `located` is
--- where the record lies that holds it, `stored` the first one, `ender` what ended it, `hidden` tells that a prepared transaction consumes it.
+-- where the record lies that holds it, `stored` the first one, `ender` what ended it, `hidden`
+-- tells that a prepared transaction consumes it.
 WITH purges AS (
     SELECT directory, destination_kind, destination,
         list({'position': position, 'record_position': record_position,
@@ -66,21 +67,23 @@ for_subscriptions AS (
     LEFT JOIN topic_removes
         USING (directory, destination_kind, destination, message_id, subscription)
     WHERE first.position > since AND (until IS NULL OR first.position < until.position)
+        -- Who removes a topic ends its subscriptions.
+        AND len(coalesce(list_filter(purges,
+            lambda purge: purge.position BETWEEN since AND first.position), [])) = 0
 ),
 ends AS (
-    SELECT *, list_min(list_filter(
+    SELECT *, coalesce(updated, first) AS held, list_min(list_filter(
         [removed, until, list_filter(purges, lambda purge: purge.position > first.position)[1]],
         lambda step: step IS NOT NULL)) AS ending
     FROM (FROM in_queues UNION ALL BY NAME FROM for_subscriptions) WHERE first IS NOT NULL
 )
 SELECT directory, destination_kind, destination, message_id, subscription,
     first.position AS added, first.happened_at AS added_at,
-    first.stored_at AS stored_at, first.message_bytes AS message_bytes,
     first.producer_id AS producer_id, first.priority AS priority, first.group_id AS group_id,
-    first.transaction AS transaction, first.dead_letter_cause AS dead_letter_cause,
-    first.record_position AS stored,
-    coalesce(updated.record_position, first.record_position) AS located,
-    coalesce(updated.record_bytes, first.record_bytes) AS record_bytes,
+    first.transaction AS transaction,
+    first.record_position AS stored, held.record_position AS located,
+    held.record_bytes AS record_bytes, held.stored_at AS stored_at,
+    held.message_bytes AS message_bytes, held.dead_letter_cause AS dead_letter_cause,
     ending.position AS ended, ending.record_position AS ender,
     ending.happened_at AS ended_at, ending.kind AS end_kind,
     hidden

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.acknowledged import percentile
 from lockkeeper_analytics.facts.journal import Journal
-from lockkeeper_analytics.reports.backlog import backlog
+from lockkeeper_analytics.facts.lives import waiting_in
 from lockkeeper_analytics.reports.report import Bars, Column, Report, Series, Tone, Unit
 from lockkeeper_analytics.reports.totals import totals
 
@@ -32,7 +32,11 @@ def brokers(journal: Journal) -> DataFrame:
             F.sum("dead_lettered").alias("dead_lettered"),
         )
     )
-    waiting = backlog(journal).groupBy("directory").agg(F.sum("waiting").alias("waiting"))
+    waiting = (
+        waiting_in(journal.lives)
+        .groupBy("directory")
+        .agg(F.count_if(~F.col("hidden")).alias("waiting"))
+    )
     late = journal.acknowledged.groupBy("directory").agg(
         percentile("latency_ms", 0.99).alias("p99_ms")
     )

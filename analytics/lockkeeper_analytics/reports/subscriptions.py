@@ -4,13 +4,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.ends import ends_of
-from lockkeeper_analytics.facts.grouping import DESTINATION
+from lockkeeper_analytics.facts.grouping import SUBSCRIPTION
 from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.facts.lives import live_subscriptions_of, waiting_in
 from lockkeeper_analytics.reading.recorder import STARTING_EVENTS
 from lockkeeper_analytics.reports.report import Bars, Column, Report, Series, Tone, Unit
-
-SUBSCRIPTION = (*DESTINATION, "subscription")
 
 LATE_MS, GONE_MS = 3_600_000, 86_400_000
 """Restarts and deployments take minutes: an hour is late. Who has not been there for a day, with
