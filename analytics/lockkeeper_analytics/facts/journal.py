@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from pyspark import StorageLevel
@@ -17,7 +18,7 @@ from lockkeeper_analytics.facts.lives import lives_of
 from lockkeeper_analytics.spark.datasource import FORMAT
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Journal:
     """Records as the data source gives them, and what was made of them (see each module)."""
 
@@ -28,6 +29,13 @@ class Journal:
     events: DataFrame
     lives: DataFrame
     clients: DataFrame
+
+    @cached_property
+    def cell_seconds(self) -> int:
+        """Return how long a cell of time is, in seconds, for all that the journal tells of."""
+        moments = self.effects.select(F.col("happened_at").alias("at"))
+        told = moments.unionByName(self.statistics.select("at"))
+        return cell_seconds(told.agg(F.min("at"), F.max("at")).collect()[0])
 
 
 def read_records(session: SparkSession, directories: list[str], **options: str | bool) -> DataFrame:
@@ -81,10 +89,3 @@ def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:
     path = str(folder / name)
     frame.write.mode("overwrite").parquet(path)
     return frame.sparkSession.read.parquet(path)
-
-
-def span_seconds(journal: Journal) -> int:
-    """Return how long a cell of time is, in seconds, for all that *journal* tells of."""
-    effects = journal.effects.agg(F.min("happened_at"), F.max("happened_at")).first()
-    lines = journal.statistics.agg(F.min("at"), F.max("at")).first()
-    return cell_seconds([*(effects or ()), *(lines or ())])

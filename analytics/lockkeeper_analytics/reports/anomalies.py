@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.acknowledged import percentile
 from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of
-from lockkeeper_analytics.facts.journal import Journal, span_seconds
+from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.facts.uncounted import COUNTS, counts_of
 from lockkeeper_analytics.reports.report import Column, Report, Unit
 
@@ -35,7 +35,7 @@ def anomalies(journal: Journal) -> DataFrame:
     `before` is the median of the periods of the same length before it, `ratio` the value by it
     (null for none), `flag` `higher` or `lower`. The last period is left out: it is not over.
     """
-    seconds = span_seconds(journal) * PERIODS
+    seconds = journal.cell_seconds * PERIODS
     near = Window.partitionBy(*DESTINATION, "measure").orderBy("period").rowsBetween(-BEFORE, -1)
     earlier = F.collect_list("value").over(near)
     compared = (

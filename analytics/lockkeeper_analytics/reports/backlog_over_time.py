@@ -3,11 +3,9 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of
-from lockkeeper_analytics.facts.journal import Journal, span_seconds
+from lockkeeper_analytics.facts.grouping import DESTINATION, SUBSCRIPTION, cell_of
+from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.reports.report import Column, Lines, Report, Series, Tone, Unit
-
-SUBSCRIPTION = (*DESTINATION, "subscription")
 
 
 def backlog_over_time(journal: Journal) -> DataFrame:
@@ -17,7 +15,7 @@ def backlog_over_time(journal: Journal) -> DataFrame:
     `oldest_ms` is how long the first of them had been there. `depth` is what the last line of
     statistics in the cell says of a queue: it counts what is never written, too.
     """
-    seconds = span_seconds(journal)
+    seconds = journal.cell_seconds
     last = journal.effects.agg(cell_of(F.max("happened_at"), seconds).alias("last"))
     step = F.expr(f"INTERVAL {seconds} SECONDS")
     begun = cell_of(F.coalesce("added_at", "stored_at"), seconds)

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.acknowledged import bucket_percentiles, percentile
 from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of
-from lockkeeper_analytics.facts.journal import Journal, span_seconds
+from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.reports.report import Column, Lines, Report, Series, Tone, Unit
 from lockkeeper_analytics.reports.sources import trusted
 
@@ -17,7 +17,7 @@ def latency_over_time(journal: Journal) -> DataFrame:
 
     A message counts in the cell of its acknowledgement, a statistics line in that of its time.
     """
-    seconds = span_seconds(journal)
+    seconds = journal.cell_seconds
     of_records = journal.acknowledged.where("latency_ms IS NOT NULL").groupBy(
         *DESTINATION, cell_of(F.col("happened_at"), seconds).alias("time")
     )

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 from lockkeeper_analytics.facts.grouping import DESTINATION, cell_of, dead_letters_of
-from lockkeeper_analytics.facts.journal import Journal, span_seconds
+from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.reading.recorder import STARTING_EVENTS
 from lockkeeper_analytics.reports.report import Column, Lines, Report, Series, Tone, Unit
 
@@ -18,7 +18,7 @@ def rates(journal: Journal) -> DataFrame:
     Records count where they happened. What a statistics line counts beyond the records in front
     of it (messages that were never written) is spread evenly over the time the line stands for.
     """
-    seconds = span_seconds(journal)
+    seconds = journal.cell_seconds
     counts = _from_records(journal, seconds).withColumn("redelivered", F.lit(0.0))
     if not journal.statistics.isEmpty():
         beyond = _spread(_unrecorded(journal), seconds)
