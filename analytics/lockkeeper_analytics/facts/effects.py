@@ -7,10 +7,7 @@ An add or remove of a transaction counts where its commit is, or not at all (kah
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-RECORD_COLUMNS = (
-    "directory",
-    "file_id",
-    "offset",
+_TOLD = (
     "record_bytes",
     "kind",
     "destination_kind",
@@ -18,10 +15,8 @@ RECORD_COLUMNS = (
     "message_id",
     "subscription",
     "transaction",
-    "written_after",
-    "written_before",
-    "message_bytes",
     "stored_at",
+    "message_bytes",
     "redeliveries",
     "dead_letter_cause",
     "original_destination",
@@ -31,7 +26,17 @@ RECORD_COLUMNS = (
     "consumer_id",
     "ack_type",
     "ack_cause",
+)
+"""What an effect tells of its record as it stands."""
+
+RECORD_COLUMNS = (
+    "directory",
+    "file_id",
+    "offset",
+    "written_after",
+    "written_before",
     "recorder",
+    *_TOLD,
 )
 """The columns of the data source that effects and reports are made of."""
 
@@ -63,27 +68,10 @@ def effects_of(records: DataFrame) -> DataFrame:
         "directory",
         "position",
         "record_position",
-        "record_bytes",
-        "kind",
-        "destination_kind",
-        "destination",
-        "message_id",
-        "subscription",
-        "transaction",
         after.alias("happened_after"),
         before.alias("happened_before"),
         _likeliest(after, before).alias("happened_at"),
-        "stored_at",
-        "message_bytes",
-        "redeliveries",
-        "dead_letter_cause",
-        "original_destination",
-        "producer_id",
-        "priority",
-        "group_id",
-        "consumer_id",
-        "ack_type",
-        "ack_cause",
+        *_TOLD,
     )
 
 
