@@ -10,37 +10,25 @@ import typer
 from rich.console import Console
 from rich.status import Status
 
+from lockkeeper_analytics.arguments import Destination, Directories, Since, SkipCorrupt
 from lockkeeper_analytics.errors import AnalyticsError
 
 ERROR_EXIT = 1
 
 
 def analyze(
-    directories: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DIR…", help="Journal directories: Lockkeeper's or ActiveMQ's, live or not."
-        ),
-    ],
+    directories: Directories,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the page, Parquet and JSON files.")
     ] = Path("report"),
-    destination: Annotated[
-        str,
-        typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
-    ] = "",
-    since: Annotated[
-        str,
-        typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, ms, or 24h ago."),
-    ] = "",
+    destination: Destination = "",
+    since: Since = "",
     until: Annotated[str, typer.Option("--until", help="Only up to then, in the same way.")] = "",
     report: Annotated[
         list[str] | None,
         typer.Option("--report", "-r", help="Only this one; may be repeated."),
     ] = None,
-    skip_corrupt: Annotated[
-        bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
-    ] = False,
+    skip_corrupt: SkipCorrupt = False,
     keep_records: Annotated[
         bool, typer.Option("--keep-records", help="Keep the decoded records as Parquet, too.")
     ] = False,

@@ -33,9 +33,8 @@ def write_report(report: Report, found: pa.Table, out: Path) -> list[Row]:
     """Write NAME.parquet and NAME.json to *out*, and return the rows."""
     pq.write_table(found, out / f"{report.name}.parquet")
     rows: list[Row] = [_with_maps(row, found.schema) for row in found.to_pylist()]
-    about = {"name": report.name, "title": report.title, "question": report.question}
     with (out / f"{report.name}.json").open("w", encoding="utf-8") as file:
-        file.write(json.dumps(about, ensure_ascii=False)[:-1] + ', "rows": [')
+        file.write(json.dumps(_about(report), ensure_ascii=False)[:-1] + ', "rows": [')
         _write_rows(file, rows)
         file.write("]}\n")
     return rows
@@ -54,7 +53,7 @@ def write_summary(tables: Tables, read: Read, page: Path, out: Path) -> Path:
         "last_at": last,
         "figures": _figures(tell(tables)) if all(name in tables for name in NEEDED) else None,
         "page": page.name,
-        "reports": [_about(REPORTS[name], rows) for name, rows in tables.items()],
+        "reports": [_counted(REPORTS[name], rows) for name, rows in tables.items()],
     }
     path = out / SUMMARY
     text = json.dumps(summary, default=as_json, ensure_ascii=False, indent=2)
@@ -85,10 +84,13 @@ def _with_maps(row: Row, schema: pa.Schema) -> Row:
     return {**row, **{name: dict(row[name]) for name in maps if row[name] is not None}}
 
 
-def _about(report: Report, rows: Sequence[Row]) -> dict[str, Any]:
+def _about(report: Report) -> dict[str, Any]:
+    return {"name": report.name, "title": report.title, "question": report.question}
+
+
+def _counted(report: Report, rows: Sequence[Row]) -> dict[str, Any]:
     files = {"parquet": f"{report.name}.parquet", "json": f"{report.name}.json"}
-    about = {"name": report.name, "title": report.title, "question": report.question}
-    return {**about, "rows": len(rows), **files}
+    return {**_about(report), "rows": len(rows), **files}
 
 
 def _figures(story: Story) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from lockkeeper_analytics.arguments import Destination, Directories, Since, SkipCorrupt
 from lockkeeper_analytics.reading.moments import moment
 
 WIDTH_UNBOUND = 1_000_000
@@ -35,29 +36,16 @@ def sql(
         str,
         typer.Argument(metavar="QUERY", help="One SELECT; `show tables` and `describe messages`."),
     ],
-    directories: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DIR…", help="Journal directories: Lockkeeper's or ActiveMQ's, live or not."
-        ),
-    ],
+    directories: Directories,
     output: Annotated[
         Format, typer.Option("--format", "-f", help="json: an object a line.")
     ] = Format.TABLE,
-    destination: Annotated[
-        str,
-        typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
-    ] = "",
-    since: Annotated[
-        str,
-        typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, ms, or 24h ago."),
-    ] = "",
+    destination: Destination = "",
+    since: Since = "",
     until: Annotated[
         str, typer.Option("--until", help="Everything as it stood then, in the same way.")
     ] = "",
-    skip_corrupt: Annotated[
-        bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
-    ] = False,
+    skip_corrupt: SkipCorrupt = False,
     memory: Annotated[
         str, typer.Option("--memory", help="Upper bound of DuckDB's memory; then it spills.")
     ] = "1GB",

@@ -138,7 +138,7 @@ def analyze_journal(
     name: Annotated[str, typer.Argument(metavar="BROKER", help="Its name; broker/NAME, too.")],
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", "-r", help="Only this one, and no page; may be repeated."),
+        typer.Option("--report", "-r", help="Only this one; may be repeated."),
     ] = None,
     since: Annotated[
         str, typer.Option("--since", help="Only from then on: 24h ago, or 2026-01-31T12:00:00Z.")

@@ -1,0 +1,23 @@
+"""What `lockkeeper analyze` and `lockkeeper sql` are both told, on the command line."""
+
+from typing import Annotated
+
+import typer
+
+Directories = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DIR…", help="Journal directories: Lockkeeper's or ActiveMQ's, live or not."
+    ),
+]
+Destination = Annotated[
+    str,
+    typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
+]
+Since = Annotated[
+    str,
+    typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, ms, or 24h ago."),
+]
+SkipCorrupt = Annotated[
+    bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")
+]
