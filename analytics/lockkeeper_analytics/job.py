@@ -4,24 +4,27 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.facts.journal import Journal, journal_of, read_records, settled
+from lockkeeper_analytics.facts.journal import AT_A_TIME, Journal, journal_of, read_records, settled
 from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.reading.moments import moment
-from lockkeeper_analytics.reading.partitions import plan_parts
+from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reports import REPORTS
+from lockkeeper_analytics.reports.report import Report
 from lockkeeper_analytics.results import Read, write_report, write_summary
-from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session
+from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session, suit
 from lockkeeper_analytics.tables.options import parse_options
 
 PAGE = "index.html"
@@ -70,14 +73,20 @@ def analyze(
     options["corrupt"] = "skip" if skip_corrupt else "fail"
     names = known_reports(reports)
     checked = parse_options({**options, "path": ",".join(directories)})
-    files = len({part.path for part in plan_parts(checked.directories, checked.since)})
+    files = [
+        file
+        for directory in checked.directories
+        for file in journal_files(directory)
+        if file.changed >= checked.since
+    ]
     out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=out))
     try:
         tell("starting Spark")
         spark = session or start_session(master, memory, scratch, out / LOG)
         try:
-            tell(f"reading {files} journal file{'' if files == 1 else 's'}")
+            suit(spark, sum(file.size for file in files))
+            tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
             records = read_records(spark, list(checked.directories), **options)
             shared = spark.sparkContext.master.startswith("local")
             journal = settled(journal_of(records), scratch / "frames" if shared else None, tell)
@@ -107,19 +116,31 @@ def known_reports(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _write(journal: Journal, out: Path, names: Sequence[str], read: Read, tell: Tell) -> Outcome:
-    """Write reports for machines, and the page over them."""
+    """Write reports for machines, and the page over them.
+
+    Several are worked out at a time, in order, and each is told of when its turn to be written
+    has come: the ones before it are done.
+    """
     tables: Tables = {}
-    for number, name in enumerate(names, 1):
-        tell(f"report {number} of {len(names)}: {REPORTS[name].title}")
-        with warnings.catch_warnings():
-            # Spark warns of a pandas that it does not know; none is used here.
-            warnings.simplefilter("ignore", FutureWarning)
-            found = REPORTS[name].frame(journal).toArrow()
-        tables[name] = write_report(REPORTS[name], found, out)
+    pool = ThreadPoolExecutor(AT_A_TIME)
+    with warnings.catch_warnings():
+        # Spark warns of a pandas that it does not know; none is used here.
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            asked = [pool.submit(_answer, REPORTS[name], journal) for name in names]
+            for number, (name, answer) in enumerate(zip(names, asked, strict=True), 1):
+                tell(f"report {number} of {len(names)}: {REPORTS[name].title}")
+                tables[name] = write_report(REPORTS[name], answer.result(), out)
+        finally:
+            pool.shutdown(cancel_futures=True)
     tell("writing the page")
     page = out / PAGE
     page.write_text(build_page(tables, Made(read.directories, read.at, read.version)), "utf-8")
     return Outcome(page, write_summary(tables, read, page, out), read.records)
+
+
+def _answer(report: Report, journal: Journal) -> pa.Table:
+    return report.frame(journal).toArrow()
 
 
 def _keep(records: Path, target: Path) -> None:

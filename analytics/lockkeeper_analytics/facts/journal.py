@@ -1,6 +1,7 @@
 """A journal as the reports see it: a few data frames, each written once and read often."""
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +17,9 @@ from lockkeeper_analytics.facts.flight import events_of, lines_of, statistics_of
 from lockkeeper_analytics.facts.grouping import cell_seconds
 from lockkeeper_analytics.facts.lives import lives_of
 from lockkeeper_analytics.spark.datasource import FORMAT
+
+AT_A_TIME = 3
+"""So many jobs are given to Spark at once: it plans one while it carries out others."""
 
 
 @dataclass(frozen=True)
@@ -69,18 +73,27 @@ def settled(
     """
     records = _settle(journal.records, folder, "records")
     made = journal_of(records)
-    tell("applying transactions")
-    effects = _settle(made.effects, folder, "effects")
-    tell("matching acknowledgements")
-    return Journal(
-        records,
-        effects,
-        _settle(acknowledged_of(effects), folder, "acknowledged"),
-        _settle(made.statistics, folder, "statistics"),
-        _settle(made.events, folder, "events"),
-        _settle(lives_of(effects), folder, "lives"),
-        _settle(made.clients, folder, "clients"),
-    )
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+
+        def begin(frame: DataFrame, name: str) -> Future[DataFrame]:
+            return pool.submit(_settle, frame, folder, name)
+
+        tell("applying transactions")
+        statistics = begin(made.statistics, "statistics")
+        events, clients = begin(made.events, "events"), begin(made.clients, "clients")
+        effects = _settle(made.effects, folder, "effects")
+        tell("matching acknowledgements")
+        acknowledged = begin(acknowledged_of(effects), "acknowledged")
+        lives = begin(lives_of(effects), "lives")
+        return Journal(
+            records,
+            effects,
+            acknowledged.result(),
+            statistics.result(),
+            events.result(),
+            lives.result(),
+            clients.result(),
+        )
 
 
 def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:

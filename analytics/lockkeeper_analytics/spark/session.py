@@ -33,6 +33,15 @@ _SETTINGS = {
 }
 
 
+SMALL_BYTES = 16 * 1024 * 1024
+_SMALL_SETTINGS = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""Where there is little to read, compiling code for it takes longer than doing without."""
+
+
 def start_session(
     master: str = "local[*]",
     memory: str = DRIVER_MEMORY,
@@ -67,6 +76,13 @@ def start_session(
 def register(session: SparkSession) -> None:
     """Make `spark.read.format("lockkeeper")` known to *session*."""
     session.dataSource.register(LockkeeperDataSource)
+
+
+def suit(session: SparkSession, size: int) -> None:
+    """Make *session* quick for journals of *size* bytes, where these are small."""
+    if size <= SMALL_BYTES:
+        for name, value in _SMALL_SETTINGS.items():
+            session.conf.set(name, value)
 
 
 def _tail_of(log: Path | None) -> str:
