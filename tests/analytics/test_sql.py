@@ -7,6 +7,7 @@ from io import StringIO
 from pathlib import Path
 from unittest.mock import ANY
 
+import duckdb
 import pytest
 import typer
 from journal_maker import START, JournalMaker, message_id
@@ -203,6 +204,19 @@ def test_reports_and_what_they_start_from_are_views(maker):
         "select t.enqueued, l.max_ms from totals_report t join latency_report l using (destination)"
     )
     assert asked(text, maker.directory) == [(3, 202.0)]
+
+
+def test_views_are_a_script_for_any_database_that_has_the_tables(maker):
+    script = printed("--views")
+    with duckdb.connect(":memory:") as database:
+        for name, table in TABLES.items():
+            empty = table.arrow(tuple(table.columns)).empty_table()
+            database.register("empty", empty)
+            database.execute(f"create table {name} as select * from empty")
+        database.execute(script)
+        views = database.execute("select view_name from duckdb_views() where not internal")
+        assert {name for (name,) in views.fetchall()} == set(view_texts()) | {"empty"}
+        assert database.execute("select * from latency_report").fetchall() == []
 
 
 def test_sums_are_numbers_in_json(maker):

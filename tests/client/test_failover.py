@@ -1,5 +1,6 @@
 """A broker that dies: what goes on as if nothing had happened, and what the caller learns."""
 
+import signal
 import threading
 import time
 from pathlib import Path
@@ -247,3 +248,21 @@ def test_a_connection_without_broker_can_be_closed(
     began = time.monotonic()
     connection.close()
     assert time.monotonic() - began < 5
+
+
+def test_a_broker_that_falls_silent_is_given_up_after_the_agreed_time(
+    our_mortal_broker: Mortal, open_connection: Connect, queue_name: str
+) -> None:
+    """The first delay is no longer time to wait, it only keeps the checks from beginning."""
+    times = "maxInactivityDuration=3000&wireFormat.maxInactivityDurationInitalDelay=3000"
+    connection = open_connection(f"{our_mortal_broker.url}?wireFormat.{times}")
+    producer = connection.session().producer(queue_name)
+    producer.send("heard")
+    our_mortal_broker.process.send_signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        with pytest.raises(ConnectionFailedError, match="silent for 3 s"):
+            producer.send("not heard")
+        assert 2.5 < time.monotonic() - began < 5
+    finally:
+        our_mortal_broker.process.send_signal(signal.SIGCONT)

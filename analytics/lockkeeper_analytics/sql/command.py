@@ -31,6 +31,14 @@ class Format(StrEnum):
     JSON = "json"
 
 
+def _print_views(is_wanted: bool) -> None:
+    if is_wanted:
+        from lockkeeper_analytics.sql.query import views_script
+
+        print(views_script(), end="")
+        raise typer.Exit
+
+
 def sql(
     query: Annotated[
         str,
@@ -49,6 +57,15 @@ def sql(
     memory: Annotated[
         str, typer.Option("--memory", help="Upper bound of DuckDB's memory; then it spills.")
     ] = "1GB",
+    views: Annotated[
+        bool,
+        typer.Option(
+            "--views",
+            help="Print the views as a script, and end: to keep, to change, for another database.",
+            is_eager=True,
+            callback=_print_views,
+        ),
+    ] = False,
 ) -> None:
     """Ask journals in SQL (DuckDB's); docs/reference/tables.md lists tables and columns."""
     # DuckDB takes a moment to import, and `--help` does without.

@@ -62,6 +62,20 @@ def run(
             raise QueryError(str(error)) from error
 
 
+def views_script() -> str:
+    """Return all views as one SQL script for a database that has the tables."""
+    with duckdb.connect(":memory:") as connection:
+        views = views_behind(view_texts().keys(), lambda text: _named(connection, text))
+    tables = ", ".join(TABLES)
+    return "\n".join(
+        [
+            f"-- What is asked of journals, as views over the tables {tables}.",
+            *(f"\nCREATE OR REPLACE VIEW {name} AS\n{text};" for name, text in views.items()),
+            "",
+        ]
+    )
+
+
 def _connect(folder: str, memory_limit: str) -> duckdb.DuckDBPyConnection:
     config: dict[str, str | bool | int | float | list[str]] = {
         "autoinstall_known_extensions": "false",

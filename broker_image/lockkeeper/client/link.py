@@ -85,17 +85,31 @@ class Link:
         """
         frames, self._early = self._early, []
         if not frames:
-            duration = self._agreement.inactivity_duration / 1000
-            frames = list(self._receive_frames(duration / 3 or None))
+            frames = list(self._receive_frames(self._wait_seconds()))
             if not frames:
-                self._check_silence(duration)
+                self._check_silence()
         decode_frame = self.codec.decode
         return [decode_frame(frame)[0] for frame in frames]
 
-    def _check_silence(self, duration: float) -> None:
-        initial_delay = self._agreement.inactivity_initial_delay / 1000
-        since = max(self.last_received, self.opened + initial_delay)
-        if duration and time.monotonic() - since > duration:
+    def _wait_seconds(self) -> float | None:
+        """Return how long to wait for the broker before it is time to see to the clock."""
+        period = self._agreement.inactivity_duration / 3000
+        if not period:
+            return None
+        return min(period, max(0.0, self._silence_ends - time.monotonic()))
+
+    @property
+    def _silence_ends(self) -> float:
+        """When the broker has been silent for too long; the checks begin after a first delay."""
+        agreed = self._agreement
+        return max(
+            self.last_received + agreed.inactivity_duration / 1000,
+            self.opened + agreed.inactivity_initial_delay / 1000,
+        )
+
+    def _check_silence(self) -> None:
+        duration = self._agreement.inactivity_duration / 1000
+        if duration and time.monotonic() >= self._silence_ends:
             raise TimeoutError(f"{self.address} has been silent for {duration:g} s")
 
     def is_silent(self) -> bool:
