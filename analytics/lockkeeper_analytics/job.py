@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -30,6 +31,7 @@ from lockkeeper_analytics.tables.options import parse_options
 PAGE = "index.html"
 LOG = "spark.log"
 RECORDS = "records.parquet"
+_CAUSE = "Caused by: "
 
 Tell = Callable[[str], None]
 
@@ -94,7 +96,7 @@ def analyze(
             outcome = _write(journal, out, names, read, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             raise AnalyticsError(_reason(error)) from error
         finally:
             if session is None:
@@ -156,11 +158,15 @@ def _version() -> str:
         return ""
 
 
-def _reason(error: PySparkException) -> str:
-    """Return the line of Spark's error that names the cause: what our own reader raised."""
+def _reason(error: PySparkException | Py4JJavaError) -> str:
+    """Return the line of Spark's error that names the cause: what our own reader raised.
+
+    Of what went wrong in Java alone, the cause of all causes.
+    """
     ours = ("lockkeeper_analytics.errors.", "lockkeeper.journal.errors.", "OSError", "MemoryError")
     lines = [line.strip() for line in str(error).splitlines()]
     for line in reversed(lines):
         if line.startswith(ours):
             return line.partition(": ")[2] or line
-    return next((line for line in lines if line), type(error).__name__)
+    causes = [line.removeprefix(_CAUSE) for line in lines if line.startswith(_CAUSE)]
+    return next((line for line in [*causes[-1:], *lines] if line), type(error).__name__)
