@@ -57,6 +57,7 @@ def analyze(
     keep_records: bool = False,
     master: str = "local[*]",
     memory: str = DRIVER_MEMORY,
+    at_a_time: int = AT_A_TIME,
     tell: Tell = lambda _step: None,
     session: SparkSession | None = None,
 ) -> Outcome:
@@ -64,9 +65,9 @@ def analyze(
 
     *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601, ms, or how
     long ago: `24h`) narrow what is read. With names of *reports* only these are made, and the page
-    has only these. *keep_records* leaves
-    the decoded records as Parquet, too. *memory* bounds Spark's heap; what does not fit is spilled
-    beside *out*. *tell* hears of each step. A *session* given is used and left running. Raises
+    has only these. *keep_records* leaves the decoded records as Parquet, too. *memory* bounds
+    Spark's heap; what does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark
+    gets at once. *tell* hears of each step. A *session* given is used and left running. Raises
     AnalyticsError, and before Spark starts where it can.
     """
     now = datetime.now(UTC)
@@ -91,9 +92,11 @@ def analyze(
             tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
             records = read_records(spark, list(checked.directories), **options)
             shared = spark.sparkContext.master.startswith("local")
-            journal = settled(journal_of(records), scratch / "frames" if shared else None, tell)
+            journal = settled(
+                journal_of(records), scratch / "frames" if shared else None, at_a_time, tell
+            )
             read = Read(checked.directories, options, journal.records.count(), _version(), now)
-            outcome = _write(journal, out, names, read, tell)
+            outcome = _write(journal, out, names, read, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
         except (PySparkException, Py4JJavaError) as error:
@@ -117,14 +120,16 @@ def known_reports(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in REPORTS if name in names) or tuple(REPORTS)
 
 
-def _write(journal: Journal, out: Path, names: Sequence[str], read: Read, tell: Tell) -> Outcome:
+def _write(
+    journal: Journal, out: Path, names: Sequence[str], read: Read, at_a_time: int, tell: Tell
+) -> Outcome:
     """Write reports for machines, and the page over them.
 
     Several are worked out at a time, in order, and each is told of when its turn to be written
     has come: the ones before it are done.
     """
     tables: Tables = {}
-    pool = ThreadPoolExecutor(AT_A_TIME)
+    pool = ThreadPoolExecutor(at_a_time)
     with warnings.catch_warnings():
         # Spark warns of a pandas that it does not know; none is used here.
         warnings.simplefilter("ignore", FutureWarning)

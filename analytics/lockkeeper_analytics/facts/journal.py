@@ -63,17 +63,20 @@ def journal_of(records: DataFrame) -> Journal:
 
 
 def settled(
-    journal: Journal, folder: Path | None, tell: Callable[[str], None] = lambda _step: None
+    journal: Journal,
+    folder: Path | None,
+    at_a_time: int = AT_A_TIME,
+    tell: Callable[[str], None] = lambda _step: None,
 ) -> Journal:
     """Return *journal* with its data frames written to Parquet under *folder* and read back.
 
     The records are written first, so that a running broker's journal is read only once. *folder*
-    None: executors on other machines keep what they made on their own disks. *tell* hears of each
-    step.
+    None: executors on other machines keep what they made on their own disks. Spark gets *at_a_time*
+    jobs at once. *tell* hears of each step.
     """
     records = _settle(journal.records, folder, "records")
     made = journal_of(records)
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
+    with ThreadPoolExecutor(at_a_time) as pool:
 
         def begin(frame: DataFrame, name: str) -> Future[DataFrame]:
             return pool.submit(_settle, frame, folder, name)

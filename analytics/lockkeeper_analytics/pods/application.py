@@ -78,6 +78,8 @@ def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progres
             until=asked.until,
             reports=asked.report,
             skip_corrupt=asked.skip_corrupt,
+            # A pod that takes more than its share of memory is killed.
+            at_a_time=1,
             tell=progress.tell,
             session=session,
         )
