@@ -27,7 +27,7 @@ help: ## what there is to do
 setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/lockkeeper
 	@echo "Ready: $(BIN)/lockkeeper --help"
 
-check: $(STAMP) ## lint, format, types, laws of dependency, generated files
+check: $(STAMP) ## lint, format, types, laws of dependency, rooms, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check
 	$(SAY) 'Format'
@@ -36,6 +36,8 @@ check: $(STAMP) ## lint, format, types, laws of dependency, generated files
 	@$(BIN)/mypy
 	$(SAY) 'Laws of dependency'
 	@$(BIN)/lint-imports
+	$(SAY) 'Docs and walls of the rooms'
+	@$(BIN)/pytest -q tests/test_architecture.py tests/test_tidy.py
 	$(SAY) 'Generated files'
 	@$(BIN)/python -m lockkeeper_api.generate --check
 	@echo 'All checks passed.'

@@ -253,7 +253,7 @@ def test_a_connection_without_broker_can_be_closed(
 def test_a_broker_that_falls_silent_is_given_up_after_the_agreed_time(
     our_mortal_broker: Mortal, open_connection: Connect, queue_name: str
 ) -> None:
-    """The first delay is no longer time to wait, it only keeps the checks from beginning."""
+    """The first delay does not come on top: it only keeps the checks from beginning."""
     times = "maxInactivityDuration=3000&wireFormat.maxInactivityDurationInitalDelay=3000"
     connection = open_connection(f"{our_mortal_broker.url}?wireFormat.{times}")
     producer = connection.session().producer(queue_name)

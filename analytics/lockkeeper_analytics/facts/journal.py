@@ -82,9 +82,10 @@ def settled(
             return pool.submit(_settle, frame, folder, name)
 
         tell("applying transactions")
+        applied = begin(made.effects, "effects")
         statistics = begin(made.statistics, "statistics")
         events, clients = begin(made.events, "events"), begin(made.clients, "clients")
-        effects = _settle(made.effects, folder, "effects")
+        effects = applied.result()
         tell("matching acknowledgements")
         acknowledged = begin(acknowledged_of(effects), "acknowledged")
         lives = begin(lives_of(effects), "lives")
