@@ -82,11 +82,17 @@ def broker(
 
     Example: lockkeeper broker --data /var/lib/lockkeeper --listen openwire://0.0.0.0:61616
     """
+    from lockkeeper.server.cluster.heritage import give_back_inherited_lease
+    from lockkeeper.server.cluster.surroundings import surroundings
+
+    where = surroundings()
+    # Before anything that takes long to load: a standby waits for it.
+    give_back_inherited_lease(where)
+
     import uvloop
 
     from lockkeeper.cli.log_view import log_to_stderr
     from lockkeeper.cli.resources import data_directory, load, with_addresses
-    from lockkeeper.server.cluster.membership import surroundings
     from lockkeeper.server.process import BrokerProcess, ProcessOptions
     from lockkeeper.server.secrets import secrets_directory
 
@@ -100,7 +106,7 @@ def broker(
         replica=replica,
         peers=tuple(peers or ()),
         supervised=supervised,
-        cluster=surroundings(),
+        cluster=where,
         secrets=secrets_directory(secrets),
     )
     process = BrokerProcess(options)

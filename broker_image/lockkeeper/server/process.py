@@ -16,7 +16,8 @@ from typing import Any
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.server.admin import Admin
-from lockkeeper.server.cluster.membership import Membership, Surroundings
+from lockkeeper.server.cluster.membership import Membership
+from lockkeeper.server.cluster.surroundings import Surroundings
 from lockkeeper.server.configuration import Configuration
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.doors import Doors

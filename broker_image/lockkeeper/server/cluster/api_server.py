@@ -6,15 +6,12 @@ verbs.
 
 import json
 import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import aiohttp
 
-ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-HOST_VARIABLE, PORT_VARIABLE = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
+from lockkeeper.server.cluster.surroundings import ApiServerAccess
+
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
 FIELD_MANAGER = "lockkeeper-broker"
@@ -28,24 +25,6 @@ class ApiServerError(Exception):
     def __init__(self, text: str, code: int = 0) -> None:
         super().__init__(text)
         self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class ApiServerAccess:
-    """Where the API server is, and the files that prove who asks."""
-
-    url: str
-    token_file: Path | None = None
-    authority_file: Path | None = None
-
-
-def in_cluster(environment: Mapping[str, str], account: Path = ACCOUNT) -> ApiServerAccess | None:
-    """Return how to reach the API server from a pod, None where nothing says that."""
-    host, port = environment.get(HOST_VARIABLE, ""), environment.get(PORT_VARIABLE, "443")
-    if not host:
-        return None
-    place = f"[{host}]" if ":" in host else host
-    return ApiServerAccess(f"https://{place}:{port}", account / "token", account / "ca.crt")
 
 
 class ApiServer:

@@ -7,6 +7,7 @@ here are in ns of `boot_time`.
 
 import math
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 SECOND_NS = 1_000_000_000
@@ -116,3 +117,8 @@ class Election:
 def renewed(record: LeaseRecord, written_at: str, epoch: int = 0) -> LeaseRecord:
     """Return *record* as it is to be written again, with a higher *epoch* if one is given."""
     return replace(record, renewed=written_at, epoch=max(record.epoch, epoch))
+
+
+def now_text() -> str:
+    """Return the time as a Lease tells it: UTC, in microseconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -10,7 +10,6 @@ import contextlib
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from lockkeeper.server.cluster.api_server import CONFLICT, ApiServer, ApiServerError
@@ -18,6 +17,7 @@ from lockkeeper.server.cluster.election import (
     SECOND_NS,
     Election,
     LeaseRecord,
+    now_text,
     read_lease,
     renewed,
     written_lease,
@@ -142,7 +142,7 @@ class LeaseGuard:
 
     async def _free(self, own: LeaseRecord) -> None:
         """Say that nobody holds the Lease, if it is still *own*."""
-        free = replace(own, holder="", renewed=_now())
+        free = replace(own, holder="", renewed=now_text())
         while not await self._put(free):
             if not self._election.is_still(await self._look(), own):
                 return
@@ -209,12 +209,12 @@ class LeaseGuard:
         self._seen.set()
         if found.holder == self._identity and not self._is_wanted:
             # An earlier process in this pod, which is dead: nobody needs to wait for it.
-            await self._put(replace(found, holder="", renewed=_now()))
+            await self._put(replace(found, holder="", renewed=now_text()))
         if not self._is_wanted or not self._election.may_take(boot_time()):
             return
         before = self._election.seen
         began = boot_time()
-        claim = self._election.claim(0, _now())
+        claim = self._election.claim(0, now_text())
         if not await self._put(claim):
             return
         reason = f"the lease was not renewed for {self._times.renew_deadline / SECOND_NS:g} s"
@@ -230,7 +230,7 @@ class LeaseGuard:
             if own is None:
                 self.deadline.check()
                 return
-            wanted = renewed(own, _now(), epoch)
+            wanted = renewed(own, now_text(), epoch)
             while True:
                 began = boot_time()
                 self.deadline.check()
@@ -263,8 +263,3 @@ class LeaseGuard:
         self.deadline.lapse(reason)
         logger.critical("this master must stop: %s", reason)
         self._lost(LockLostError(reason))
-
-
-def _now() -> str:
-    """Return the time as a Lease tells it: UTC, in microseconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

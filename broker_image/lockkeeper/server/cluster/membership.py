@@ -1,56 +1,19 @@
 """A broker process as a member of its cluster: what it shows there, from start to end."""
 
-import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
-from lockkeeper.server.cluster.api_server import ACCOUNT, ApiServer, ApiServerAccess, in_cluster
-from lockkeeper.server.cluster.identity import PodIdentity, pod_identity
+from lockkeeper.server.cluster.api_server import ApiServer
 from lockkeeper.server.cluster.lease import LeaseGuard, LeaseTimes
 from lockkeeper.server.cluster.predecessors import Predecessors
 from lockkeeper.server.cluster.role_label import RoleLabel
+from lockkeeper.server.cluster.surroundings import Surroundings
 from lockkeeper.server.roles import MASTER, STANDBY
 from lockkeeper.store.kahadb import LockLostError
 from lockkeeper_api import Broker
 from lockkeeper_api.cluster.lease import Lease
 
-URL_VARIABLE = "LOCKKEEPER_API_SERVER"
-"""Another address of the API server than the pod's own, such as that of `kubectl proxy`."""
-ACCOUNT_VARIABLE = "LOCKKEEPER_SERVICE_ACCOUNT"
-"""Another directory with `token` and `ca.crt` than the one that Kubernetes mounts."""
-LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 STEP_DOWN_SECONDS_MAX = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The pod of a process, and how it reaches the API server if it does."""
-
-    pod: PodIdentity
-    api_server: ApiServerAccess | None = None
-
-
-def surroundings(environment: Mapping[str, str] = os.environ) -> Surroundings | None:
-    """Return the pod that this process runs in, None outside of pods."""
-    pod = pod_identity(environment)
-    if pod is None:
-        return None
-    return Surroundings(pod, _access(environment) if pod.is_known_to_cluster else None)
-
-
-def _access(environment: Mapping[str, str]) -> ApiServerAccess | None:
-    account = Path(environment.get(ACCOUNT_VARIABLE, ACCOUNT))
-    url = environment.get(URL_VARIABLE)
-    if url is None:
-        return in_cluster(environment, account)
-    token, authority = account / "token", account / "ca.crt"
-    return ApiServerAccess(
-        url.rstrip("/"),
-        token if token.exists() else None,
-        authority if authority.exists() else None,
-    )
 
 
 class Membership:
@@ -76,7 +39,7 @@ class Membership:
         self._others = Predecessors(others_api, where.pod, self._check)
         settings = broker.spec.locker.lease
         if settings.enabled:
-            path = f"{LEASES.format(where.pod.namespace)}/{broker.metadata.name}"
+            path = where.lease_path(broker.metadata.name)
             times = lease_times(settings)
             self.lease = LeaseGuard(lease_api, path, where.pod.holder, times, lost)
 
