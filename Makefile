@@ -9,13 +9,14 @@ STAMP := .venv/.set-up
 EXTRAS := analytics,demo,dev,operator
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
-# Tests that measure time or memory have the machine for themselves. Java and Spark wait for each
-# other often enough for two at a time; all others mostly wait, three at a time. One that fails
-# beside others, for want of a core, is tried once more alone: a broken one fails again.
+# Tests that measure time or memory have the machine for themselves, and nobody traces them. Java
+# and Spark wait for each other often enough for two at a time; all others mostly wait, three at a
+# time. One that fails beside others, for want of a core, is tried once more alone: a broken one
+# fails again.
 PROGRAMS := interop or spark
 ALONE := (slow or crash) and not ($(PROGRAMS))
 FAST := not (slow or crash or $(PROGRAMS))
-COVER := --cov --cov-append
+COVER := --cov --cov-append --cov-report=
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
 .PHONY: e2e e2e-smoke demo bench clean
@@ -49,11 +50,11 @@ test: $(STAMP) ## every test, with coverage
 	@failed=0; \
 	tests() { \
 		printf '\033[1m==> %s\033[0m\n' "$$1"; \
-		$(BIN)/pytest -m "$${@:2}" $(COVER) --cov-report=; \
+		$(BIN)/pytest -m "$${@:2}"; \
 	}; \
 	among_others() { \
-		code=0; tests "$$@" || code=$$?; test $$code -eq 1 || return $$code; \
-		tests 'Once more, alone: what failed beside others' "$$2" --last-failed; \
+		code=0; tests "$$@" $(COVER) || code=$$?; test $$code -eq 1 || return $$code; \
+		tests 'Once more, alone: what failed beside others' "$$2" --last-failed $(COVER); \
 	}; \
 	tests 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
 	among_others 'Tests with Java and Spark' '$(PROGRAMS)' -n 2 --dist loadfile || failed=1; \
