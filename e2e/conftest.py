@@ -1,7 +1,8 @@
 """What every end-to-end test has: a cluster, the operator in it, a namespace of its own.
 
-`make e2e` builds the images, brings them into the cluster, and says in LOCKKEEPER_E2E_BROKER_IMAGE
-and LOCKKEEPER_E2E_OPERATOR_IMAGE what they are called there. KUBECONFIG says which cluster.
+`make e2e` builds the images, brings them into the cluster, and says in LOCKKEEPER_E2E_BROKER_IMAGE,
+LOCKKEEPER_E2E_OPERATOR_IMAGE and LOCKKEEPER_E2E_ANALYTICS_IMAGE what they are called there.
+KUBECONFIG says which cluster.
 """
 
 import os
@@ -46,7 +47,8 @@ def broker_image() -> str:
 def installation(broker_image: str) -> Installation:
     """The operator, installed by the chart."""
     image = environment("LOCKKEEPER_E2E_OPERATOR_IMAGE")
-    found = Installation(image, broker_image, run=f"r{time.time():.0f}")
+    analytics_image = os.environ.get("LOCKKEEPER_E2E_ANALYTICS_IMAGE", "")
+    found = Installation(image, broker_image, f"r{time.time():.0f}", analytics_image)
     found.install()
     return found
 
@@ -106,10 +108,10 @@ def keep_evidence(namespace: Namespace) -> None:
     """Write down what there is when a test fails."""
     folder = RESULTS / namespace.name
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = "brokers,destinations,all,pvc,leases,configmaps,events"
+    kinds = "brokers,destinations,lkj,all,pvc,leases,configmaps,events"
     files = {
         "objects.txt": ("get", kinds, "-o", "wide", "--show-labels"),
-        "objects.yaml": ("get", "brokers,destinations,pods,leases", "-o", "yaml"),
+        "objects.yaml": ("get", "brokers,destinations,lkj,jobs,pods,leases", "-o", "yaml"),
     }
     for name, arguments in files.items():
         (folder / name).write_text(namespace.kubectl(*arguments, check=False), "utf-8")

@@ -18,12 +18,14 @@ class Installation:
     image: str
     broker_image: str
     run: str
+    analytics_image: str = ""
 
     def install(self, *settings: str) -> None:
         """Install it, or upgrade it to other settings, and wait until it runs."""
         chosen = (
             *_image("image", self.image),
             *_image("brokerImage", self.broker_image),
+            *(_image("analyticsImage", self.analytics_image) if self.analytics_image else ()),
             # Pods of an earlier run may have another image of the same name.
             f"podAnnotations.run={self.run}",
             *settings,

@@ -1,23 +1,32 @@
 #!/bin/bash
 # run.sh [PYTEST-ARGUMENTS…]: the end-to-end tests, or those that the arguments name.
 #
-# On the cluster of KUBECONFIG if that is set: then LOCKKEEPER_E2E_BROKER_IMAGE and
-# LOCKKEEPER_E2E_OPERATOR_IMAGE are images that its nodes can fetch. Else on a kind cluster where
-# kind and Docker are; else on e2e/cluster, which needs root. Both are made and removed;
-# LOCKKEEPER_E2E_KEEP=1 leaves them there, and the next run finds them.
+# On the cluster of KUBECONFIG if that is set: then LOCKKEEPER_E2E_BROKER_IMAGE,
+# LOCKKEEPER_E2E_OPERATOR_IMAGE and, for tests of analyses, LOCKKEEPER_E2E_ANALYTICS_IMAGE are
+# images that its nodes can fetch. Else on a kind cluster where kind and Docker are; else on
+# e2e/cluster, which needs root. Both are made and removed; LOCKKEEPER_E2E_KEEP=1 leaves them
+# there, and the next run finds them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 KIND_NAME=lockkeeper-e2e
+TESTS=("$@")
 
 # What cannot be done on this machine ends with this code, as in e2e/cluster.
 UNAVAILABLE=75
 
 skip() { echo "no end-to-end tests: $*" >&2; exit "$UNAVAILABLE"; }
 
-images() { # What is built here and now.
+images() { # What is built here and now; the large image of analyses where tests need it.
   export LOCKKEEPER_E2E_BROKER_IMAGE=lockkeeper.local/broker:e2e
   export LOCKKEEPER_E2E_OPERATOR_IMAGE=lockkeeper.local/operator:e2e
-  e2e/images.sh >&2
+  local parts=(broker_image operator)
+  IMAGES=("$LOCKKEEPER_E2E_BROKER_IMAGE" "$LOCKKEEPER_E2E_OPERATOR_IMAGE")
+  if ((${#TESTS[@]} == 0)) || [[ "${TESTS[*]}" =~ (analyses|documents|e2e/?( |$)) ]]; then
+    export LOCKKEEPER_E2E_ANALYTICS_IMAGE=lockkeeper.local/analytics:e2e
+    parts+=(analytics)
+    IMAGES+=("$LOCKKEEPER_E2E_ANALYTICS_IMAGE")
+  fi
+  e2e/images.sh "${parts[@]}" >&2
 }
 
 on_kind() {
@@ -32,8 +41,7 @@ on_kind() {
     kubectl --namespace local-path-storage rollout restart deployment/local-path-provisioner
   fi
   images
-  kind load docker-image --name "$KIND_NAME" \
-    "$LOCKKEEPER_E2E_BROKER_IMAGE" "$LOCKKEEPER_E2E_OPERATOR_IMAGE"
+  kind load docker-image --name "$KIND_NAME" "${IMAGES[@]}"
 }
 
 on_cluster() {
@@ -45,7 +53,7 @@ on_cluster() {
   exported=$(e2e/cluster/up.sh 2)
   eval "$exported"
   BUILDER=buildah images
-  e2e/cluster/load.sh "$LOCKKEEPER_E2E_BROKER_IMAGE" "$LOCKKEEPER_E2E_OPERATOR_IMAGE"
+  e2e/cluster/load.sh "${IMAGES[@]}"
 }
 
 end() {
@@ -68,5 +76,5 @@ else
 fi
 helm=$(e2e/cluster/helm.sh)
 export PATH=${helm%/*}:$PATH
-if (($# == 0)); then set -- e2e; fi
-.venv/bin/pytest -n0 -v -p no:cacheprovider "$@"
+if ((${#TESTS[@]} == 0)); then TESTS=(e2e); fi
+.venv/bin/pytest -n0 -v -p no:cacheprovider "${TESTS[@]}"
