@@ -80,7 +80,7 @@ def stored(files: dict[str, bytes]) -> int:
     )
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_two_executors_read_a_live_journal_and_nobody_notices(
     brokers: Brokers, clients: Clients
 ) -> None:
@@ -108,7 +108,7 @@ def test_two_executors_read_a_live_journal_and_nobody_notices(
         steps.add(status.get("progressText", ""))
         return live.condition("Succeeded") == "True" or live.condition("Failed") == "True"
 
-    print(f"the run ended after {wait_until('it has ended', has_ended, 300.0):.0f} s more")
+    print(f"the run ended after {wait_until('it has ended', has_ended, 480.0):.0f} s more")
     sent_after = len(sender.notes())
     status = live.status()
     assert live.condition("Succeeded") == "True", status
