@@ -160,7 +160,7 @@ class Peaks:
                 size, words = process.memory_info().rss, process.cmdline()
             except psutil.Error:
                 continue
-            if "java" in words[:1][0] if words else False:
+            if words and Path(words[0]).name == "java":
                 java += size
             elif any("pyspark.daemon" in word or "pyspark.sql.worker" in word for word in words):
                 workers += size
