@@ -82,13 +82,14 @@ def analyze(
         for file in journal_files(directory)
         if file.changed >= checked.since
     ]
+    size = sum(file.size for file in files)
     out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=out))
     try:
         tell("starting Spark")
-        spark = session or start_session(master, memory, scratch, out / LOG)
+        spark = session or start_session(master, memory, scratch, out / LOG, size)
         try:
-            suit(spark, sum(file.size for file in files))
+            suit(spark, size)
             tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
             records = read_records(spark, list(checked.directories), **options)
             shared = spark.sparkContext.master.startswith("local")
