@@ -162,6 +162,13 @@ def test_results_go_to_urls_in_the_same_way(tmp_path: Path) -> None:
     assert (tmp_path / "t" / PAGE).read_text() == "page"
 
 
+def test_settings_of_a_file_system_stay_behind_the_folder(tmp_path: Path) -> None:
+    (tmp_path / PAGE).write_text("page")
+    # A file system in memory, of pyarrow's own.
+    target = "mock:///bucket/daily/?current_time=0"
+    assert deliver(tmp_path, target, "one") == "mock:///bucket/daily/one?current_time=0"
+
+
 @pytest.mark.parametrize("target", ["/proc/nowhere", "gopher://host/path"])
 def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path, target: str) -> None:
     (tmp_path / PAGE).write_text("page")

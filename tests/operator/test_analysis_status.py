@@ -74,6 +74,7 @@ def test_progress_is_told_while_it_runs() -> None:
         ({}, "http://nightly-page.airport.svc.cluster.local:8080/nightly-1/"),
         ({"claim": {"name": "results", "path": "a"}}, "claim results:/a/nightly-1"),
         ({"path": "s3://reports/b/"}, "s3://reports/b/nightly-1"),
+        ({"path": "s3://b/x?region=eu-west-1"}, "s3://b/x/nightly-1?region=eu-west-1"),
     ],
 )
 def test_where_results_are_is_told_and_stays_known(output: dict[str, Any], result: str) -> None:

@@ -8,6 +8,7 @@ from pyarrow import fs
 
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import PAGE
+from lockkeeper_analytics.reading.storage import beside
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 
@@ -20,7 +21,7 @@ def deliver(results: Path, target: str, run: str) -> str:
     """
     try:
         if _URL.match(target):
-            return _to_url(results, target.rstrip("/"), run)
+            return _to_url(results, target, run)
         return _to_folder(results, Path(target), run)
     except (OSError, ValueError) as error:
         raise AnalyticsError(f"results cannot be written to {target}: {error}") from error
@@ -39,10 +40,11 @@ def _to_folder(results: Path, target: Path, run: str) -> str:
 
 def _to_url(results: Path, target: str, run: str) -> str:
     system, path = fs.FileSystem.from_uri(target)
+    path = path.rstrip("/")
     local = fs.LocalFileSystem()
     system.create_dir(f"{path}/{run}", recursive=True)
     for file in sorted(results.iterdir()):
         fs.copy_files(str(file), f"{path}/{run}/{file.name}", local, system)
         if file.name == PAGE:
             fs.copy_files(str(file), f"{path}/{PAGE}", local, system)
-    return f"{target}/{run}"
+    return beside(target, run)

@@ -33,7 +33,9 @@ def result_location(subject: AnalysisSubject, run: str) -> str:
     """Return where the results of a run are, for people."""
     output = subject.spec.output
     if output.path is not None:
-        return f"{output.path.rstrip('/')}/{run}"
+        # Settings of the file system, such as `?region=…`, stay behind.
+        place, mark, settings = output.path.partition("?")
+        return f"{place.rstrip('/')}/{run}{mark}{settings}"
     if output.claim is not None:
         within = output.claim.path.strip("/")
         return "/".join(part for part in (f"claim {output.claim.name}:", within, run) if part)
