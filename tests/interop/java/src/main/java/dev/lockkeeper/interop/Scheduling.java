@@ -57,9 +57,9 @@ final class Scheduling {
     private static void order(Scene scene) throws Exception {
         Session session = scene.session();
         MessageConsumer consumer = session.createConsumer(scene.queue("order"));
-        send(session, scene.queue("order"), "third", 900, 0, 0);
-        send(session, scene.queue("order"), "first", 300, 0, 0);
-        send(session, scene.queue("order"), "second", 600, 0, 0);
+        send(session, scene.queue("order"), "third", 3000, 0, 0);
+        send(session, scene.queue("order"), "first", 1000, 0, 0);
+        send(session, scene.queue("order"), "second", 2000, 0, 0);
         Scene.send(session, scene.queue("order"), "at once");
         Scene.only(consumer, "at once", "first", "second", "third");
     }
