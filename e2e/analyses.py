@@ -13,7 +13,7 @@ NAME_LABEL, ROLE_LABEL = "lockkeeper.dev/analysis", "lockkeeper.dev/spark-role"
 DRIVER, EXECUTOR = "driver", "executor"
 RUN_SECONDS_MAX = 240.0
 RESULTS = "/var/lib/lockkeeper-results"
-SMALL = {"memory": "512Mi", "memoryOverhead": "512Mi"}
+SMALL = {"memory": "512Mi"}
 """Of these two nodes' memory a test takes little."""
 
 

@@ -148,7 +148,7 @@ def test_a_driver_of_ours_brings_settings_and_a_template_for_its_executors() -> 
     lines = data["spark.properties"].splitlines()
     assert "my.key=a\\=b\\:\\ c" in lines
     assert "spark.driver.host=nightly-driver.airport.svc.cluster.local" in lines
-    assert "spark.executor.memoryOverhead=410m" in lines
+    assert "spark.executor.memoryOverhead=960m" in lines
     executor = yaml.safe_load(data["executor.yaml"])
     assert executor["spec"]["containers"][0]["name"] == "spark-kubernetes-executor"
     assert found["Service", "nightly-driver"]["spec"]["clusterIP"] == "None"
@@ -164,7 +164,7 @@ def test_settings_that_the_operator_relies_on_win() -> None:
 def test_the_drivers_last_lines_are_kept_and_memory_has_room_for_python() -> None:
     (container,) = templates(analysis_subject())["driver"]["spec"]["containers"]
     assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
-    assert container["resources"]["limits"] == {"memory": "1434Mi"}
+    assert container["resources"]["limits"] == {"memory": "1984Mi"}
     names = [each["name"] for each in container["env"]]
     assert names == [
         "HOME", "LOCKKEEPER_POD", "LOCKKEEPER_NAMESPACE", "LOCKKEEPER_RUN",

@@ -9,8 +9,11 @@ from lockkeeper_api.quantities import MEBIBYTE, Size, sizes
 from lockkeeper_api.rules import rules
 
 OVERHEAD_SHARE = 0.4
-"""Of the heap: what Python workers need beside it (Spark's own default for Python)."""
-OVERHEAD_MIN = 384 * MEBIBYTE
+"""Of the heap, for large heaps (Spark's own default for Python)."""
+JAVA_OVERHEAD = 576 * MEBIBYTE
+"""What Java takes beside its heap, mostly for the code of its queries: 550 MiB were measured."""
+PYTHON_OVERHEAD = 192 * MEBIBYTE
+"""What a process of Python takes, as measured: the driver's own, and one for each core."""
 EITHER = "expected instances or dynamicAllocation, not both"
 _EITHER_RULE = "!(has(self.instances) && has(self.dynamicAllocation))"
 ORDER = "expected min <= max"
@@ -25,14 +28,16 @@ class SparkResources(ApiModel):
     memory: Annotated[Size, sizes("512Mi", "1Ti")] = 1024 * MEBIBYTE
     """Java's heap."""
     memory_overhead: Annotated[Size, sizes("128Mi", "1Ti")] | None = None
-    """Memory for Python beside it; absent: 40 % of the heap, at least 384Mi."""
+    """Memory beside the heap, for Java's code and for Python; absent: 40 % of the heap, at least
+    768Mi and 192Mi for each core."""
 
     @property
     def overhead(self) -> int:
         """Bytes beside the heap."""
         if self.memory_overhead is not None:
             return self.memory_overhead
-        return max(OVERHEAD_MIN, int(self.memory * OVERHEAD_SHARE))
+        least = JAVA_OVERHEAD + PYTHON_OVERHEAD * (1 + self.cores)
+        return max(least, int(self.memory * OVERHEAD_SHARE))
 
 
 class DynamicAllocation(ApiModel):

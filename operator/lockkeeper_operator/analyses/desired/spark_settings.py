@@ -90,7 +90,6 @@ def native_settings(subject: AnalysisSubject) -> dict[str, str]:
         "spark.kubernetes.container.image.pullPolicy": subject.spec.image.pull_policy,
         "spark.kubernetes.executor.podTemplateFile": f"{SETTINGS_PATH}/{EXECUTOR_FILE}",
         "spark.kubernetes.executor.podTemplateContainerName": EXECUTOR_CONTAINER,
-        "spark.kubernetes.executor.podNamePrefix": subject.name,
         "spark.driver.host": host,
         "spark.driver.port": str(DRIVER_PORT),
         "spark.driver.blockManager.port": str(BLOCK_MANAGER_PORT),
