@@ -13,6 +13,8 @@ def test_a_pair_loses_nothing_when_its_master_is_killed(
 ) -> None:
     brokers.namespace.apply(broker(brokers.name))
     print(f"Ready after {brokers.wait_ready():.1f} s")
+    # Ready is said by the master alone; without a standby its own pod would go on.
+    brokers.wait_settled()
     sender = clients.start("send", "SMOKE")
     master = brokers.master()
     signals.send(master, signal.SIGKILL)
