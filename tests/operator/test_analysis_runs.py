@@ -132,6 +132,16 @@ def test_of_a_failure_the_drivers_last_lines_are_told() -> None:
     assert only(made("Job", {"conditions": [condition("Failed")]})).message == "BackoffLimit"
 
 
+def test_a_driver_that_was_killed_for_memory_says_so_last() -> None:
+    ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "message": "report 22 of 22"}}
+    driver = pod("batch.kubernetes.io/job-name", containerStatuses=[{"state": ended}])
+    failed = only(made("Job", {"conditions": [condition("Failed")]}), driver)
+    assert failed.message.splitlines() == [
+        "report 22 of 22",
+        "OOMKilled: more memory than its limit; raise resources.memoryOverhead",
+    ]
+
+
 def test_of_several_drivers_of_a_run_the_last_one_counts() -> None:
     label = "batch.kubernetes.io/job-name"
     early = pod(label, progress='{"step": "a"}')

@@ -21,6 +21,8 @@ RUN_KINDS = ("Job", "SparkApplication")
 ENDED: frozenset[RunState] = frozenset({"Succeeded", "Failed"})
 LINES = 12
 """Of a driver's log that are told."""
+KILLED_FOR_MEMORY = "OOMKilled"
+TOO_LITTLE_MEMORY = "OOMKilled: more memory than its limit; raise resources.memoryOverhead"
 KUBEFLOW_STATES: dict[str, RunState] = {
     "RUNNING": "Running",
     "SUCCEEDING": "Running",
@@ -158,6 +160,8 @@ def _last_words(status: Manifest) -> str:
         ended = container.get("state", {}).get("terminated")
         if ended is not None and ended.get("exitCode"):
             lines = str(ended.get("message", "")).strip().splitlines()
+            if ended.get("reason") == KILLED_FOR_MEMORY:
+                lines.append(TOO_LITTLE_MEMORY)
             return "\n".join(lines[-LINES:]) or f"exit code {ended['exitCode']}"
     return ""
 
