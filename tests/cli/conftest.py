@@ -1,5 +1,6 @@
 """A real broker for every module, and the command line pointed at it."""
 
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +20,12 @@ class Place:
     url: str
     admin: str
     data: Path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _children_hear_control_c() -> None:
+    """Undo that a shell lets what it runs in the background ignore SIGINT: children would, too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")
