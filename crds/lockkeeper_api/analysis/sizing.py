@@ -11,7 +11,7 @@ from lockkeeper_api.rules import rules
 OVERHEAD_SHARE = 0.4
 """Of the heap, for large heaps (Spark's own default for Python)."""
 JAVA_OVERHEAD = 576 * MEBIBYTE
-"""What Java takes beside its heap, mostly for the code of its queries: 550 MiB were measured."""
+"""What Java takes beside its heap: 550 MiB were measured."""
 PYTHON_OVERHEAD = 192 * MEBIBYTE
 """What a process of Python takes, as measured: the driver's own, and one for each core."""
 EITHER = "expected instances or dynamicAllocation, not both"
@@ -28,7 +28,7 @@ class SparkResources(ApiModel):
     memory: Annotated[Size, sizes("512Mi", "1Ti")] = 1024 * MEBIBYTE
     """Java's heap."""
     memory_overhead: Annotated[Size, sizes("128Mi", "1Ti")] | None = None
-    """Memory beside the heap, for Java's code and for Python; absent: 40 % of the heap, at least
+    """Memory beside the heap, for Java and for Python; absent: 40 % of the heap, at least
     768Mi and 192Mi for each core."""
 
     @property

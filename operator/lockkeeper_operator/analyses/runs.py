@@ -22,7 +22,9 @@ ENDED: frozenset[RunState] = frozenset({"Succeeded", "Failed"})
 LINES = 12
 """Of a driver's log that are told."""
 KILLED_FOR_MEMORY = "OOMKilled"
-TOO_LITTLE_MEMORY = "OOMKilled: more memory than its limit; raise resources.memoryOverhead"
+TOO_LITTLE_MEMORY = (
+    f"{KILLED_FOR_MEMORY}: more memory than its limit; raise resources.memoryOverhead"
+)
 KUBEFLOW_STATES: dict[str, RunState] = {
     "RUNNING": "Running",
     "SUCCEEDING": "Running",

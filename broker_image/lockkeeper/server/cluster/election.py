@@ -7,7 +7,6 @@ here are in ns of `boot_time`.
 
 import math
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 SECOND_NS = 1_000_000_000
@@ -119,6 +118,6 @@ def renewed(record: LeaseRecord, written_at: str, epoch: int = 0) -> LeaseRecord
     return replace(record, renewed=written_at, epoch=max(record.epoch, epoch))
 
 
-def now_text() -> str:
-    """Return the time as a Lease tells it: UTC, in microseconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def freed(record: LeaseRecord, written_at: str) -> LeaseRecord:
+    """Return *record* as it is to be written when nobody holds the Lease any more."""
+    return replace(record, holder="", renewed=written_at)

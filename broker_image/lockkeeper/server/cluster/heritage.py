@@ -8,11 +8,10 @@ import contextlib
 import json
 import ssl
 import urllib.request
-from dataclasses import replace
 from typing import Any
 
-from lockkeeper.server.cluster.election import now_text, read_lease, written_lease
-from lockkeeper.server.cluster.surroundings import ApiServerAccess, Surroundings
+from lockkeeper.server.cluster.election import freed, read_lease, written_lease
+from lockkeeper.server.cluster.surroundings import ApiServerAccess, Surroundings, now_text
 
 ANSWER_SECONDS_MAX = 1.0
 ANSWER_BYTES_MAX = 1 << 20
@@ -31,8 +30,7 @@ def give_back_inherited_lease(where: Surroundings | None) -> bool:
         lease = _ask(where.api_server, path)
         found = read_lease(lease)
         if found.holder == where.pod.holder:
-            free = replace(found, holder="", renewed=now_text())
-            _ask(where.api_server, path, written_lease(lease, free))
+            _ask(where.api_server, path, written_lease(lease, freed(found, now_text())))
             return True
     return False
 

@@ -17,11 +17,12 @@ from lockkeeper.server.cluster.election import (
     SECOND_NS,
     Election,
     LeaseRecord,
-    now_text,
+    freed,
     read_lease,
     renewed,
     written_lease,
 )
+from lockkeeper.server.cluster.surroundings import now_text
 from lockkeeper.store.kahadb import Deadline, LockLostError
 from lockkeeper.store.kahadb.guard import boot_time
 
@@ -142,7 +143,7 @@ class LeaseGuard:
 
     async def _free(self, own: LeaseRecord) -> None:
         """Say that nobody holds the Lease, if it is still *own*."""
-        free = replace(own, holder="", renewed=now_text())
+        free = freed(own, now_text())
         while not await self._put(free):
             if not self._election.is_still(await self._look(), own):
                 return
@@ -209,7 +210,7 @@ class LeaseGuard:
         self._seen.set()
         if found.holder == self._identity and not self._is_wanted:
             # An earlier process in this pod, which is dead: nobody needs to wait for it.
-            await self._put(replace(found, holder="", renewed=now_text()))
+            await self._put(freed(found, now_text()))
         if not self._is_wanted or not self._election.may_take(boot_time()):
             return
         before = self._election.seen

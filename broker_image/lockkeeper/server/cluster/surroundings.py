@@ -6,6 +6,7 @@ Never here: a library that takes time to load; `heritage.py` comes before all of
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lockkeeper.server.cluster.identity import PodIdentity, pod_identity
@@ -37,6 +38,11 @@ class Surroundings:
     def lease_path(self, broker: str) -> str:
         """Return where the API server has the Lease of *broker*."""
         return f"/apis/coordination.k8s.io/v1/namespaces/{self.pod.namespace}/leases/{broker}"
+
+
+def now_text() -> str:
+    """Return the time as the API server's objects tell it: UTC, in microseconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def surroundings(environment: Mapping[str, str] = os.environ) -> Surroundings | None:
