@@ -50,7 +50,7 @@ test: $(STAMP) ## every test, with coverage
 	@failed=0; \
 	tests() { \
 		printf '\033[1m==> %s\033[0m\n' "$$1"; \
-		$(BIN)/pytest -m "$${@:2}"; \
+		$(BIN)/pytest --durations=12 --durations-min=15 -m "$${@:2}"; \
 	}; \
 	among_others() { \
 		code=0; tests "$$@" $(COVER) || code=$$?; test $$code -eq 1 || return $$code; \

@@ -26,6 +26,9 @@ sys.path.insert(0, str(HERE.parent / "tests" / "interop"))
 import brokers  # noqa: E402
 import java_project  # noqa: E402
 
+from lockkeeper.journal.records import Trace  # noqa: E402
+from lockkeeper.journal.verify import StoredRecord, read_records  # noqa: E402
+
 SCENARIOS = {
     "a": "persistent sends, each answered, 1 producer (latency: send)",
     "b": "persistent, 16 producers and 16 consumers, one queue",
@@ -162,6 +165,16 @@ def table(results: list[Result], scenarios: list[str], beside: str) -> str:
     return "\n".join(lines)
 
 
+def recorded(journal: Path) -> str:
+    """Return what of the bytes that are left of *journal* the flight recorder's are."""
+    own = every = 0
+    for found in read_records(journal):
+        assert isinstance(found, StoredRecord), found
+        every += found.size
+        own += found.size if isinstance(found.record, Trace) else 0
+    return f"The flight recorder's: {own:,} of {every:,} bytes in the journal ({own / every:.2%})"
+
+
 def save(results: list[Result], options: argparse.Namespace) -> Path:
     """Write every result, and on what machine it was measured, as JSON."""
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -227,7 +240,10 @@ def main() -> None:
         finally:
             for broker in running:
                 broker.stop()
-    print(table(results, options.scenarios, options.beside))
+        print(table(results, options.scenarios, options.beside))
+        for broker in running:
+            if broker.kind == OURS:
+                print(f"\n{recorded(broker.directory / 'data')}")
     print(f"\nEvery run: {save(results, options)}")
 
 

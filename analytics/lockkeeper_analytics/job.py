@@ -3,8 +3,9 @@
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -25,7 +26,7 @@ from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.reports.report import Report
 from lockkeeper_analytics.results import Read, write_report, write_summary
-from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session, suit
+from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session, suited
 from lockkeeper_analytics.tables.options import parse_options
 
 PAGE = "index.html"
@@ -87,9 +88,7 @@ def analyze(
     scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=out))
     try:
         tell("starting Spark")
-        spark = session or start_session(master, memory, scratch, out / LOG, size)
-        try:
-            suit(spark, size)
+        with _spark(session, master, memory, scratch, out / LOG, size) as spark:
             tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
             records = read_records(spark, list(checked.directories), **options)
             shared = spark.sparkContext.master.startswith("local")
@@ -100,15 +99,26 @@ def analyze(
             outcome = _write(journal, out, names, read, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
-        except (PySparkException, Py4JJavaError) as error:
-            raise AnalyticsError(_reason(error)) from error
-        finally:
-            if session is None:
-                spark.stop()
+    except (PySparkException, Py4JJavaError) as error:
+        raise AnalyticsError(_reason(error)) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     (out / LOG).unlink(missing_ok=True)
     return outcome
+
+
+@contextmanager
+def _spark(
+    given: SparkSession | None, master: str, memory: str, scratch: Path, log: Path, size: int
+) -> Iterator[SparkSession]:
+    """Suit the session *given* to the work and leave it as it was; without one, have one's own."""
+    spark = given or start_session(master, memory, scratch, log, size)
+    try:
+        with suited(spark, size):
+            yield spark
+    finally:
+        if given is None:
+            spark.stop()
 
 
 def known_reports(names: Sequence[str]) -> tuple[str, ...]:

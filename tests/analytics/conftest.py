@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lockkeeper_analytics.spark.session import start_session, suit
+from lockkeeper_analytics.spark.session import start_session, suited
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -17,8 +17,8 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = start_session("local[2]", scratch=tmp_path_factory.mktemp("spark"))
-    suit(session, 0)
-    yield session
+    with suited(session, 0):
+        yield session
     session.stop()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from pyspark.sql import SparkSession
 
 from lockkeeper.broker.policies.dead_letters import dead_letter
 from lockkeeper.message.destination import Destination, queue
@@ -16,6 +17,7 @@ from lockkeeper.message.openwire import ActiveMQTextMessage, encode
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.store.base import Reference
 from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper_analytics import job
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -115,6 +117,21 @@ def test_a_report_alone_makes_a_page_of_it(tmp_path: Path) -> None:
     summary = json.loads((out / "report.json").read_text("utf-8"))
     assert summary["figures"] is None
     assert summary["options"]["until"].endswith("+00:00")
+
+
+def test_a_session_of_somebody_else_is_left_as_it_was(tmp_path: Path, spark: SparkSession) -> None:
+    fill(tmp_path / "journal")
+    setting = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "7")
+    try:
+        out = tmp_path / "report"
+        outcome = job.analyze([str(tmp_path / "journal")], out, reports=["backlog"], session=spark)
+        assert outcome.records and outcome.page.exists()
+        assert spark.conf.get(setting) == "7"
+        assert spark.range(3).count() == 3
+    finally:
+        spark.conf.set(setting, before)
 
 
 @pytest.mark.parametrize("name", ["absent", "empty"])

@@ -3,6 +3,8 @@
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +85,24 @@ def register(session: SparkSession) -> None:
     session.dataSource.register(LockkeeperDataSource)
 
 
-def suit(session: SparkSession, size: int) -> None:
-    """Make *session* quick for journals of *size* bytes, where these are small."""
-    if size <= SMALL_BYTES:
-        for name, value in _SMALL_SETTINGS.items():
-            session.conf.set(name, value)
+@contextmanager
+def suited(session: SparkSession, size: int) -> Iterator[None]:
+    """Make *session* quick for journals of *size* bytes, where these are small, for a while.
+
+    It may be somebody else's session, who has other things to do with it afterwards.
+    """
+    settings = _SMALL_SETTINGS if size <= SMALL_BYTES else {}
+    before = {name: session.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, earlier)
 
 
 def _tail_of(log: Path | None) -> str:

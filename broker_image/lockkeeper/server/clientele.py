@@ -35,6 +35,8 @@ class Clientele:
 
     def take(self, most: int = EVENTS_AT_ONCE_MAX) -> list[dict[str, Any]]:
         """Return what is to be written, the oldest *most* events, and forget them."""
+        if not self._waiting and not self._left_out:  # Asked before each write, and mostly so.
+            return []
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
         if self._left_out and not self._waiting:
             taken.append({"at": self._context.now, "event": "leftOut", "count": self._left_out})
