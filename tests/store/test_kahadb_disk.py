@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 
 import pytest
 
@@ -55,6 +56,27 @@ def test_waiting_ends_when_the_sync_is_done(disk, file):
         disk.wait()
         assert not disk.completed()
     disk.wait()
+
+
+@pytest.fixture
+def signals():
+    """Interrupt this process several thousand times a second; a list of what came."""
+    came = []
+    before = signal.signal(signal.SIGALRM, lambda number, _frame: came.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 0.0002, 0.0002)
+    yield came
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_signals_do_not_make_a_sync_fail(disk, file, signals):
+    for number in range(500):
+        os.pwrite(file, b"more", number)
+        disk.submit(file)
+        disk.wait()
+        disk.submit(file)
+        until_completed(disk)
+    assert len(signals) > 100
 
 
 def test_a_failed_sync_raises_once(disk):

@@ -5,6 +5,7 @@ kernel refuses (seccomp, other systems), a thread does it. Both report through a
 """
 
 import ctypes
+import errno
 import os
 import platform
 import threading
@@ -134,10 +135,12 @@ class AioDisk:
         return True
 
     def _call(self, name: int, *arguments: object) -> int:
-        result = int(self._syscall(ctypes.c_long(self._numbers[name]), *arguments))
-        if result < 0:
+        """Call the kernel, again when a signal came first: that is no failure of the disk."""
+        number = ctypes.c_long(self._numbers[name])
+        while (result := int(self._syscall(number, *arguments))) < 0:
             error = ctypes.get_errno()
-            raise OSError(error, os.strerror(error))
+            if error != errno.EINTR:
+                raise OSError(error, os.strerror(error))
         return result
 
 
