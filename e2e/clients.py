@@ -5,12 +5,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from kube import Manifest, Namespace, wait_until
+from kube import CommandError, Manifest, Namespace, wait_until
 
 TRAFFIC = Path(__file__).with_name("traffic.py")
 SCRIPTS = "traffic"
 HOST_NAME_LABEL = "kubernetes.io/hostname"
 DRAIN_SECONDS_MAX = 60.0
+LOST_CONNECTION = "client connection lost"
 RECONNECTING = (
     "?maxReconnectDelay=500&nested.connectionTimeout=1000"
     "&nested.wireFormat.maxInactivityDuration=10000"
@@ -35,9 +36,22 @@ class Client:
 
     def notes(self) -> list[Note]:
         """Return what it has noted up to now."""
-        lines = self.namespace.kubectl("logs", self.name).splitlines()
+        lines = self._printed().splitlines()
         found = [json.loads(line) for line in lines if line.startswith("{")]
         return [Note(each["n"], each["at"]) for each in found if "n" in each]
+
+    def _printed(self) -> str:
+        """Return its log.
+
+        Only by using it does the API server find out that its connection to the kubelet of a node
+        that was cut off is dead; then it makes another.
+        """
+        try:
+            return self.namespace.kubectl("logs", self.name)
+        except CommandError as error:
+            if LOST_CONNECTION not in str(error):
+                raise
+            return self.namespace.kubectl("logs", self.name)
 
     def numbers(self) -> set[int]:
         """Return the numbers of its messages."""
