@@ -229,8 +229,8 @@ def test_the_chart_has_every_cell_of_time(tables):
 def test_figures_and_deeds_are_on_the_page(tables):
     page = page_of(tables)
     for sentence in (
-        "<h3>Messages sent</h3><strong>10</strong>",
-        "<h3>Still waiting</h3><strong>2</strong><p>the oldest for 8 s</p>",
+        '<h3>Sent</h3><strong style="--characters: 2">10</strong>',
+        '<h3>Still waiting</h3><strong style="--characters: 1">2</strong><p>the oldest for 8 s</p>',
         "<b>b-1</b> took over from a master that did not stop cleanly",
         "1 s after the last sign of life",
         "21 November 2026, 12:00:00 \N{EN DASH} 12:00:09 UTC",
@@ -281,21 +281,43 @@ def test_long_tables_end_with_where_the_rest_is(tables):
     assert "90 more rows are in totals.parquet and totals.json" in page
 
 
+def browse(page, directory, width):
+    """Return the page as a browser has made it, and what the browser had to say."""
+    file = directory / "page.html"
+    file.write_text(page, "utf-8")
+    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += [f"--user-data-dir={directory / 'profile'}", f"--window-size={width},2000"]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=2000", file.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("width", ["1400", "420"])
 def test_a_browser_draws_every_plot_of_the_file_and_complains_of_nothing(tables, tmp_path, width):
-    file = tmp_path / "page.html"
-    file.write_text(page_of(tables), "utf-8")
-    command = [CHROMIUM, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", f"--window-size={width},2000"]
-    command += ["--enable-logging=stderr", "--virtual-time-budget=2000", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert "CONSOLE" not in done.stderr
+    made, said = browse(page_of(tables), tmp_path, width)
+    assert "CONSOLE" not in said
     for name, plot in data_of(page_of(tables))["plots"].items():
-        drawn = section_of(done.stdout, name)
+        drawn = section_of(made, name)
         assert drawn.count("<path") >= len(plot["lines"]), name
         assert all(line["name"] in drawn for line in plot["lines"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+@pytest.mark.parametrize("width", ["1400", "1100", "420"])
+def test_large_figures_are_not_cut_off(tables, tmp_path, width):
+    tables["totals"] = [total("ORDERS", 1_234_567_890, 987_654_321)]
+    measure = """<script>
+        const figures = [...document.querySelectorAll(".tile strong")];
+        const cut = figures.filter(each => each.scrollWidth > each.clientWidth);
+        document.title = `${figures.length} figures, ${cut.length} cut`;
+    </script></body>"""
+    page = page_of(tables)
+    made, _said = browse(page.replace("</body>", measure), tmp_path, width)
+    assert "1,234,567,890" in made
+    assert "<title>6 figures, 0 cut</title>" in made
 
 
 @pytest.mark.parametrize(

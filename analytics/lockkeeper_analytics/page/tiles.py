@@ -8,7 +8,7 @@ def tiles(story: Story) -> str:
     """Return the six figures that everybody asks for first."""
     sent = story.sent
     found = (
-        ("sent", "Messages sent", sent, f"at the most {text.count(story.peak_per_second)}/s"),
+        ("sent", "Sent", sent, f"at the most {text.count(story.peak_per_second)}/s"),
         ("acknowledged", "Acknowledged", story.acknowledged, _share(story.acknowledged, sent)),
         ("dead", "Dead letters", story.dead_lettered, _share(story.dead_lettered, sent)),
         ("waiting", "Still waiting", story.waiting, _waiting(story)),
@@ -16,10 +16,14 @@ def tiles(story: Story) -> str:
         ("takeovers", "Take-overs", story.takeovers, _silence(story)),
     )
     return "".join(
-        f'<div class="tile {style}"><h3>{name}</h3><strong>{text.count(figure)}</strong>'
-        f"<p>{note}</p></div>"
+        f'<div class="tile {style}"><h3>{name}</h3>{_large(text.count(figure))}<p>{note}</p></div>'
         for style, name, figure, note in found
     )
+
+
+def _large(figure: str) -> str:
+    """Return *figure* with how long it is: the style sheet makes it fit into its tile."""
+    return f'<strong style="--characters: {len(figure)}">{figure}</strong>'
 
 
 def _share(part: int, whole: int) -> str:
