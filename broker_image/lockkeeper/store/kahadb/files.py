@@ -40,36 +40,24 @@ class JournalFiles:
         self._tail: Tail | None = None
         self._index = IndexFiles(directory)
         self._spare = SpareFile(directory, file_bytes_max)
-        self._index_may_stay = False
 
     def path(self, file_id: int) -> Path:
         """Return where data file *file_id* is."""
         return self.directory / data_file_name(file_id)
 
-    def resume(
-        self,
-        last_file_id: int,
-        reusable_file_id: int | None,
-        tail: Tail | None,
-        has_prepared: bool = False,
-    ) -> None:
+    def resume(self, last_file_id: int, reusable_file_id: int | None, tail: Tail | None) -> None:
         """Go on behind the file *last_file_id*, or in the last one when it holds no batch.
 
-        A torn *tail* is cut off before the first write. ActiveMQ's index survives only if
-        ActiveMQ closed it cleanly, no tail is cut off, and no transaction is or was open.
+        Before the first write ActiveMQ's index is deleted and a torn *tail* cut off.
         """
         self.file_id = last_file_id
         self._reusable = reusable_file_id
         self._tail = tail
-        index = self._index
-        is_whole = index.was_closed_cleanly() and not index.has_open_transactions()
-        self._index_may_stay = is_whole and tail is None and not has_prepared
         self._spare.prepare()
 
     def rotate(self) -> None:
         """Begin the next file. Raises StoreFullError without room, else StoreError."""
-        if not self._index_may_stay:
-            self.discard_index()
+        self.discard_index()
         if self._tail is not None:
             self._repair(self._tail)
             self._tail = None

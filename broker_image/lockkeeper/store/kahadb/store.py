@@ -126,12 +126,7 @@ class KahaDBStore:
         self._term = Term(files, commit, self._intake)
         interval = self._cleanup_interval_ms
         self._caretaker = Caretaker(ledger, files, commit, self._intake, interval)
-        files.resume(
-            replayed.last_file_id,
-            replayed.reusable_file_id,
-            replayed.tail,
-            has_prepared=bool(replayed.recovered.prepared),
-        )
+        files.resume(replayed.last_file_id, replayed.reusable_file_id, replayed.tail)
         self._is_open = True
 
     def close(self) -> None:
