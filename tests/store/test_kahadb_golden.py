@@ -159,6 +159,7 @@ def test_files_of_activemq_are_collected_when_nothing_in_them_is_live(directory,
         store.maintain(turn * 40_000)
         kit.until_durable(store)
     names = checksums(directory).keys()
+    assert not INDEX & names
     assert not {"db-1.log", "db-4.log", "db-5.log"} & names
     store.close()
     again = KahaDBStore(directory)

@@ -3,7 +3,8 @@
 A stale index makes ActiveMQ hang, lose the order or refuse to start when it takes the directory
 back (kahadb.md section 5.1). Not even the index of a clean stop can be relied on: after XA
 transactions under load ActiveMQ 5.17.2 was seen to lose the last messages of a queue over its own
-restart, which the journal held. The journal alone is always enough for it.
+restart, which the journal held. The journal alone is enough for it, but for what its own ack
+compaction has put out of order (docs/compatibility.md).
 """
 
 import os
