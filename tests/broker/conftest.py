@@ -120,7 +120,7 @@ class Bench:
         **policies: Any,
     ) -> None:
         self.store: Store = store or MemoryStore()
-        self.now = START
+        self.now = self.steady = START
         self._policies = policies
         entries = [
             PolicyEntry(pattern.replace("_", "."), None, policy)
@@ -171,10 +171,17 @@ class Bench:
     def tick(self, later: int = 0) -> None:
         """Let *later* ms pass, dispatch, and make everything durable."""
         self.now += later
-        self.broker.tick(self.now)
+        self.steady += later
+        self.broker.tick(self.now, self.steady)
+        while self.broker.context.postponed:
+            self.broker.tick(self.now, self.steady)
         while receipts := self._durable():
             self.broker.settle(receipts)
-            self.broker.tick(self.now)
+            self.broker.tick(self.now, self.steady)
+
+    def set_clock(self, by: int) -> None:
+        """Set the clock that people see, by so many ms."""
+        self.now += by
 
     def _durable(self) -> list[Receipt]:
         """Make everything durable; return what waited for that."""

@@ -160,7 +160,7 @@ def test_a_deleted_subscription_is_told_of(bench: "Bench") -> None:
     listener, client = listen(bench, "Consumer.Topic.T"), bench.client("app")
     consumer = client.consume("topic://T", subscription_name="sub")
     bench.broker.subscribing.unsubscribe(consumer, -1)
-    bench.broker.subscribing.forget_subscription("app", "sub", None)
+    bench.broker.subscribing.lasting.forget("app", "sub", None)
     bench.tick()
     came, went, deleted = heard(listener)
     assert (came.properties["consumerCount"], went.properties["consumerCount"]) == (1, 0)

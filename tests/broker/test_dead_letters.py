@@ -1,14 +1,20 @@
 """Dead letters and memory: what policies decide."""
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy, DeadLetterStrategy
+from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.message.destination import queue
-from lockkeeper.message.rewrite import decoded, properties_of
+from lockkeeper.message.reader import MessageReader
+from lockkeeper.message.rewrite import decoded, encoded, properties_of
+from lockkeeper.store.kahadb import KahaDBStore
 
 if TYPE_CHECKING:
     from conftest import Bench
@@ -175,3 +181,94 @@ def test_a_policy_chooses_the_window_where_the_client_did_not(make_bench: "type[
     client = bench.client()
     assert client.consume("Q").prefetch == 3
     assert client.consume("Q", prefetch=10).prefetch == 10
+
+
+def individual(**fields: Any) -> DestinationPolicy:
+    rules = DeadLetterPolicy(DeadLetterStrategy.INDIVIDUAL, expiration=1000, **fields)
+    return DestinationPolicy(dead_letters=rules, expiry=ExpiryPolicy(expire_messages_period=500))
+
+
+@pytest.mark.parametrize("name", ["Q", "topic://T"])
+def test_a_dead_letter_that_dies_again_has_no_dead_letter(
+    make_bench: "type[Bench]", name: str
+) -> None:
+    bench = make_bench(**{">": individual(destination_per_durable_subscriber=True)})
+    client = bench.client("c")
+    client.leave()
+    subscriber = bench.client("c")
+    if name != "Q":
+        subscriber.consume(name, subscription_name="s")
+        subscriber.leave()
+    bench.client("d").send(name, "x", expiration=bench.now + 10)
+    graves = set()
+    for _ in range(20):
+        bench.tick(500)
+        graves |= {each.destination.name for each in bench.broker.registry if each.depth()}
+        graves -= {"Q", "T"}
+    assert graves == {"ActiveMQ.DLQ.Queue.Q" if name == "Q" else "ActiveMQ.DLQ.Topic.T.c:s"}
+    assert sum(each.depth() for each in bench.broker.registry) == 0
+
+
+def test_a_dead_letter_that_was_sent_back_may_die_again(make_bench: "type[Bench]") -> None:
+    bench = make_bench(Q=DestinationPolicy(dead_letters=DeadLetterPolicy()))
+    client = bench.client()
+    consumer = client.consume("Q")
+    client.send("Q", "x")
+    for expected in (1, 2):
+        (delivery,) = client.deliveries(consumer)
+        bench.broker.poison(consumer, delivery.message.sequence, 1, "broken", None)
+        bench.tick()
+        assert bench.depth("ActiveMQ.DLQ") == expected
+        if expected == 1:
+            # As ActiveMQ's console does, with every mark of its death left on it.
+            marks = {"dlqDeliveryFailureCause": "broken"}
+            again = bench.message(client, queue("Q"), "x", properties=marks)
+            fields = decoded(again)
+            fields.original_destination = queue("ActiveMQ.DLQ")
+            again = encoded(fields, bench.broker.context.next_sequence())
+            bench.broker.send(client.connection, again, None)
+            bench.tick()
+
+
+def test_properties_that_nobody_can_read_are_kept_with_the_dead_letter(bench: "Bench") -> None:
+    client = bench.client()
+    fields = decoded(bench.message(client, queue("Q"), "x", expiration=bench.now + 10))
+    fields.marshalled_properties = b"\0\0\0\1\xff\xff garbage"
+    bench.broker.send(client.connection, encoded(fields, 1), None)
+    bench.tick(60_000)
+    (letter,) = client.deliveries(client.consume("ActiveMQ.DLQ"))
+    properties = properties_of(decoded(letter.message))
+    assert properties["lockkeeperUnreadableProperties"] == b"\0\0\0\1\xff\xff garbage"
+    assert properties["dlqDeliveryFailureCause"] == "The message has expired"
+
+
+def test_a_stored_message_that_nobody_can_read_becomes_a_dead_letter_with_its_bytes(
+    make_bench: "type[Bench]", tmp_path: Path
+) -> None:
+    bench = make_bench(KahaDBStore(tmp_path))
+    client = bench.client()
+    client.send("Q", "first")
+    good = bench.message(client, queue("Q"), "second")
+    at = good.flags_at + 10
+    body = good.body[:at] + b"\xff" * 40 + good.body[at + 40 :]
+    garbled = MessageReader().trust(body, 0, len(body), 5)
+    bench.broker.send(client.connection, garbled, None)
+    client.send("Q", "third")
+    bench.store.close()
+    bench = make_bench(KahaDBStore(tmp_path))
+    client = bench.client()
+    assert client.texts(client.consume("Q")) == ["first", "third"]
+    assert bench.depth("ActiveMQ.DLQ") == 1
+    assert bench.broker.context.containment.counts["message"] == 1
+    bench.store.close()
+    bench = make_bench(KahaDBStore(tmp_path))
+    assert (bench.depth("Q"), bench.depth("ActiveMQ.DLQ")) == (2, 1)
+    client = bench.client()
+    (letter,) = client.deliveries(client.consume("ActiveMQ.DLQ"))
+    fields = decoded(letter.message)
+    kept = fields.content or b""
+    assert kept[at : at + 40] == b"\xff" * 40 and len(kept) == len(body)
+    assert fields.original_destination == queue("Q")
+    assert letter.message.identifier == good.identifier
+    assert "MalformedMessageError" in str(properties_of(fields)["dlqDeliveryFailureCause"])
+    bench.store.close()

@@ -9,8 +9,11 @@ from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.openwire import AckType
+from lockkeeper.store.kahadb import KahaDBStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Bench, Client
 
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -93,15 +96,16 @@ def test_subscriptions_stay_for_ever_by_default(bench: "Bench") -> None:
     ("source", "error"),
     [
         ("Q", InvalidDestinationError),
-        ("topic://A,topic://B", InvalidDestinationError),
+        ("topic://A,queue://B", InvalidDestinationError),
+        ("topic://A,topic://ActiveMQ.Advisory.>", BrokerError),
         ("topic://ActiveMQ.Advisory.Connection", BrokerError),
     ],
 )
-def test_a_durable_subscription_is_for_one_topic(
+def test_a_durable_subscription_is_for_topics_of_clients(
     bench: "Bench", source: str, error: type[BrokerError]
 ) -> None:
     client = bench.client("app")
-    with pytest.raises(error, match=r"one topic|advisory"):
+    with pytest.raises(error, match=r"for topics|advisory"):
         client.consume(source, subscription_name="sub")
     assert names(bench) == []
 
@@ -165,3 +169,25 @@ def test_a_message_in_two_prepared_transactions_is_there_for_both_outcomes(
     (delivery,) = two.deliveries(consumer := durable(two))
     two.acknowledge(consumer, delivery.message)
     assert memory.used == 0
+
+
+def test_a_subscription_is_not_ended_by_one_whose_names_read_the_same(bench: "Bench") -> None:
+    durable(bench.client("orders:eu"), "audit")
+    other = bench.client("orders")
+    for topic in (TOPIC, "topic://OTHER"):
+        with pytest.raises(BrokerError, match="the durable subscription audit of orders:eu"):
+            other.consume(topic, subscription_name="eu:audit")
+    with pytest.raises(InvalidDestinationError, match="No durable subscription exists"):
+        bench.broker.subscribing.lasting.forget("orders", "eu:audit", None)
+    assert names(bench) == ["orders:eu:audit"]
+
+
+@pytest.mark.parametrize(("client_id", "name"), [("c\ud800", "s"), ("c", "\udfff😀")])
+def test_a_subscription_that_no_journal_can_name_leaves_nothing_behind(
+    tmp_path: "Path", make_bench: "type[Bench]", client_id: str, name: str
+) -> None:
+    bench = make_bench(store=KahaDBStore(tmp_path))
+    with pytest.raises(BrokerError, match="holds half of a character"):
+        durable(bench.client(client_id), name)
+    assert names(bench) == []
+    bench.store.close()

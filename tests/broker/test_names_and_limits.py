@@ -1,5 +1,6 @@
 """Names that no destination may have, and how many of a thing there may be."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,3 +100,38 @@ def test_temporary_destinations_of_a_connection_are_limited(limited: "Bench") ->
         broker.destinations.create_temporary(client.connection, second)
     broker.destinations.remove_temporary(client.connection, first)
     broker.destinations.create_temporary(client.connection, second)
+
+
+@pytest.mark.parametrize("kind", ["queue", "topic"])
+def test_a_consumer_that_is_refused_at_its_second_destination_takes_nothing_of_the_first(
+    limited: "Bench", kind: str
+) -> None:
+    client, sender = limited.client(), limited.client()
+    for number in range(LIMITS.destinations):
+        sender.send(f"{kind}://D.{number}", "made")
+    with pytest.raises(ResourceAllocationError):
+        client.consume(f"{kind}://D.0,{kind}://NEW")
+    sender.send(f"{kind}://D.0", "sent")
+    assert client.deliveries() == []
+    limited.broker.disconnect(client.connection)
+    receiver = limited.client()
+    receiver.consume(f"{kind}://D.0")
+    got = [each.message for each in receiver.deliveries()]
+    assert len(got) == (2 if kind == "queue" else 0)
+    if kind == "topic":
+        assert limited.broker.context.memory.used == 0
+
+
+def test_a_temporary_queue_that_is_refused_can_be_made_later(limited: "Bench") -> None:
+    client = limited.client()
+    for number in range(LIMITS.destinations):
+        client.send(f"Q{number}", "a")
+    temporary = Destination(Kind.TEMP_QUEUE, "ID:client-1:1")
+    make = partial(limited.broker.destinations.create_temporary, client.connection)
+    with pytest.raises(ResourceAllocationError, match=r"limits\.destinations"):
+        make(temporary)
+    with pytest.raises(InvalidDestinationError, match="deleted Destination"):
+        limited.broker.route(temporary)
+    limited.broker.destinations.remove(queue("Q0"), None)
+    make(temporary)
+    assert limited.broker.route(temporary).destination == temporary

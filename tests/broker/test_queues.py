@@ -1,5 +1,6 @@
 """Queues: order, turns, windows, acknowledgements, redelivery."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -280,3 +281,53 @@ def test_a_refused_message_gives_back_what_it_added_to_the_window(
     else:
         bench.broker.acknowledge(consumer, kind, last, 1, None)
     assert consumer.credit() == 1
+
+
+def test_what_a_client_opens_after_the_end_of_its_connection_goes_with_its_socket(
+    bench: "Bench",
+) -> None:
+    strange, other = bench.client(), bench.client()
+    strange.leave()
+    late = strange.consume("Q")
+    other.send("Q", "m")
+    assert len(strange.deliveries(late)) == 1
+    strange.leave()
+    assert strange.connection.consumers == {}
+    assert other.texts(other.consume("Q")) == ["m"]
+
+
+def test_messages_of_several_queues_are_acknowledged_together(bench: "Bench") -> None:
+    client = bench.client()
+    for number in range(3):
+        client.send("A.ONE", f"one{number}")
+        client.send("A.TWO", f"two{number}")
+    consumer = client.consume("A.*")
+    *_, last = client.deliveries(consumer)
+    client.acknowledge(consumer, last.message, count=6)
+    assert [bench.depth("A.ONE"), bench.depth("A.TWO")] == [0, 0]
+    after = bench.restart()
+    assert [after.depth("A.ONE"), after.depth("A.TWO")] == [0, 0]
+
+
+@pytest.mark.parametrize("is_transacted", [False, True])
+def test_queues_take_turns_in_the_small_window_of_a_wildcard(
+    bench: "Bench", is_transacted: bool
+) -> None:
+    client = bench.client()
+    for name in ("A.ONE", "A.TWO", "A.THREE"):
+        for number in range(4):
+            client.send(name, str(number))
+    consumer, seen = client.consume("A.*", prefetch=2), list[str]()
+    transaction = client.begin()
+    while found := client.deliveries(consumer):
+        seen += [delivery.message.destination.name for delivery in found]
+        if is_transacted:
+            last = found[-1].message.sequence
+            bench.broker.acknowledge_in_transaction(
+                consumer, transaction, last, len(found), AckType.STANDARD
+            )
+            bench.tick()
+        else:
+            client.acknowledge(consumer, found[-1].message, count=len(found))
+    assert Counter(seen) == {"A.ONE": 4, "A.TWO": 4, "A.THREE": 4}
+    assert {*seen[:6]} == {"A.ONE", "A.TWO", "A.THREE"}

@@ -121,7 +121,7 @@ def test_a_durable_subscription_ends_only_by_who_could_read_it(bench: "Bench") -
     owner = bench.client("app")
     consumer = owner.consume("topic://NEWS", subscription_name="sub")
     bench.broker.subscribing.unsubscribe(consumer, 0)
-    forget = bench.broker.subscribing.forget_subscription
+    forget = bench.broker.subscribing.lasting.forget
     with pytest.raises(AccessDeniedError, match="to read from: topic://NEWS"):
         forget("app", "sub", None, rights({"OTHER": "ra"}))
     owner.connection.rights = rights({"OTHER": "ra"})

@@ -229,6 +229,7 @@ def test_jobs_are_removed_through_the_management_topic(
         (scheduled(period=1.5), "AMQ_SCHEDULED_PERIOD"),
         (scheduled(cron="every day"), "AMQ_SCHEDULED_CRON"),
         (scheduled(cron="0 0 31 2 *"), "AMQ_SCHEDULED_CRON"),
+        (scheduled(cron=f"{'9' * 5000} * * * *"), "AMQ_SCHEDULED_CRON"),
     ],
 )
 def test_a_schedule_that_makes_no_sense_is_refused(

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lockkeeper.broker.context import HELD_BYTES_MAX
+from lockkeeper.broker.flow.space import PASSING_BYTES_MAX, Limit
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
@@ -177,3 +179,83 @@ def test_transactions_consume_what_was_spooled(spooling: Any) -> None:
         getattr(bench.broker.transactions, outcome)(client.connection, transaction, None)
         bench.tick()
     assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
+
+
+@pytest.mark.parametrize("before", [0, 300])
+def test_persistent_bodies_leave_whatever_those_before_them_wait_for(
+    spooling: Any, before: int
+) -> None:
+    bench = spooling(spool_bytes_max=200_000)
+    client = bench.client()
+    fill(client, "Q", before)
+    stuck = bench.broker.context.memory.used
+    for number in range(COUNT):
+        client.send("Q", f"{number:04}{FILLING}", wait=number % 20 == 19)
+    bench.tick()
+    assert bench.broker.registry.find(queue("Q")).depth() >= COUNT
+    assert bench.broker.context.memory.used <= max(stuck, MEMORY_BYTES)
+
+
+def test_persistent_sends_wait_while_consumers_hold_what_cannot_leave(spooling: Any) -> None:
+    bench = spooling()
+    client, other = bench.client(), bench.client()
+    consumer = client.consume("topic://T", prefetch=100_000)
+    half = "x" * (1 << 19)
+    sends = 60
+    for number in range(sends):
+        other.send("topic://T", f"{number:04}{half}")
+    (blocked,) = bench.broker.flow.blocked()
+    assert blocked.limit is Limit.MEMORY_USAGE
+    assert bench.broker.context.memory.used < MEMORY_BYTES + PASSING_BYTES_MAX + (1 << 20)
+    assert acknowledge_all(client, consumer) == sends
+    assert bench.broker.flow.lines == {}
+
+
+@pytest.mark.parametrize("to", ["Q", "topic://T"])
+def test_what_consumers_hold_keeps_no_persistent_send_waiting(spooling: Any, to: str) -> None:
+    bench = spooling()
+    client, other = bench.client("client"), bench.client()
+    durable = {"subscription_name": "s"} if to != "Q" else {}
+    consumer = client.consume(to, prefetch=100_000, **durable)
+    half = "x" * (1 << 19)
+    sends = 60
+    for number in range(sends):
+        other.send(to, f"{number:04}{half}")
+    assert bench.broker.flow.lines == {}
+    assert bench.broker.context.memory.used < MEMORY_BYTES + HELD_BYTES_MAX + (2 << 20)
+    assert acknowledge_all(client, consumer) == sends
+    assert bench.broker.context.memory.used == 0
+
+
+def acknowledge_all(client: "Client", consumer: Any) -> int:
+    """Acknowledge everything that comes; returns how much it was."""
+    found = 0
+    while deliveries := client.deliveries(consumer):
+        for delivery in deliveries:
+            client.acknowledge(consumer, delivery.message)
+            found += 1
+        client.bench.tick()
+    return found
+
+
+def test_consumers_that_hold_enough_get_more_from_the_disk_when_there_is_memory(
+    spooling: Any,
+) -> None:
+    bench = spooling()
+    client = bench.client()
+    half = "x" * (1 << 19)
+    sends = 60
+    for number in range(sends):
+        client.send("Q", f"{number:04}{half}")
+    greedy = client.consume("Q", prefetch=100_000)
+    held = client.deliveries(greedy)
+    assert 1 < len(held) < sends
+    assert bench.broker.context.memory.used < MEMORY_BYTES + HELD_BYTES_MAX + (2 << 20)
+    found = 0
+    while held:
+        for delivery in held:
+            client.acknowledge(greedy, delivery.message)
+            found += 1
+        held = client.deliveries(greedy)
+    assert found == sends
+    assert bench.broker.context.memory.used == 0

@@ -1,5 +1,6 @@
 """Virtual topics: queues that collect what is sent to a topic."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.openwire import BrokerId
 from lockkeeper.message.rewrite import decoded
 from lockkeeper.store.base import StoreFullError
+from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.memory import MemoryStore
 
 if TYPE_CHECKING:
@@ -217,3 +219,18 @@ def test_a_composite_may_forward_to_a_virtual_topic(make_bench: "type[Bench]") -
     client.send("topic://ALL", "a")
     (delivery,) = client.deliveries()
     assert decoded(delivery.message).original_destination == topic("VirtualTopic.NEWS")
+
+
+def test_a_queue_gets_its_copies_after_a_restart_before_its_consumers_are_back(
+    tmp_path: Path, make_bench: "type[Bench]"
+) -> None:
+    bench = make_bench(KahaDBStore(tmp_path))
+    consumer = bench.client()
+    consumer.consume(OF_A)
+    consumer.leave()
+    bench.tick()
+    bench.store.close()
+    again = make_bench(KahaDBStore(tmp_path))
+    again.client().send(NEWS, "news")
+    assert again.depth(OF_A) == 1
+    again.store.close()

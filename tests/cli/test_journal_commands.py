@@ -1,11 +1,14 @@
+import contextlib
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lockkeeper.cli.main import main
+from lockkeeper.store.kahadb.recovery import replay_directory
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
 DIRECTORIES = ["amq-5.17.2-clean", "amq-5.17.2-crash", "amq-6.1.7-clean", "amq-6.1.7-crash"]
@@ -34,6 +37,22 @@ def test_a_directory_of_activemq_is_sound(name: str, capsys: pytest.CaptureFixtu
     reports = json.loads(capsys.readouterr().out)
     assert [report["problems"] for report in reports] == [[]] * len(reports)
     assert sum(report["records"] for report in reports) == len(golden_records(name))
+
+
+@pytest.mark.parametrize("name", DIRECTORIES)
+def test_what_every_file_keeps_is_recounted(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["journal", "verify", "--deep", "--json", str(GOLDEN / name)]) == 0
+    files = json.loads(capsys.readouterr().out)
+    with contextlib.ExitStack() as stack:
+        copy = stack.enter_context(tempfile.TemporaryDirectory())
+        replayed = replay_directory(shutil.copytree(GOLDEN / name, Path(copy) / "kahadb"))
+    recovered = replayed.recovered
+    kept = {one.location for references in recovered.queues.values() for one in references}
+    kept |= {one.location for entry in recovered.subscriptions for one in entry.pending}
+    prepared = [one for several in recovered.prepared.values() for one in several]
+    kept |= {one.reference.location for one in prepared}
+    assert sum(file["live"] for file in files) == len(kept) > 0
+    assert not any(file["superseded"] for file in files)
 
 
 @pytest.mark.parametrize("name", DIRECTORIES)
@@ -111,6 +130,30 @@ def test_a_directory_without_a_journal_is_refused_with_a_hint(
     assert f"no journal here, files db-N.log are expected; did you mean {directory}?" in (
         capsys.readouterr().err
     )
+
+
+def test_a_sound_copy_of_a_damaged_directory_is_made_with_a_report(
+    directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = len(golden_records("amq-5.17.2-crash"))
+    flip(directory / "db-2.log", 30_000)
+    was = contents(directory)
+    copy = tmp_path / "copy"
+    assert main(["journal", "salvage", "--json", str(directory), str(copy)]) == 0
+    (loss,) = json.loads(capsys.readouterr().out)
+    assert (loss["file_name"], loss["offset"]) == ("db-2.log", 29797)
+    assert json.loads((copy / "salvage.json").read_text()) == [loss]
+    assert contents(directory) == was
+    assert main(["journal", "verify", str(copy)]) == 0
+    capsys.readouterr()
+    assert main(["journal", "dump", str(copy)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == before - 1
+    assert main(["journal", "salvage", str(directory), str(copy)]) == 1
+    assert f"{copy}: not empty" in capsys.readouterr().err
+    other = tmp_path / "other"
+    assert main(["journal", "salvage", str(directory), str(other)]) == 0
+    shown = capsys.readouterr().out
+    assert "db-2.log  29,797  1,028" in shown and "queue://GOLD.BULK" in shown
 
 
 def contents(directory: Path) -> dict[str, tuple[int, bytes]]:

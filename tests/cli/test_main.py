@@ -8,6 +8,8 @@ import pytest
 
 from lockkeeper.cli.errors import CommandError, explain
 from lockkeeper.cli.main import main
+from lockkeeper.cli.resources import with_addresses
+from lockkeeper_api import default_broker
 
 COMMAND = Path(sys.executable).with_name("lockkeeper")
 
@@ -63,3 +65,17 @@ def test_output_that_nobody_reads_is_no_traceback() -> None:
     os.close(writing)
     assert result.returncode == 1
     assert result.stderr == ""
+
+
+@pytest.mark.parametrize("address", ["openwire://[:x]:1", f"openwire://{'h' * 254}:1", "openwire:"])
+def test_a_listener_that_cannot_be_is_misuse(address: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        with_addresses(default_broker("orders"), [address], None)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("address", ["[:x]:1", f"{'h' * 254}:1", "\udcff:1"])
+def test_an_admin_address_that_cannot_be_is_misuse(address: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        with_addresses(default_broker("orders"), [], address)
+    assert caught.value.code == 2

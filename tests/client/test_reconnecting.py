@@ -13,7 +13,7 @@ from lockkeeper.client.url import Address, parse_url
 
 def reconnector(options: str) -> Reconnector:
     return Reconnector(
-        parse_url(f"failover:(tcp://a:1,tcp://b:2,tcp://c:3)?{options}"), list.reverse
+        parse_url(f"failover:(tcp://a:1,tcp://b:2,tcp://c:3)?{options}"), list.reverse, lambda: 0.0
     )
 
 
@@ -40,6 +40,16 @@ def test_delays_double_up_to_their_maximum() -> None:
 def test_delays_stay_the_same_without_back_off() -> None:
     delays = reconnector("useExponentialBackOff=false").delays(is_first=False)
     assert list(itertools.islice(delays, 4)) == [0, 10, 10, 10]
+
+
+def test_no_two_clients_come_back_at_the_same_moment() -> None:
+    url = parse_url("failover:(tcp://a:1)?initialReconnectDelay=1000&maxReconnectDelay=4000")
+    each = [list(itertools.islice(Reconnector(url).delays(False), 5)) for _ in range(100)]
+    first, *later = (sorted(delays) for delays in zip(*each, strict=True))
+    assert first == [0] * 100, "who lost a broker looks for the next one at once"
+    for longest, delays in zip((1000, 2000, 4000, 4000), later, strict=True):
+        assert longest / 2 < delays[0] < delays[-1] <= longest
+        assert len(set(delays)) > 90
 
 
 def test_a_broker_that_hangs_up_at_once_is_not_called_without_pause() -> None:

@@ -133,3 +133,10 @@ def test_what_cannot_be_understood_is_named(text: str, named: str) -> None:
     with pytest.raises(BrokerUrlError) as caught:
         parse_url(text)
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["[:x]:61616", "[::1:61616", "12].0.0.1:1"])
+def test_a_host_in_brackets_that_is_no_address_is_refused(host: str) -> None:
+    for text in (f"tcp://{host}", f"failover:(tcp://a:1,ssl://{host})"):
+        with pytest.raises(BrokerUrlError):
+            parse_url(text)

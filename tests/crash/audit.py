@@ -49,11 +49,16 @@ def _finish_prepared(ledger: Ledger, connection: wire.Wire, chance: random.Rando
     for identifier, unit in units.items():
         _check_prepared(ledger, unit, identifier in in_doubt)
     for identifier in in_doubt:
-        operation, outcome = _FINISHED[chance.random() < 0.5]
+        commits = chance.random() < 0.5
+        operation, outcome = _FINISHED[commits]
+        unit = units.get(identifier)
+        if unit is not None:
+            # If no answer comes, the next attempt finds what became of it.
+            unit.commits, unit.outcome = commits, ASKED
         connection.request(connection.transaction(identifier, operation))
         ledger.counts["prepared, finished after the crash"] += 1
-        if identifier in units:
-            units[identifier].outcome = outcome
+        if unit is not None:
+            unit.outcome = outcome
 
 
 def _check_prepared(ledger: Ledger, unit: XAUnit, is_prepared: bool) -> None:

@@ -3,6 +3,7 @@
 import os
 import random
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def seed() -> str:
     chosen = os.environ.get(SEED_VARIABLE) or str(random.SystemRandom().randrange(10**6))
     print(f"{SEED_VARIABLE}={chosen}")
     return chosen
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory, where there is one, for what is not about what a disk forgets."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else tmp_path) as name:
+        yield Path(name)
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ class RunningBroker:
     directory: Path
     command: list[str]
     waits: bool = True
+    start_seconds_max: float = START_SECONDS_MAX
     process: "subprocess.Popen[bytes]" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +68,7 @@ class RunningBroker:
 
     def wait(self) -> None:
         """Wait until the process accepts connections. Raises RuntimeError when it ends instead."""
-        deadline = time.monotonic() + START_SECONDS_MAX
+        deadline = time.monotonic() + self.start_seconds_max
         while not accepts(self.port):
             ended = self.process.poll()
             if ended is not None or time.monotonic() > deadline:

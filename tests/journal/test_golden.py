@@ -193,5 +193,12 @@ def test_a_file_that_was_only_prepared_holds_nothing():
 
 def test_zeros_in_place_of_a_batch_end_the_file():
     batch = build_batch(encode_record(Trace("x")))
+    for behind in (b"", bytes(100), bytes(100) + EOF_RECORD):
+        scan = scan_file(batch[:-EOF_SIZE] + EOF_OLD + behind, "db-1.log")
+        assert (len(scan.batches), scan.problem) == (1, None)
+
+
+def test_zeros_with_anything_behind_them_are_a_torn_tail():
+    batch = build_batch(encode_record(Trace("x")))
     scan = scan_file(batch[:-EOF_SIZE] + EOF_OLD + b"anything", "db-1.log")
-    assert (len(scan.batches), scan.problem) == (1, None)
+    assert (len(scan.batches), scan.end, scan.is_torn) == (1, len(batch) - EOF_SIZE, True)

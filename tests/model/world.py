@@ -203,4 +203,4 @@ class World:
 
 def number_of(message: Message) -> int:
     """Return the number that a message was made with."""
-    return int(message.key.rpartition(b":")[2])
+    return int(message.identifier.rpartition(b":")[2])

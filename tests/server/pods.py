@@ -23,7 +23,7 @@ kind: Broker
 metadata: {{name: orders, namespace: shop}}
 spec:
   listeners: [{{name: openwire, port: {port}}}]
-  admin: {{port: {admin_port}}}
+{admin}
 {spec}
 """
 
@@ -57,6 +57,8 @@ class Pod:
     uid: str = ""
     account: Path | None = None
     namespace: str = NAMESPACE
+    admin_spec: str = ""
+    host: str = "127.0.0.1"
     process: "subprocess.Popen[bytes]" = field(init=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +68,7 @@ class Pod:
 
     @property
     def admin(self) -> str:
-        return f"http://127.0.0.1:{self.admin_port}"
+        return f"http://{self.host}:{self.admin_port}"
 
     @property
     def log(self) -> Path:
@@ -74,9 +76,8 @@ class Pod:
 
     def start(self) -> None:
         resource = self.home / "broker.yaml"
-        resource.write_text(
-            RESOURCE.format(port=self.port, admin_port=self.admin_port, spec=self.spec)
-        )
+        admin = self.admin_spec or f"  admin: {{port: {self.admin_port}}}"
+        resource.write_text(RESOURCE.format(port=self.port, admin=admin, spec=self.spec))
         command = [*LOCKKEEPER, "broker", "--file", str(resource), "--data", str(self.data)]
         if self.secrets is not None:
             command += ["--secrets", str(self.secrets)]

@@ -1,6 +1,10 @@
 """The Lease besides the file lock: whoever cannot renew it stops, before another may begin."""
 
+import asyncio
+import contextlib
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +14,14 @@ import wire
 from api_objects import LEASE_PATH, ApiObjects
 from pods import NAMESPACE, Pod, free_port, wait_until
 
+from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.message.destination import queue
+from lockkeeper.server.cluster.api_server import ApiServer
+from lockkeeper.server.cluster.election import SECOND_NS
+from lockkeeper.server.cluster.lease import LeaseGuard, LeaseTimes
+from lockkeeper.server.cluster.surroundings import ApiServerAccess
+from lockkeeper.server.storage import Storage
+from lockkeeper.store.kahadb.spare import SPARE_PREFIX, SPARE_SUFFIX
 
 StartPod = Callable[..., Pod]
 LEASE = LEASE_PATH.format(NAMESPACE, "orders")
@@ -163,6 +174,14 @@ def test_a_master_that_slept_past_its_deadline_answers_and_writes_nothing(
     assert contents(pod.port) == [b"kept"]
 
 
+def has_spare(directory: Path) -> bool:
+    """Tell whether the file that is made ahead is ready."""
+    for path in directory.glob(f"{SPARE_PREFIX}*{SPARE_SUFFIX}"):
+        with path.open("rb") as file:
+            return file.read(len(EOF_RECORD)) == EOF_RECORD
+    return False
+
+
 @pytest.mark.crash
 def test_where_the_file_lock_is_broken_the_lease_alone_keeps_the_second_away(
     api: ApiObjects, start_pod: StartPod, port: int
@@ -170,6 +189,8 @@ def test_where_the_file_lock_is_broken_the_lease_alone_keeps_the_second_away(
     # Such a file system does not tell the holder either, so it is not asked to look.
     blind = SHORT.replace("keepAlivePeriod: 100ms", "keepAlivePeriod: 0s")
     first = start_pod(number=0, api=api.url, port=port, spec=blind).wait_for("master")
+    # Whoever begins a file, or makes the next one, looks at the lock all the same.
+    wait_until(lambda: (first.data / "db-1.log").exists() and has_spare(first.data))
     (first.data / "lock").unlink()
     second = start_pod(number=1, api=api.url, spec=blind).wait_for("standby")
     wait_until(lambda: second.status()["takesOver"])
@@ -240,3 +261,58 @@ def test_without_a_lease_to_hold_a_broker_stands_by(api: ApiObjects, start_pod: 
     assert "not found" in pod.status()["lease"]["trouble"]
     api.add_lease(NAMESPACE, "orders")
     pod.wait_for("master")
+
+
+LOCKING = """
+import sys
+from pathlib import Path
+from lockkeeper.store.kahadb import DirectoryLock
+assert DirectoryLock(Path(sys.argv[1])).try_acquire(1)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_standby_that_has_left_the_file_lock_to_another_leaves_it_the_lease(
+    api: ApiObjects, tmp_path: Path
+) -> None:
+    """Each with one of the two would keep the other from serving, for ever."""
+    spec = {"holderIdentity": "dead", "leaseTransitions": 3, "leaseDurationSeconds": 3}
+    api.put(LEASE, {"kind": "Lease", "metadata": {"name": "orders"}, "spec": spec})
+    asyncio.run(leave_the_lock(api, tmp_path))
+
+
+async def leave_the_lock(api: ApiObjects, data: Path) -> None:
+    access = ApiServerAccess(api.url)
+    times = LeaseTimes(2 * SECOND_NS, 2 * SECOND_NS, SECOND_NS // 2)
+    async with ApiServer(access) as one, ApiServer(access) as another:
+        first = LeaseGuard(one, LEASE, "first", times, print)
+        second = LeaseGuard(another, LEASE, "second", times, print)
+        for guard in (first, second):
+            guard.start()
+            await guard.first_look(5)
+        storage = Storage(data, first)
+        assert not storage.try_lock() and storage.awaited_lease is first
+        api.cut()
+        await until(lambda: not first.is_watched, 10)
+        assert not storage.try_lock() and storage.awaited_lease is None
+        command = [sys.executable, "-c", LOCKING, str(data)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout is not None and other.stdout.readline() == b"locked\n"
+            api.mend()
+            # Meanwhile the Lease grows old enough for anybody.
+            await until(lambda: bool(storage.try_lock()), 6)
+            await until(lambda: storage.try_lock() or second.try_acquire(1), 10)
+            other.kill()
+        taken = second.epoch
+        for guard in (first, second):
+            await guard.give_back()
+    assert taken == 4
+
+
+async def until(condition: Callable[[], bool], seconds: float) -> None:
+    """Look again and again, for so long at most."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while not condition():
+                await asyncio.sleep(0.02)

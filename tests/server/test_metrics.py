@@ -20,10 +20,13 @@ MASTER = {
     "role": "master",
     "epoch": 3,
     "connections": 2,
+    "connectionsBeforeLogin": 4,
+    "connectionsTurnedAway": {"late": 1, "displaced": 0, "full": 2},
     "memory": {"used": 10, "limit": 20},
     "store": {"files": 1, "bytes": 2, "waitingOperations": 0, "spooledBytes": 0},
     "blockedSends": [{"sends": 2}, {"sends": 3}],
     "preparedTransactions": ["XA"],
+    "containedErrors": {"counts": {"timer": 3, "command": 0}, "latest": []},
 }
 
 
@@ -69,6 +72,7 @@ def test_what_waits_is_summed_up() -> None:
     broker = (("broker", "orders"),)
     assert found["lockkeeper_blocked_sends", broker] == 5
     assert found["lockkeeper_prepared_transactions", broker] == 1
+    assert found["lockkeeper_contained_errors_total", (("kind", "timer"),)] == 3
 
 
 def test_of_too_many_destinations_the_deepest_are_told() -> None:

@@ -262,3 +262,24 @@ def run_broker(directory: Path, *options: str) -> "subprocess.CompletedProcess[s
     command = [*brokers.LOCKKEEPER, "broker", "--file", str(file)]
     command += ["--data", str(directory / "data"), *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_handshakes_of_tls_that_never_end_keep_nobody_out(
+    authority: certificates.Authority, tmp_path: Path
+) -> None:
+    def prepare(running: Secured) -> None:
+        install(running, authority.issue("broker"), authority.certificate)
+
+    spec = SPEC.format(clients="Ignored").replace(
+        "port: PORT", "port: PORT\n    loginTimeout: 2s\n    connectionsBeforeLoginMax: 3"
+    )
+    broker = Secured(tmp_path / "slow", spec, {"anna": "tea"}, prepare, listens=False)
+    try:
+        silent = [socket.create_connection(("127.0.0.1", broker.port), 10) for _ in range(10)]
+        url = f"{secure(broker)}?ssl.caFile={authority.certificate}"
+        with connect(url, **ANNA) as connection:
+            connection.session().producer("Q").send("in between")
+            eventually(lambda: [each.recv(1) for each in silent] == [b""] * 10)
+            connection.session().producer("Q").send("still there")
+    finally:
+        broker.running.stop()

@@ -28,13 +28,13 @@ class Receipt:
 
 
 def reference(
-    number: int, destination: Destination = A, size: int = 60, producer=PRODUCER
+    number: int, destination: Destination = A, size: int = 60, producer=PRODUCER, shown=None
 ) -> Reference:
-    """Return a new message as a broker would hand it over."""
+    """Return a new message as a broker would hand it over; a copy has another *shown* id."""
     message = ActiveMQTextMessage(
         producer_id=producer,
         destination=destination,
-        message_id=MessageId(producer, number),
+        message_id=MessageId(producer, number, text_view=shown),
         persistent=True,
         priority=4,
         content=b"%06d" % number + b"x" * (size - 6),
@@ -62,14 +62,38 @@ def number_of(one: Reference) -> int:
     return int(one.message.key.rpartition(b":")[2])
 
 
+class Clock:
+    """A clock for stores, in ms, that stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
 @dataclass
 class Kit:
-    """The functions above, for tests, which cannot import them."""
+    """The functions above, for tests, which cannot import them; `clock` is for their stores."""
 
+    clock: Clock = field(default_factory=Clock)
     Receipt = Receipt
     reference = staticmethod(reference)
     until_durable = staticmethod(until_durable)
     number_of = staticmethod(number_of)
+
+    def maintain(self, store, now) -> None:
+        """Have a store with the kit's clock do what is due at *now*; wall clocks have stopped.
+
+        The copy of a file that is being made is ready when it does that again.
+        """
+        self.clock.now = now
+        files, left = None, store.usage().files
+        while left != files:
+            # A few files are deleted at a time.
+            store.maintain(0)
+            files, left = left, store.usage().files
+        store._compaction.wait()
 
     @staticmethod
     def numbers(store, references) -> list[int]:

@@ -324,6 +324,28 @@ def test_a_subscription_made_anew_begins_anew(store, reopen, kit):
     assert kit.numbers(store, entry.pending) == [2]
 
 
+def test_a_subscription_to_a_wildcard_is_kept_for_each_topic(store, reopen, kit):
+    places = (NEWS, topic("NEWS.HOME"))
+    parts = [ALL._replace(destination=place, wanted=topic("NEWS.>")) for place in places]
+    references = []
+    for number, part in enumerate(parts):
+        store.subscribe(part, None)
+        references.append(kit.reference(number, part.destination))
+        store.add(part.destination, references[-1], None)
+    store, recovered = reopen(store)
+    pending = {entry.subscription: entry.pending for entry in recovered.subscriptions}
+    assert {part: kit.numbers(store, found) for part, found in pending.items()} == {
+        parts[0]: [0],
+        parts[1]: [1],
+    }
+    store.remove(NEWS, pending[parts[0]][0], None, parts[0])
+    store.release(pending[parts[1]][0])
+    store.unsubscribe(parts[1], None)
+    store, recovered = reopen(store)
+    (entry,) = recovered.subscriptions
+    assert (entry.subscription, entry.pending) == (parts[0], [])
+
+
 def test_a_removed_destination_is_forgotten_and_may_come_again(store, reopen, kit):
     before = kit.reference(1)
     store.add(A, before, None)
@@ -337,16 +359,34 @@ def test_a_removed_destination_is_forgotten_and_may_come_again(store, reopen, ki
     assert kit.numbers(store, recovered.queues[A]) == [2]
 
 
-def test_the_last_sequence_of_each_producer_comes_back(store, reopen, kit):
+def test_what_is_stored_of_each_producer_comes_back(store, reopen, kit):
     other = ProducerId("ID:other-2:1", 4, 3)
-    for number in range(3):
+    for number in (0, 1, 4):
         one = kit.reference(number)
         store.add(A, one, None)
         kit.until_durable(store)
         store.remove(A, one)
     store.add(B, kit.reference(77, B, producer=other), None)
     store, recovered = reopen(store)
-    assert recovered.producers == {b"ID:producer-1:1:1:1": 2, b"ID:other-2:1:3:4": 77}
+    assert recovered.producers.stored() == {
+        b"ID:producer-1:1:1:1": (-1, 4, ((2, 3),)),
+        b"ID:other-2:1:3:4": (76, 77, ()),
+    }
+
+
+def test_the_producer_heard_of_last_is_known_after_a_restart(store, reopen, kit, monkeypatch):
+    monkeypatch.setattr("lockkeeper.store.producers.PRODUCERS_MAX", 10)
+    for number in range(1, 30):
+        template = ProducerId("ID:template-1:1", number, 1)
+        store.add(A, kit.reference(1, producer=template), None)
+        store.add(A, kit.reference(number), None)
+        kit.until_durable(store)
+    store, recovered = reopen(store)
+    assert list(recovered.producers.stored().items())[-1] == (
+        b"ID:producer-1:1:1:1",
+        (0, 29, ()),
+    )
+    assert len(recovered.producers) == 10
 
 
 def test_notes_change_nothing(store, reopen, kit):

@@ -1,17 +1,20 @@
 """Which files may go: the rules of kahadb.md section 6, pure and in a directory."""
 
+import errno
+import select
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.files import data_file_id, list_data_files
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.store.base import Add, Remove, StoreError, StoreFullError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.cleanup import collectable
 from lockkeeper.store.kahadb.ledger import FileLedger
-from lockkeeper.store.kahadb.spare import SPARE_NAME
 
 A, NEWS = queue("A"), topic("NEWS")
 SUBSCRIPTION = Subscription("client", "s", NEWS, None, False)
@@ -50,6 +53,14 @@ def test_a_file_goes_only_with_all_that_it_undoes(files, pinned, gone):
     assert collectable(files, set(pinned), max(files, default=0)) == gone
 
 
+def test_one_message_that_keeps_thousands_of_files_is_found_at_once():
+    count = 2000
+    files = ledgers(f1=(1, ()), **{f"f{each}": (0, (each - 1,)) for each in range(2, count + 1)})
+    began = time.perf_counter()
+    assert collectable(files, set(), count) == []
+    assert time.perf_counter() - began < 0.5
+
+
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.sets(st.integers(1, 7))), min_size=1, max_size=7),
     st.sets(st.integers(1, 7), max_size=2),
@@ -75,8 +86,8 @@ def test_the_largest_set_that_keeps_the_rules_goes(described, pinned):
 
 
 @pytest.fixture
-def store(tmp_path):
-    store = KahaDBStore(tmp_path, file_bytes_max=4096)
+def store(tmp_path, kit):
+    store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096)
     store.open()
     yield store
     store.close()
@@ -94,7 +105,7 @@ def fill(store, kit, first, count=12):
 
 def clean_up(store, kit, now):
     for moment in (now, now + 1000, now + MINUTE, now + MINUTE + 1000):
-        store.maintain(moment)
+        kit.maintain(store, moment)
         kit.until_durable(store)
 
 
@@ -105,17 +116,41 @@ def file_ids(directory):
 def test_files_without_live_messages_go_after_the_interval(store, tmp_path, kit):
     fill(store, kit, 0)
     before = file_ids(tmp_path)
-    store.maintain(MINUTE)
+    kit.maintain(store, MINUTE)
     assert file_ids(tmp_path) == before
-    store.maintain(MINUTE + 1000)
+    kit.maintain(store, MINUTE + 1000)
     after = file_ids(tmp_path)
     assert after == before[-1:]
     assert store.usage().files == 1
     assert store.usage().bytes_on_disk == 4096
 
 
+def test_a_few_files_are_deleted_at_a_time_the_oldest_first(store, tmp_path, kit):
+    fill(store, kit, 0, count=40)
+    before = file_ids(tmp_path)
+    assert len(before) > 8
+    kit.maintain(store, MINUTE)
+    for moment in range(1, 5):
+        store.maintain(0)
+        assert file_ids(tmp_path) == before[2 * moment :]
+
+
+def test_files_go_while_nothing_but_the_flight_recorder_has_something_to_write(
+    store, tmp_path, kit
+):
+    fill(store, kit, 0)
+    store.trace("a connection was closed")
+    kit.maintain(store, MINUTE)
+    store.flush()
+    for _ in range(20):
+        select.select([store.fileno()], [], [], 0.05)
+        store.completed()
+    kit.maintain(store, MINUTE + 1000)
+    assert len(file_ids(tmp_path)) == 1
+
+
 def test_a_journal_at_its_limit_is_full_and_cleans_up_in_haste(tmp_path, kit):
-    store = KahaDBStore(tmp_path, file_bytes_max=4096, bytes_max=5 * 4096)
+    store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, bytes_max=5 * 4096)
     store.open()
     references = [kit.reference(number, size=500) for number in range(60)]
     added = 0
@@ -130,19 +165,19 @@ def test_a_journal_at_its_limit_is_full_and_cleans_up_in_haste(tmp_path, kit):
         kit.until_durable(store)
     assert 20 < added < 60
     assert store.usage().files == 6
-    store.maintain(MINUTE)
+    kit.maintain(store, MINUTE)
     for one in references[:added]:
         store.remove(A, one)
     kit.until_durable(store)
     for beat in range(3):
-        store.maintain(MINUTE + beat)
+        kit.maintain(store, MINUTE + beat)
     store.check_full()
     assert store.usage().files < 3
     store.close()
 
 
 def test_an_archive_keeps_what_is_cleaned_up(tmp_path, kit):
-    store = KahaDBStore(tmp_path, file_bytes_max=4096, archive=True)
+    store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, archive=True)
     store.open()
     fill(store, kit, 0)
     before = file_ids(tmp_path)
@@ -154,7 +189,7 @@ def test_an_archive_keeps_what_is_cleaned_up(tmp_path, kit):
 
 
 def test_beyond_its_limit_the_store_counts_as_full_until_files_go(tmp_path, kit):
-    store = KahaDBStore(tmp_path, file_bytes_max=4096, bytes_max=8192)
+    store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, bytes_max=8192)
     store.open()
     fill(store, kit, 0)
     with pytest.raises(StoreFullError, match="has reached systemUsage"):
@@ -172,11 +207,11 @@ def test_nothing_goes_before_the_removals_are_durable(store, tmp_path, kit):
     before = file_ids(tmp_path)
     for one in references:
         store.remove(A, one)
-    store.maintain(MINUTE)
-    store.maintain(MINUTE + 1000)
+    kit.maintain(store, MINUTE)
+    kit.maintain(store, MINUTE + 1000)
     assert file_ids(tmp_path) == before
     kit.until_durable(store)
-    store.maintain(MINUTE + 2000)
+    kit.maintain(store, MINUTE + 2000)
     assert len(file_ids(tmp_path)) < 3
 
 
@@ -275,7 +310,7 @@ def test_the_files_of_a_prepared_transaction_stay(store, tmp_path, kit):
 
 
 def test_a_duplicate_does_not_return_when_its_removal_is_old(tmp_path, kit):
-    store = KahaDBStore(tmp_path, file_bytes_max=4096)
+    store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096)
     store.open()
     one = kit.reference(1)
     store.add(A, one, None)
@@ -305,7 +340,7 @@ def test_nothing_is_collected_before_the_first_write(store, tmp_path, kit):
 
 def test_a_directory_that_refuses_is_an_error(store, tmp_path, kit, monkeypatch):
     fill(store, kit, 0)
-    store.maintain(MINUTE)
+    kit.maintain(store, MINUTE)
 
     def refuse(*_, **__):
         raise OSError(30, "Read-only file system")
@@ -313,25 +348,66 @@ def test_a_directory_that_refuses_is_an_error(store, tmp_path, kit, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr("pathlib.Path.unlink", refuse)
         with pytest.raises(StoreError, match="Read-only file system"):
-            store.maintain(MINUTE + 1000)
+            kit.maintain(store, MINUTE + 1000)
 
 
 def test_the_spare_file_is_gone_after_a_clean_stop(store, tmp_path, kit):
     fill(store, kit, 0, 2)
     store.close()
-    assert not (tmp_path / SPARE_NAME).exists()
+    assert [path.name for path in tmp_path.iterdir() if data_file_id(path.name) is None] == ["lock"]
 
 
-def test_a_spare_file_left_by_a_crash_is_finished_and_used(tmp_path, kit):
-    (tmp_path / SPARE_NAME).write_bytes(bytes(1000))
+def test_what_killed_processes_prepared_is_deleted_and_never_used(tmp_path, kit):
+    names = ("next.zeros", "next-00112233aabbccdd.zeros", "spool-abcdefgh.bodies")
+    for name in names:
+        (tmp_path / name).write_bytes(b"another process" * 100)
+    kept = tmp_path / "next-week.txt"
+    kept.touch()
     store = KahaDBStore(tmp_path, file_bytes_max=4096)
     store.open()
+    assert not [name for name in names if (tmp_path / name).exists()]
+    assert kept.exists()
     store.add(A, kit.reference(1), None)
     store.close()
     data = (tmp_path / "db-1.log").read_bytes()
     assert len(data) == 4096
-    (tmp_path / SPARE_NAME).write_bytes(bytes(9000))
+    assert b"another process" not in data
+
+
+def test_a_spare_file_that_was_deleted_is_made_anew(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=4096)
     store.open()
-    store.add(A, kit.reference(2), None)
+    (spare,) = tmp_path.glob("next-*.zeros")
+    spare.unlink()
+    store.add(A, kit.reference(1), None)
     store.close()
-    assert (tmp_path / "db-2.log").stat().st_size == 4096
+    assert (tmp_path / "db-1.log").stat().st_size == 4096
+    assert kit.numbers(store, store.open().queues[A]) == [1]
+    store.close()
+
+
+def test_a_file_system_without_second_names_does(tmp_path, kit, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, archive=True)
+    store.open()
+    fill(store, kit, 0)
+    before = file_ids(tmp_path)
+    clean_up(store, kit, MINUTE)
+    assert file_ids(tmp_path / "data-archive") == before[:-1]
+    store.close()
+
+
+def test_an_archive_never_replaces_what_it_has(tmp_path, kit):
+    (tmp_path / "data-archive").mkdir()
+    (tmp_path / "data-archive" / "db-1.log").write_bytes(b"an older journal")
+    store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, archive=True)
+    store.open()
+    fill(store, kit, 0)
+    clean_up(store, kit, MINUTE)
+    store.close()
+    assert (tmp_path / "data-archive" / "db-1.log").read_bytes() == b"an older journal"
+    (other,) = (tmp_path / "data-archive").glob("db-1.log.*")
+    assert other.stat().st_size == 4096

@@ -405,7 +405,7 @@ def small_disk(tmp_path):
 
 
 def test_a_full_disk_refuses_messages_but_loses_none_and_goes_on_when_freed(small_disk, kit):
-    store = KahaDBStore(small_disk / "data", file_bytes_max=128 << 10)
+    store = KahaDBStore(small_disk / "data", clock=kit.clock, file_bytes_max=128 << 10)
     store.open()
     sent = []
     with pytest.raises(StoreFullError, match=r"db-\d+.log: no room on the disk"):
@@ -414,18 +414,18 @@ def test_a_full_disk_refuses_messages_but_loses_none_and_goes_on_when_freed(smal
             sent.append(kit.reference(number, size=1000))
             store.add(A, sent[-1], kit.Receipt())
             kit.until_durable(store)
-            store.maintain(number)
+            kit.maintain(store, number)
     assert 100 < len(sent) < 500
     # There is still room to consume: that is how a disk gets empty again.
     for one in sent[:-10]:
         store.remove(A, one)
     kit.until_durable(store)
     now = 1_000_000
-    store.maintain(now)
+    kit.maintain(store, now)
     kit.until_durable(store)
     for _ in range(100):
         now += 1000
-        store.maintain(now)
+        kit.maintain(store, now)
         try:
             store.check_full()
         except StoreFullError:

@@ -140,7 +140,7 @@ def test_files_of_activemq_are_collected_when_nothing_in_them_is_live(directory,
         store.commit_prepared(identifier, operations, None)
     kit.until_durable(store)
     store.close()
-    store = KahaDBStore(directory, file_bytes_max=4096)
+    store = KahaDBStore(directory, clock=kit.clock, file_bytes_max=4096)
     recovered = store.open()
     for destination, references in recovered.queues.items():
         for one in references:
@@ -156,7 +156,7 @@ def test_files_of_activemq_are_collected_when_nothing_in_them_is_live(directory,
         store.remove(queue("A"), one)
     kit.until_durable(store)
     for turn in range(6):
-        store.maintain(turn * 40_000)
+        kit.maintain(store, turn * 40_000)
         kit.until_durable(store)
     names = checksums(directory).keys()
     assert not INDEX & names
@@ -195,5 +195,5 @@ def test_every_preallocation_of_activemq_is_read_and_gone_on_with(mode, tmp_path
     again = KahaDBStore(directory)
     assert len(again.open().queues[name]) == 6
     again.close()
-    # A file that was only prepared is used, not left behind as a hole.
-    assert len(list(directory.glob("db-*.log"))) == max(files, 2)
+    # A file that was only prepared is not used: whoever prepared it may write into it still.
+    assert len(list(directory.glob("db-*.log"))) == files + 1

@@ -4,6 +4,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -151,21 +152,48 @@ def test_a_file_replaced_while_waiting_is_not_taken_for_the_lock(lock, tmp_path,
     lock.check()
 
 
-def test_a_store_opens_only_with_the_lock_and_gives_it_back(tmp_path, hold):
+def test_a_store_opens_only_with_the_lock_and_gives_it_back(tmp_path, hold, kit):
     process = hold()
-    store = KahaDBStore(tmp_path)
+    store = KahaDBStore(tmp_path, clock=kit.clock)
     with pytest.raises(StoreLockedError):
         store.open()
     process.kill()
     process.wait()
     store.open()
-    store.maintain(2_000)
+    kit.maintain(store, 2_000)
     assert locked_elsewhere(tmp_path / "lock")
     os.utime(tmp_path / "lock", ns=(5, 5))
     with pytest.raises(LockLostError):
-        store.maintain(4_000)
+        kit.maintain(store, 4_000)
     store.close()
     assert not locked_elsewhere(tmp_path / "lock")
+
+
+@pytest.mark.parametrize("step", [-3_600_000, 3_600_000])
+def test_a_clock_that_is_set_hides_no_lost_lock(tmp_path, step):
+    store = KahaDBStore(tmp_path, keep_alive_ms=50)
+    store.open()
+    now = 1_795_247_372_485
+    store.maintain(now)
+    store.maintain(now + step)
+    (tmp_path / "lock").unlink()
+    # The clock of people stands still from here on.
+    with pytest.raises(LockLostError, match="is gone"):
+        for _ in range(200):
+            store.maintain(now + step)
+            time.sleep(0.01)
+    store.close()
+
+
+def test_a_clock_that_jumps_has_the_lock_looked_at(tmp_path, kit):
+    store = KahaDBStore(tmp_path, clock=kit.clock)
+    store.open()
+    store.maintain(5_000)
+    (tmp_path / "lock").unlink()
+    store.maintain(5_000)
+    with pytest.raises(LockLostError, match="is gone"):
+        store.maintain(65_000)
+    store.close()
 
 
 def test_a_store_takes_over_a_lock_that_is_held_already(tmp_path):

@@ -23,6 +23,7 @@ from lockkeeper.journal.records import Subscription as SubscriptionRecord
 from lockkeeper.journal.scan import record_offsets, scan_file
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import LocalTransactionId, XATransactionId
+from lockkeeper.message.message import UnreadableMessage
 from lockkeeper.store.base import StoreError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.frames import subscription_frame
@@ -343,7 +344,7 @@ def test_a_torn_tail_loses_only_the_torn_batch(tmp_path, kit, rest):
         file = (directory / "db-1.log").read_bytes()
         assert file[:start] == whole[:start]
         if cut > start or rest:
-            assert file[start:] == EOF_RECORD
+            assert file[start : start + len(EOF_RECORD)] == EOF_RECORD
             assert not (directory / "db.data").exists()
         assert torn.replay() == {"A": [0, 1, 9]}
 
@@ -354,17 +355,18 @@ def test_a_sound_file_whose_end_was_not_written_gets_its_end(journal, kit):
     journal.store.add(A, kit.reference(2), None)
     journal.store.close()
     whole = (journal.directory / "db-1.log").read_bytes()
-    assert whole == b"".join(batches) + EOF_RECORD
+    assert whole == b"".join(batches) + EOF_RECORD + bytes(95)
     assert journal.replay() == {"A": [1, 2]}
 
 
-def test_a_file_torn_at_its_very_beginning_is_used_again(journal, kit):
+def test_a_file_torn_at_its_very_beginning_is_left_to_its_writer(journal, kit):
     journal.write(journal.add(1), file_id=1)
     (journal.directory / "db-2.log").write_bytes(build_batch(b"anything")[:20] + bytes(500))
     journal.open()
     journal.store.add(A, kit.reference(2), None)
     journal.store.close()
-    assert [file_id for file_id, _ in journal.records()] == [1, 2]
+    assert (journal.directory / "db-2.log").read_bytes().startswith(EOF_RECORD)
+    assert [file_id for file_id, _ in journal.records()] == [1, 3]
 
 
 def test_a_torn_file_before_one_that_was_only_prepared_is_the_last(journal, kit):
@@ -376,7 +378,7 @@ def test_a_torn_file_before_one_that_was_only_prepared_is_the_last(journal, kit)
     journal.store.add(A, kit.reference(3), None)
     journal.store.close()
     assert journal.replay() == {"A": [1, 3]}
-    assert [file_id for file_id, _ in journal.records()] == [1, 2]
+    assert [file_id for file_id, _ in journal.records()] == [1, 3]
 
 
 def test_a_torn_file_before_one_with_records_is_an_error(journal):
@@ -405,7 +407,7 @@ def test_a_record_that_cannot_be_read_is_an_error(journal):
 
 def test_a_subscription_that_cannot_be_read_is_an_error(journal):
     journal.write(SubscriptionRecord(NEWS, "client:s", False, b"\0\0\0\x01\xff"))
-    with pytest.raises(StoreError, match=r"db-1.log at offset 28: not a subscription"):
+    with pytest.raises(StoreError, match=r"db-1.log: bad record at offset 28: not a subscription"):
         journal.open()
 
 
@@ -423,11 +425,14 @@ def test_a_subscription_filed_under_another_key_is_an_error(journal):
         journal.open()
 
 
-def test_a_message_that_cannot_be_read_is_an_error_when_loaded(journal):
-    journal.write(AddMessage(A, "ID:1", b"\0\0\0\x03abc"))
+def test_a_message_that_cannot_be_read_is_told_from_others_when_loaded(journal):
+    journal.write(AddMessage(A, "ID:p:1:1:1:7", b"\0\0\0\x03abc"), journal.add(2))
     references = journal.open().queues[A]
-    with pytest.raises(StoreError, match=r"db-1.log: bad message"):
-        journal.store.load(references, 1)
+    journal.store.load(references, 1)
+    bad, good = (reference.message for reference in references)
+    assert isinstance(bad, UnreadableMessage)
+    assert bad.key == b"ID:p:1:1:1:7"
+    assert not isinstance(good, UnreadableMessage)
     journal.store.close()
 
 

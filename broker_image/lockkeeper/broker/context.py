@@ -1,7 +1,10 @@
 """What every region shares: the store, the memory, the clock, and the regions with work to do."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from lockkeeper.broker.containment import Containment, retry_delay
+from lockkeeper.broker.copy_ids import CopyIds
 from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
 from lockkeeper.broker.listener import Listener, Nobody
 from lockkeeper.broker.policies.policy import PolicyMap
@@ -17,47 +20,63 @@ if TYPE_CHECKING:
     from lockkeeper.broker.regions.residency import Residency
     from lockkeeper.broker.regions.route import Route
     from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.broker.transacting import Transacting
+    from lockkeeper.message.ids import MessageId
     from lockkeeper.message.message import Message
 
 
 # So many deliveries fit into a millisecond before their numbers run ahead of the time.
 DELIVERY_BITS = 20
+# What is dispatched in one tick is in memory a second time until sockets take it.
+TICK_BYTES_MAX = 8 << 20
+# So much of it is for one backlog.
+SHARE_BYTES_MAX = 1 << 20
+# Consumers that hold messages get more of them until so much is in memory beyond the limit: those
+# that hold none get some even then.
+HELD_BYTES_MAX = 8 << 20
 
 
 class Memory:
-    """Bytes of message bodies in memory, against a limit.
+    """Bytes of message bodies in memory, against a limit; `partial` of frames not yet whole.
 
     From `gate` bytes on every message is asked whether it may come in: that is the limit, or 0
     while others wait before it.
     """
 
-    __slots__ = ("gate", "limit", "used")
+    __slots__ = ("gate", "limit", "partial", "used")
 
     def __init__(self, limit: int) -> None:
         self.limit = self.gate = limit
-        self.used = 0
+        self.used = self.partial = 0
 
 
 class Active(Protocol):
     """Something with work to do at the end of a tick."""
 
     is_active: bool
+    destination: Destination
 
     def dispatch(self) -> None:
         """Send what can be sent."""
 
 
 class Context:
-    """The services of the core. `now` is in ms since the epoch, set once a tick.
+    """The services of the core; what time it is is set once a tick.
 
+    `now` is for messages and people: ms since the epoch, by a clock that may be set. `steady` is
+    for how long something takes: ms that only pass, counted on from when the broker was made.
+    `timers` go by `steady`, `calendar` by `now`.
     `abort` ends a consumer against its will; True as its second argument ends the connection.
     `delivery` numbers what is sent to consumers of queues, in order; its bits above
-    DELIVERY_BITS are the time.
+    DELIVERY_BITS are the time. `unsent` counts the bytes of messages that this tick has sent to
+    consumers: beyond TICK_BYTES_MAX the rest is `postponed` to the next one. What is `starved`
+    waits until consumers may hold more of it.
     """
 
     def __init__(
         self,
         store: Store,
+        broker_id: str,
         policies: PolicyMap,
         memory_limit: int,
         now: int,
@@ -67,23 +86,123 @@ class Context:
         self.store = store
         self.policies = policies
         self.memory = Memory(memory_limit)
-        self.now = now
+        self.now = self.steady = now
         self.find_route = find_route
         self.abort = abort
         # Made by the core when what they tell of is there.
         self.advisories: Advisories
-        # Whoever wants to know takes this place.
-        self.listener: Listener = Nobody()
+        self.transactions: Transacting
         # The scheduler's, there when a policy redelivers: a message and the ms until then.
         self.deliver_later: Callable[[Message, int], None]
+        self.copy_ids = CopyIds(broker_id)
         self.dead_letter_audit = DeadLetterAudit()
-        self.timers = Timers()
+        self.containment = Containment(lambda: self.now)
+        self.listener = Nobody()
+        self.timers = Timers(self.containment)
+        self.calendar = Timers(self.containment)
+        self._failures: dict[Active, tuple[int, int]] = {}
         self.slow_consumers = SlowConsumers(self)
         self.active: list[Active] = []
         self.relievable: list[Residency] = []
+        self.postponed: list[Active] = []
+        self.starved: list[Active] = []
+        self.unsent = 0
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequence = now << 20
         self.delivery = now << DELIVERY_BITS
+
+    @property
+    def listener(self) -> Listener:
+        """Who is told of connections, consumers and producers; anybody may take this place."""
+        listener: Listener = self._listener
+        return listener
+
+    @listener.setter
+    def listener(self, listener: Listener) -> None:
+        self._listener = self.containment.shielding(listener)
+
+    def dispatch(self, active: list[Active]) -> None:
+        """Have all of *active*, and what that makes active, send what it can, within a tick."""
+        self.unsent = 0
+        unreached: list[Active] = []
+        while active:
+            self.active = []
+            for backlog in active:
+                if self.unsent > TICK_BYTES_MAX:
+                    unreached.append(backlog)
+                    continue
+                backlog.is_active = False
+                try:
+                    backlog.dispatch()
+                except Exception as error:
+                    self.set_aside(backlog, error)
+            active = self.active
+        if unreached:
+            self.postponed = unreached + self.postponed
+
+    def set_aside(self, active: Active, error: Exception) -> None:
+        """Let something whose dispatch failed rest for a while, whoever asks for it meanwhile."""
+        self.containment.note("backlog", active.destination, error)
+        failures, until = self._failures.get(active, (0, 0))
+        failures = failures + 1 if self.steady <= until else 1
+        delay = retry_delay(failures)
+        self._failures[active] = (failures, self.steady + 3 * delay)
+        # Neither is it in the list of the active ones, nor will it enter itself.
+        active.is_active = True
+        self.timers.call_at(self.steady + delay, partial(self._bring_back, active))
+
+    def call_soon(self, action: "Callable[[], None]") -> None:
+        """Have *action* called by the next tick, or by a later one as long as it fails."""
+        self.timers.call_at(self.steady, action)
+
+    def relieve(self) -> None:
+        """Let bodies leave the memory that may."""
+        kept = []
+        for entry in self.relievable:
+            try:
+                if entry.relieve():
+                    kept.append(entry)
+            except Exception as error:
+                self.containment.note("memory", entry.destination, error)
+                if entry.skip():
+                    kept.append(entry)
+        self.relievable = kept
+
+    def resting(self, active: Active) -> bool:
+        """Tell whether something rests because its dispatch failed."""
+        return active.is_active and active in self._failures and active not in self.active
+
+    def _bring_back(self, active: Active) -> None:
+        for each, (_, until) in list(self._failures.items()):
+            if until < self.steady:
+                del self._failures[each]
+        active.is_active = True
+        self.active.append(active)
+
+    def copy_id(self, message: "Message") -> "MessageId":
+        """Return an id for a copy of *message*, with a brokerSequenceId."""
+        return self.copy_ids.next_for(message, self.next_sequence())
+
+    def postpone(self, backlog: Active) -> None:
+        """Go on with a backlog in the next tick, after everybody else."""
+        if not backlog.is_active:
+            backlog.is_active = True
+            self.postponed.append(backlog)
+
+    def has_room(self) -> bool:
+        """Tell whether consumers that hold messages may get more of them."""
+        return self.memory.used < self.memory.limit + HELD_BYTES_MAX
+
+    def starve(self, backlog: Active) -> None:
+        """Go on with a backlog when there is room."""
+        if backlog not in self.starved:
+            self.starved.append(backlog)
+
+    def feed(self) -> None:
+        """Go on with what waited for memory."""
+        starved, self.starved = self.starved, []
+        for backlog in starved:
+            self.postpone(backlog)
 
     def next_sequence(self, count: int = 1) -> int:
         """Return a new brokerSequenceId, the first of *count*."""

@@ -1,6 +1,7 @@
 """The broker: commands of connections come in, outputs go to their outboxes."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from lockkeeper.broker.access.authenticator import Authenticator
 from lockkeeper.broker.access.guard import Guard, SendingGuard
@@ -19,8 +20,10 @@ from lockkeeper.broker.errors import (
 from lockkeeper.broker.flow.control import FlowControl
 from lockkeeper.broker.interceptors.interceptor import interceptors
 from lockkeeper.broker.interceptors.statistics_queries import StatisticsQueries
+from lockkeeper.broker.names import check_name
 from lockkeeper.broker.outputs import Disconnect
 from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.policies.prefetch import WINDOW_MAX
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
@@ -34,6 +37,7 @@ from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
 from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
 from lockkeeper.broker.sweeping import Sweeper
+from lockkeeper.broker.timers import NEVER
 from lockkeeper.broker.transacting import Transacting
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
@@ -68,9 +72,7 @@ class Broker:
         authenticator: Authenticator | None = None,
     ) -> None:
         """Without an *authenticator* everybody may connect and do everything."""
-        self.name = name
-        self.authenticator = authenticator
-        self.broker_id = broker_id
+        self.name, self.broker_id, self.authenticator = name, broker_id, authenticator
         self.dirty: list[Connection] = []
         self.connections: dict[str, Connection] = {}
         self.settings = settings
@@ -78,6 +80,7 @@ class Broker:
         self.registry = Registry(self.router, settings.limits.destinations)
         self.context = Context(
             store,
+            broker_id,
             policies,
             settings.system_usage.memory_usage.limit,
             now,
@@ -86,7 +89,7 @@ class Broker:
         )
         self.guard = Guard(self.registry, self.router)
         self.subscribing = Subscribing(self.context, self.registry, settings, self.guard)
-        self.context.advisories = Advisories(
+        advisories = Advisories(
             self.context,
             self.registry,
             self.connections,
@@ -94,9 +97,10 @@ class Broker:
             Composer(broker_id, name),
             settings.advisory_support,
         )
+        self.context.advisories = self.context.containment.shielding(advisories)
         self.audit = ProducerAudit()
-        self.transactions = Transacting(
-            self.context, self.audit, self._find_backlog, settings.limits.transactions
+        self.transactions = self.context.transactions = Transacting(
+            self.context, self.audit, self._find_backlog, self.connections, settings.limits
         )
         self.flow = FlowControl(self.context, settings.system_usage, self._take)
         self.forwarding = Forwarding(
@@ -153,16 +157,17 @@ class Broker:
     def recover(self) -> Past:
         """Take back what the store holds; blocks while it is read."""
         recovered = self.context.store.open()
-        for destination, references in recovered.queues.items():
+        for destination in [*recovered.existing, *recovered.queues]:
             region = self.registry.ensure(self.context, destination)
-            assert isinstance(region, Queue)
-            region.restore(references)
+            if isinstance(region, Queue) and destination in recovered.queues:
+                region.restore(recovered.queues.pop(destination))
         for subscription in recovered.subscriptions:
-            self.subscribing.recover(subscription)
-        self.subscribing.start()
+            self.subscribing.lasting.recover(subscription)
+        self.subscribing.lasting.start()
         for identifier, operations in recovered.prepared.items():
             self.transactions.recover(identifier, operations)
         self.audit.restore(recovered.producers)
+        self.context.copy_ids.resume(recovered.producers)
         return Past(recovered.last_trace, recovered.epoch)
 
     # Connections
@@ -170,15 +175,18 @@ class Broker:
     def connect(
         self, connection: Connection, identifier: str, client_id: str, steals: bool = False
     ) -> None:
-        """Announce a connection. Raises InvalidClientIdError when the client id is taken.
+        """Announce a connection. Raises BrokerError when that was done, or the client id is taken.
 
         One that *steals* ends the other one instead (ActiveMQ's allowLinkStealing). A connection
         that comes back after a failover replaces its half-dead predecessor.
         """
         predecessor = self.connections.get(identifier)
+        is_foreign = predecessor is not None and predecessor.user_name != connection.user_name
+        if is_foreign and connection.rights is not None:
+            raise InvalidClientIdError(f"the connection {identifier} is another user's")
+        if self.connections.get(connection.identifier) is connection:
+            raise BrokerError(f"the connection is announced already, as {connection.identifier}")
         if predecessor is not None:
-            if connection.rights is not None and predecessor.user_name != connection.user_name:
-                raise InvalidClientIdError(f"the connection {identifier} is another user's")
             self.end(predecessor, InvalidClientIdError("the client connected again"))
         for other in [*self.connections.values()] if client_id else ():
             if other.client_id != client_id:
@@ -203,20 +211,21 @@ class Broker:
         self.disconnect(connection)
 
     def disconnect(self, connection: Connection, last_delivered: int = DELIVERED_UNKNOWN) -> None:
-        """End a connection, cleanly or not: everything it held goes back."""
-        if self.connections.get(connection.identifier) is not connection:
-            return
-        del self.connections[connection.identifier]
-        self.transactions.abandon(connection)
+        """End a connection, cleanly or not: all it held goes back, also what came after its end."""
+        if was_there := self.connections.get(connection.identifier) is connection:
+            del self.connections[connection.identifier]
+        drop = partial(self.context.containment.call, "connection")
+        drop(self.transactions.abandon, connection)
         for consumer in list(connection.consumers.values()):
-            self.subscribing.unsubscribe(consumer, last_delivered)
+            drop(self.subscribing.unsubscribe, consumer, last_delivered)
         for producer in list(connection.producers):
-            self.remove_producer(connection, producer)
+            drop(self.remove_producer, connection, producer)
         for destination in list(connection.temporary):
-            self.destinations.remove_temporary(connection, destination)
-        self.flow.forget(connection)
-        self.context.advisories.disconnected(connection)
-        self.context.listener.disconnected(connection)
+            drop(self.destinations.remove_temporary, connection, destination)
+        drop(self.flow.forget, connection)
+        if was_there:
+            self.context.advisories.disconnected(connection)
+            self.context.listener.disconnected(connection)
 
     # Producers
 
@@ -245,6 +254,7 @@ class Broker:
                 f"the connection has {limit} producers already (limits.producers)"
             )
         if destination is not None:
+            check_name(destination)
             if connection.rights is not None:
                 self.guard.check_sending(connection.rights, destination)
             for part in destination.parts():
@@ -268,6 +278,8 @@ class Broker:
         The receipt is settled when the message is as durable as it asks to be. Without room
         for it, the message waits, and `connection.stalled` says whether to stop reading.
         """
+        if message.destination is not connection.last_destination:
+            check_name(message.destination)
         for interceptor in self.interceptors:
             going_on = interceptor.intercept(connection, message, receipt)
             if going_on is None:
@@ -316,9 +328,9 @@ class Broker:
             if receipt is not None:
                 receipt.settle()
             return
+        route.accept(message, receipt)
         if connection.fault_tolerant and message.persistent:
             self.audit.record(message)
-        route.accept(message, receipt)
 
     def _settle_behind(self, destination: Destination, receipt: Receipt | None) -> None:
         """Settle when everything handed to the store so far is durable."""
@@ -338,18 +350,22 @@ class Broker:
         """Carry out an acknowledgement outside a transaction (openwire.md section 7.5)."""
         if kind == AckType.DELIVERED:
             consumer.extend(count)
-            self._reactivate(consumer)
+            consumer.reactivate()
         elif kind in _CONSUMING:
             references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
-            self.backlog_of(consumer, references[0]).consumed(consumer, references, receipt)
+            backlogs = consumer.backlogs
+            if len(backlogs) == 1:
+                backlogs[0].consumed(consumer, references, receipt)
+            else:
+                consumer.consumed(references, receipt)
             return
         elif kind == AckType.EXPIRED:
             for reference in consumer.take(last, count):
-                backlog = self.backlog_of(consumer, reference)
+                backlog = consumer.backlog_of(reference)
                 backlog.expire(reference)
                 backlog.residency.let_go((reference,))
             consumer.shrink(count)
-            self._reactivate(consumer)
+            consumer.reactivate()
         elif kind != AckType.REDELIVERED:
             raise AcknowledgeError(f"an acknowledgement of unknown type {kind}")
         if receipt is not None:
@@ -360,12 +376,12 @@ class Broker:
     ) -> None:
         """End messages that their consumer could not process."""
         for reference in consumer.take(last, count):
-            backlog = self.backlog_of(consumer, reference)
+            backlog = consumer.backlog_of(reference)
             backlog.poison(reference, cause)
             self._settle_behind(backlog.destination, receipt)
             receipt = None
         consumer.shrink(count)
-        self._reactivate(consumer)
+        consumer.reactivate()
 
     def acknowledge_in_transaction(
         self, consumer: Consumer, transaction_id: TransactionId, last: int, count: int, kind: int
@@ -377,15 +393,14 @@ class Broker:
         transaction = self.transactions.find(consumer.connection, transaction_id)
         if kind == AckType.DELIVERED:
             consumer.extend(count)
-            self._reactivate(consumer)
+            consumer.reactivate()
         elif kind in _CONSUMING:
             references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
             if len(consumer.backlogs) == 1:
                 self.transactions.consume(transaction, consumer.backlogs[0], consumer, references)
                 return
-            for reference in references:
-                backlog = self.backlog_of(consumer, reference)
-                self.transactions.consume(transaction, backlog, consumer, [reference])
+            for backlog, own in consumer.by_backlog(references):
+                self.transactions.consume(transaction, backlog, consumer, own)
         elif kind == AckType.POISON:
             raise AcknowledgeError("a poison acknowledgement cannot be part of a transaction")
         else:
@@ -399,30 +414,18 @@ class Broker:
         reason = f"the consumer {consumer.identifier} of {consumer.destination} was too slow"
         self.end(consumer.connection, ResourceAllocationError(reason))
 
-    def backlog_of(self, consumer: Consumer, reference: Reference) -> Backlog:
-        """Return what a dispatched message came from."""
-        backlogs = consumer.backlogs
-        if len(backlogs) == 1:
-            return backlogs[0]
-        destination = reference.loaded.destination
-        return next(backlog for backlog in backlogs if backlog.destination == destination)
-
     def _find_backlog(self, destination: Destination, subscription: Subscription | None) -> Backlog:
         """Return the backlog a recovered transaction consumed from."""
         if subscription is not None:
-            return self.subscribing.durables[subscription.key]
+            return self.subscribing.durables[subscription.key].parts[destination]
         region = self.registry.ensure(self.context, destination)
         assert isinstance(region, Queue)
         return region
 
-    def _reactivate(self, consumer: Consumer) -> None:
-        for backlog in consumer.backlogs:
-            backlog.activate()
-
     def resize(self, consumer: Consumer, prefetch: int) -> None:
         """Change a consumer's window."""
-        consumer.prefetch = max(0, prefetch)
-        self._reactivate(consumer)
+        consumer.prefetch = min(max(0, prefetch), WINDOW_MAX)
+        consumer.reactivate()
 
     def pull(self, consumer: Consumer, timeout: int) -> None:
         """Ask for one message (openwire.md section 7.3).
@@ -439,35 +442,49 @@ class Broker:
         if timeout <= DO_NOT_WAIT:
             consumer.end()
             return
-        due = self.context.now + timeout
+        due = self.context.steady + timeout
         consumer.pull_timer = self.context.timers.call_at(due, consumer.end_pull)
 
     def next_deadline(self) -> int | None:
-        """Return when `tick` is due at the latest (ms since the epoch), if anything waits."""
-        return self.context.timers.next_due()
+        """Return when `tick` is due at the latest, if anything waits (ms of `steady`)."""
+        context = self.context
+        if context.timers.earliest == context.calendar.earliest == NEVER:
+            return None
+        due = context.timers.next_due()
+        dated = None if context.calendar.earliest == NEVER else context.calendar.next_due()
+        if dated is None:
+            return due
+        dated += context.steady - context.now
+        return dated if due is None else min(due, dated)
 
     # Time
 
     def settle(self, receipts: Sequence[Receipt]) -> None:
         """Go on with what waited for the store."""
-        for receipt in receipts:
-            receipt.settle()
+        self.context.containment.settle(receipts, self.context.call_soon)
 
-    def tick(self, now: int) -> None:
-        """Dispatch what can be dispatched, and end what waited long enough."""
+    def tick(self, now: int, steady: int | None = None) -> None:
+        """Dispatch what can be dispatched, and end what waited long enough; see `Context`.
+
+        Without *steady* the clock was never set.
+        """
         context = self.context
-        if now != context.now:
-            context.now = now
-            context.delivery = max(context.delivery, now << DELIVERY_BITS)
+        context.now = now
+        context.steady = steady = now if steady is None else steady
+        if context.delivery < now << DELIVERY_BITS:
+            context.delivery = now << DELIVERY_BITS
         if self.flow.lines:
-            self.flow.resume()
-        context.timers.run(now)
+            context.containment.call("command", self.flow.resume)
+        if context.timers.earliest <= steady:
+            context.containment.call("timer", context.timers.run, steady)
+        if context.calendar.earliest <= now:
+            context.containment.call("timer", context.calendar.run, now)
+        if context.starved and context.has_room():
+            context.containment.call("memory", context.feed)
         active = context.active
-        while active:
-            context.active = []
-            for backlog in active:
-                backlog.is_active = False
-                backlog.dispatch()
-            active = context.active
+        if context.postponed:
+            active, context.postponed = context.postponed + active, []
+        if active:
+            context.containment.call("backlog", context.dispatch, active)
         if context.relievable:
-            context.relievable = [entry for entry in context.relievable if entry.relieve()]
+            context.containment.call("memory", context.relieve)

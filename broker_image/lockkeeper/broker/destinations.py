@@ -43,9 +43,14 @@ class Destinations:
                 f"the connection has {limit} temporary destinations already "
                 "(limits.temporaryDestinations)"
             )
+        # Whose it is, the advisory tells; where it is refused, it is nobody's.
         self._subscribing.temporary[destination] = connection
+        try:
+            self._registry.open(self._context, destination)
+        except Exception:
+            del self._subscribing.temporary[destination]
+            raise
         connection.temporary.add(destination)
-        self._registry.open(self._context, destination)
 
     def remove_temporary(self, connection: Connection, destination: Destination) -> None:
         """Remove a temporary destination of this connection."""
@@ -84,6 +89,10 @@ class Destinations:
         region = self._registry.find(destination)
         if region is not None:
             region.close()
+            region.is_gone = True
+            if isinstance(region, Queue):
+                self._context.transactions.backlog_ended(region)
+            self._context.transactions.route_ended(region)
             self._forget_mirror(destination)
         self._registry.forget(destination)
         self._context.advisories.destination_removed(destination)
@@ -95,5 +104,7 @@ class Destinations:
         mirror = self._router.mirror_of(queue)
         region = None if mirror is None else self._registry.find(mirror)
         if region is not None and not is_used(region):
+            region.is_gone = True
+            self._context.transactions.route_ended(region)
             self._registry.forget(region.destination)
             self._context.advisories.destination_removed(region.destination)

@@ -39,3 +39,8 @@ class TransactionError(BrokerError):
 
 class TransactionRolledBackError(BrokerError):
     """A part of the transaction was refused, so that it cannot be committed as a whole."""
+
+
+def internal_error(error: Exception) -> BrokerError:
+    """Return what a client is told of an error that nobody expected."""
+    return BrokerError(f"the broker could not carry that out: {type(error).__name__}: {error}")

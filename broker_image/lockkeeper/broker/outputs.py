@@ -1,7 +1,7 @@
 """What the core tells a connection: values in its outbox, turned into bytes by its protocol."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import ProducerId, TransactionId
@@ -15,6 +15,20 @@ if TYPE_CHECKING:
 # Messages for a consumer, all of them in memory. A plain tuple, because most outputs are one;
 # several consumers may share the sequence.
 Delivery: TypeAlias = "tuple[Consumer, Sequence[Reference]]"
+
+
+class SharedReferences(list["Reference"]):
+    """Messages that several consumers are sent at once.
+
+    `sent` and `sent_at` are their protocol's, which makes only once what it sends of them.
+    """
+
+    __slots__ = ("sent", "sent_at")
+
+    def __init__(self, references: "Iterable[Reference]") -> None:
+        super().__init__(references)
+        self.sent: list[Any] = []
+        self.sent_at = -1
 
 
 class EndOfMessages(NamedTuple):

@@ -1,32 +1,27 @@
-"""Which sequence number each producer has reached: a failover's resent messages are known."""
+"""Knows a failover's resent messages: which numbers of which producers are stored already."""
 
 from lockkeeper.message.message import Message
-from lockkeeper.message.rewrite import producer_of
-
-PRODUCERS_MAX = 10_000
+from lockkeeper.store.producers import Producers
 
 
 class ProducerAudit:
-    """The last stored sequence number of each producer, the most recent producers only."""
+    """What was handed to the store, for the producers that were active last."""
 
     def __init__(self) -> None:
-        self._last: dict[bytes, int] = {}
+        self._producers = Producers()
 
-    def restore(self, producers: dict[bytes, int]) -> None:
+    def restore(self, producers: Producers) -> None:
         """Take over what the store found."""
-        self._last = dict(list(producers.items())[-PRODUCERS_MAX:])
+        self._producers = producers
 
     def record(self, message: Message) -> None:
         """Note a message that has been handed to the store."""
-        parts = producer_of(message.key)
-        if parts is None:
-            return
-        self._last.pop(parts[0], None)
-        self._last[parts[0]] = parts[1]
-        if len(self._last) > PRODUCERS_MAX:
-            del self._last[next(iter(self._last))]
+        lead = message.lead
+        at = lead.sequence_at
+        self._producers.note(
+            lead.producer[:-1], int.from_bytes(message.body[at : at + 8], "big", signed=True)
+        )
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message came again after a failover (openwire.md section 7.10)."""
-        parts = producer_of(message.key)
-        return parts is not None and parts[1] <= self._last.get(parts[0], -1)
+        return self._producers.holds(message.lead.producer[:-1], message.number)

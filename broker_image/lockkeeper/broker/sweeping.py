@@ -15,7 +15,7 @@ from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 
 Idle: TypeAlias = tuple[int, int]
-"""Since when (ms since the epoch) a destination was idle, and how many messages it had seen."""
+"""Since when (ms of `steady`) a destination was idle, and how many messages it had seen."""
 
 
 class Sweeper:
@@ -44,11 +44,11 @@ class Sweeper:
         self.kept: set[Destination] = set()
         self.idle: dict[Destination, Idle] = {}
         if period:
-            context.timers.call_at(context.now + period, self._sweep)
+            context.timers.call_at(context.steady + period, self._sweep)
 
     def _sweep(self) -> None:
         context, kept = self._context, self.kept
-        context.timers.call_at(context.now + self._period, self._sweep)
+        context.timers.call_at(context.steady + self._period, self._sweep)
         unused = [
             region
             for region in self._registry
@@ -69,12 +69,12 @@ class Sweeper:
 
     def _idle_since(self, region: Queue | Topic) -> int:
         since, enqueued = self.idle.get(region.destination, (0, -1))
-        return since if enqueued == region.statistics.enqueued else self._context.now
+        return since if enqueued == region.statistics.enqueued else self._context.steady
 
     def _is_due(self, region: Queue | Topic) -> bool:
         idle = self.idle.get(region.destination)
         timeout = region.policy.inactivity.inactive_timeout_before_gc
-        return idle is not None and self._context.now - idle[0] >= timeout
+        return idle is not None and self._context.steady - idle[0] >= timeout
 
     def _wanted(self) -> set[Destination]:
         """Return the destinations of all producers, and of all transactions."""

@@ -1,6 +1,7 @@
 """Local and XA transactions: begin, prepare, commit, roll back, recover (openwire.md 7.6)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
@@ -9,12 +10,20 @@ from lockkeeper.broker.heuristics import NOT_FOUND, Heuristics
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.settings import LimitSettings
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Add, Operation, Receipt, Reference, Subscription
+from lockkeeper.store.base import (
+    Add,
+    Operation,
+    Receipt,
+    Reference,
+    Subscription,
+    UnitTooLargeError,
+)
 
 PROTOCOL_ERROR = -6
 
@@ -22,7 +31,7 @@ PROTOCOL_ERROR = -6
 class Committed:
     """What is left to do when a commit is durable."""
 
-    __slots__ = ("_apply", "_receipt", "_transaction")
+    __slots__ = ("_apply", "_is_applied", "_receipt", "_transaction")
 
     def __init__(
         self,
@@ -33,10 +42,13 @@ class Committed:
         self._apply = apply
         self._transaction = transaction
         self._receipt = receipt
+        self._is_applied = False
 
     def settle(self) -> None:
-        """Make the transaction visible, then answer."""
-        self._apply(self._transaction)
+        """Make the transaction visible, then answer; what fails may be called again."""
+        if not self._is_applied:
+            self._apply(self._transaction)
+            self._is_applied = True
         if self._receipt is not None:
             self._receipt.settle()
 
@@ -49,12 +61,15 @@ class Transacting:
         context: Context,
         audit: ProducerAudit,
         find_backlog: Callable[[Destination, Subscription | None], Backlog],
-        transactions_max: int,
+        connections: Mapping[str, Connection],
+        limits: LimitSettings,
     ) -> None:
         self._context = context
         self._audit = audit
         self._find_backlog = find_backlog
-        self._transactions_max = transactions_max
+        self._connections = connections
+        self._transactions_max = limits.transactions
+        self._committing: set[Transaction] = set()
         self.prepared: dict[XATransactionId, Transaction] = {}
         self.heuristics = Heuristics()
 
@@ -127,25 +142,35 @@ class Transacting:
             self._commit_prepared(identifier, prepared, receipt)
             return
         transaction = self._take_whole(connection, identifier)
+        self._refresh(transaction)
         operations = transaction.operations()
-        if connection.fault_tolerant:
-            self._record(transaction)
         done = Committed(self._apply, transaction, receipt)
         if operations:
-            self._context.store.commit(identifier, operations, done)
+            try:
+                self._context.store.commit(identifier, operations, done)
+            except UnitTooLargeError as error:
+                for route, reference in transaction.sent:
+                    route.stores_never(reference)
+                raise self._rolled_back(transaction, error) from error
+            self._committing.add(transaction)
         else:
             done.settle()
+        if connection.fault_tolerant:
+            self._record(transaction)
 
     def _commit_prepared(
         self, identifier: XATransactionId, prepared: Transaction, receipt: Receipt | None
     ) -> None:
         done = Committed(self._apply, prepared, receipt)
-        self._context.store.commit_prepared(identifier, prepared.operations(), done)
+        self._refresh(prepared)
+        self._committing.add(prepared)
+        prepared.count_takers()
+        self._context.store.commit_prepared(identifier, prepared.promised(), done)
 
     def _roll_back_prepared(
         self, identifier: XATransactionId, prepared: Transaction, receipt: Receipt | None
     ) -> None:
-        self._context.store.rollback_prepared(identifier, prepared.operations(), receipt)
+        self._context.store.rollback_prepared(identifier, prepared.promised(), receipt)
         self._undo(prepared)
 
     def force(self, identifier: XATransactionId, commit: bool, receipt: Receipt) -> None:
@@ -171,11 +196,14 @@ class Transacting:
         transaction = self.find(connection, identifier)
         connection.end_transaction(identifier)
         if transaction.failure is not None:
-            self._undo(transaction)
-            raise TransactionRolledBackError(
-                f"Transaction {identifier} has been rolled back: {transaction.failure}"
-            )
+            raise self._rolled_back(transaction, transaction.failure)
         return transaction
+
+    def _rolled_back(self, transaction: Transaction, why: Exception) -> TransactionRolledBackError:
+        """Undo a transaction that cannot be carried out; returns what its client is told."""
+        self._undo(transaction)
+        name = transaction.identifier
+        return TransactionRolledBackError(f"Transaction {name} has been rolled back: {why}")
 
     def _record(self, transaction: Transaction) -> None:
         for _, reference in transaction.sent:
@@ -192,9 +220,13 @@ class Transacting:
         self._take_whole(connection, identifier)
         if transaction.is_empty():
             return False
+        self._refresh(transaction)
+        try:
+            self._context.store.prepare(identifier, transaction.promises(), receipt)
+        except UnitTooLargeError as error:
+            raise self._rolled_back(transaction, error) from error
         transaction.prepared = True
         self.prepared[identifier] = transaction
-        self._context.store.prepare(identifier, transaction.operations(), receipt)
         return True
 
     def rollback(
@@ -230,13 +262,69 @@ class Transacting:
         self.heuristics.check(identifier)
         return self.prepared.pop(identifier, None)
 
+    def backlog_ended(self, backlog: Backlog) -> None:
+        """Have transactions forget what they consumed of something that was removed.
+
+        It is gone, whatever becomes of them.
+        """
+        for transaction in self._undecided():
+            ended = [reference for owner, reference, _ in transaction.consumed if owner is backlog]
+            if ended:
+                kept = [entry for entry in transaction.consumed if entry[0] is not backlog]
+                transaction.consumed = kept
+                backlog.abandon(ended)
+
+    def route_ended(self, route: Route) -> None:
+        """Have transactions know that something was removed that messages were sent to.
+
+        What a commit has stored by now went with it; what is committed later makes it anew.
+        """
+        for transaction in self._undecided():
+            transaction.is_stale = True
+        for transaction in self._committing:
+            ended = [reference for where, reference in transaction.sent if where is route]
+            transaction.sent = [sent for sent in transaction.sent if sent[0] is not route]
+            for reference in ended:
+                self._context.memory.used -= len(reference.loaded.body)
+                if reference.state and reference.holders > 0:
+                    reference.holders = 1
+                    self._context.store.release(reference)
+
+    def _undecided(self) -> list[Transaction]:
+        several = [one.transactions.values() for one in self._connections.values()]
+        return [*self.prepared.values(), *(one for each in several for one in each)]
+
+    def _refresh(self, transaction: Transaction) -> None:
+        """Have a transaction send to what bears the names now; temporary ones are gone for good."""
+        if not transaction.is_stale:
+            return
+        transaction.is_stale = False
+        sent, transaction.sent = transaction.sent, []
+        for route, reference in sent:
+            if not route.is_gone:
+                transaction.sent.append((route, reference))
+            elif route.destination.is_temporary:
+                self._context.memory.used -= len(reference.loaded.body)
+            else:
+                now = self._context.find_route(route.destination)
+                transaction.sent.append((now, reference))
+
     def _apply(self, transaction: Transaction) -> None:
+        self._committing.discard(transaction)
         memory = self._context.memory
+        contained = self._context.containment
         for route, reference in transaction.sent:
-            memory.used -= len(reference.loaded.body)
-            route.admit(reference)
+            try:
+                memory.used -= len(reference.loaded.body)
+                route.admit(reference)
+            except Exception as error:
+                contained.note("receipt", route.destination, error)
+                self._context.call_soon(partial(route.readmit, reference))
         for backlog, references in transaction.consumed_from():
-            backlog.forget_applied(references)
+            try:
+                backlog.forget_applied(references)
+            except Exception as error:
+                contained.note("receipt", backlog.destination, error)
 
     def _undo(self, transaction: Transaction) -> None:
         memory = self._context.memory

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.ids import TransactionId
-from lockkeeper.store.base import Add, Operation, Reference, Remove
+from lockkeeper.store.base import VOLATILE, Add, Operation, Reference, Remove
 
 if TYPE_CHECKING:
     from lockkeeper.broker.regions.backlog import Backlog
@@ -19,30 +19,63 @@ Consumed: TypeAlias = "tuple[Backlog, Reference, Consumer | None]"
 
 
 class Transaction:
-    """An open or prepared transaction; `failure` says why it can only be rolled back."""
+    """An open or prepared transaction; `failure` says why it can only be rolled back.
 
-    __slots__ = ("consumed", "failure", "identifier", "prepared", "sent")
+    With `is_stale` something that it was sent to may have been removed meanwhile.
+    """
+
+    __slots__ = ("consumed", "failure", "identifier", "is_stale", "prepared", "sent")
 
     def __init__(self, identifier: TransactionId) -> None:
         self.identifier = identifier
         self.sent: list[Sent] = []
         self.consumed: list[Consumed] = []
         self.prepared = False
+        self.is_stale = False
         self.failure: BrokerError | None = None
 
     def operations(self) -> list[Operation]:
-        """Return what the store must know of the transaction, in order."""
+        """Return what the store must know of the transaction, which takes effect now."""
         adds: list[Operation] = [
             Add(route.destination, reference)
             for route, reference in self.sent
-            if route.stores(reference)
+            if route.stores_later(reference)
         ]
-        removes = [
+        return adds + self._removes()
+
+    def promises(self) -> list[Operation]:
+        """Return what the store must keep for a transaction that is prepared.
+
+        Who subscribes to a topic until it is committed gets what was sent to it.
+        """
+        adds: list[Operation] = []
+        for route, reference in self.sent:
+            is_stored = route.stores(reference)
+            if is_stored or (reference.loaded.persistent and not route.destination.is_temporary):
+                adds.append(Add(route.destination, reference))
+        return adds + self._removes()
+
+    def promised(self) -> list[Operation]:
+        """Return what the store keeps of a prepared transaction."""
+        adds: list[Operation] = [
+            Add(route.destination, reference)
+            for route, reference in self.sent
+            if reference.state != VOLATILE
+        ]
+        return adds + self._removes()
+
+    def count_takers(self) -> None:
+        """Count who needs what was promised, as it takes effect now."""
+        for route, reference in self.sent:
+            if reference.state != VOLATILE and not route.stores_later(reference):
+                reference.holders = 0
+
+    def _removes(self) -> list[Operation]:
+        return [
             Remove(backlog.destination, reference, backlog.subscription)
             for backlog, reference, _ in self.consumed
             if backlog.keeps(reference)
         ]
-        return adds + removes
 
     def consumed_from(self) -> "list[tuple[Backlog, list[Reference]]]":
         """Return what was consumed by backlog, each in order."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +19,9 @@ from lockkeeper.journal.verify import (
     read_records,
     verify_directory,
 )
+
+if TYPE_CHECKING:
+    from lockkeeper.store.kahadb.losses import Loss
 
 app = typer.Typer(help="Look into journals: KahaDB directories, a live broker's too.")
 
@@ -36,16 +39,35 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
 @app.command()
-def verify(directory: Directory, as_json: Json = False) -> None:
+def verify(
+    directory: Directory,
+    as_json: Json = False,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Also recount what every file keeps alive, and hold it against a restart's count.",
+        ),
+    ] = False,
+) -> None:
     """Check every batch's checksum and read every record; nothing is changed.
 
     Exit code 1 if something is damaged. A torn tail of the last file is what a crash leaves: it
-    is shown, but nothing that was acknowledged is lost by it.
+    is shown, but nothing that was acknowledged is lost by it. --deep is for a journal that
+    nobody writes to; it takes about 50 microseconds a record and the memory for all their ids.
     """
     _require_data_files(directory)
     reports = list(verify_directory(directory))
-    show(_listing(reports), as_json)
-    if any(report.problems for report in reports):
+    if any(report.problems for report in reports) or not deep:
+        show(_listing(reports), as_json)
+        if any(report.problems for report in reports):
+            raise typer.Exit(FAILED)
+        return
+    from lockkeeper.cli.keeping import keeping_listing
+
+    listing = keeping_listing(directory)
+    show(listing, as_json)
+    if listing.below:
         raise typer.Exit(FAILED)
 
 
@@ -75,6 +97,49 @@ def dump(
             print(json.dumps(record_object(found)) if as_json else record_line(found))
     if damaged:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def salvage(
+    directory: Directory,
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help="Directory for the copy; empty, or not there yet."),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Write a sound copy of a damaged journal to OUT, and what is lost or unsure.
+
+    DIR is not changed; no broker may be writing to it. OUT can be served at once, by Lockkeeper
+    or by ActiveMQ. The report is also there as salvage.json and salvage.txt, and the damaged
+    bytes are in OUT/damaged.
+
+    Example: lockkeeper journal salvage /var/lib/lockkeeper /var/lib/salvaged
+    """
+    from lockkeeper.store.kahadb.salvage import salvage as write_copy
+
+    _require_data_files(directory)
+    losses = write_copy(directory, target)
+    show(_losses_listing(losses), as_json)
+
+
+def _losses_listing(losses: "Sequence[Loss]") -> Listing:
+    """Return a table of the damages, with the messages concerned below."""
+    rows = []
+    for loss in losses:
+        figures = (loss.offset, loss.length, len(loss.lost), len(loss.unsure))
+        names = ", ".join(loss.destinations)
+        rows.append([loss.file_name, *(f"{figure:,}" for figure in figures), names])
+    below = [f"lost: {one['message']} of {one['destination']}" for x in losses for one in x.lost]
+    below += [f"unsure: {text}" for loss in losses for text in loss.unsure]
+    counts = ("Offset", "Bytes", "Lost", "Unsure")
+    numbers = [Column(count, number=True) for count in counts]
+    return Listing(
+        [Column("File"), *numbers, Column("Destinations")],
+        rows,
+        [asdict(loss) for loss in losses],
+        below=below or ["nothing is damaged"] * (not losses),
+    )
 
 
 def _require_data_files(directory: Path) -> str:

@@ -93,7 +93,7 @@ def receive(
     with connected(url, user, password, client_id, ca_file) as connection:
         from lockkeeper.client import Acknowledge
 
-        session = connection.session(transacted, Acknowledge.CLIENT)
+        session = connection.session(transacted=transacted, acknowledge=Acknowledge.CLIENT)
         consumer = session.consumer(
             source,
             selector,

@@ -4,6 +4,8 @@ from itertools import zip_longest
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
 from lockkeeper.cli.errors import MISUSED, CommandError
 from lockkeeper.server.configuration import Configuration, hash_of
 from lockkeeper_api import Broker, combine, default_broker
@@ -48,19 +50,25 @@ def with_addresses(broker: Broker, listen: list[str], admin: str | None) -> Brok
         changes["listeners"] = [_listener(address, listener) for address, listener in own]
     if admin is not None:
         host, port = _host_and_port(admin, f"http://{admin}")
-        changes["admin"] = Admin(host=host, port=port)
+        try:
+            changes["admin"] = Admin(host=host, port=port)
+        except ValidationError as error:
+            raise _unfit(f"--admin {admin}", error) from error
     return broker.model_copy(update={"spec": broker.spec.model_copy(update=changes)})
 
 
 def _listener(address: str, like: Listener | None) -> Listener:
-    scheme = urlsplit(address).scheme
-    if scheme != "openwire":
+    scheme, separator, _ = address.partition("://")
+    if scheme != "openwire" or not separator:
         raise CommandError(f"--listen {address}: write openwire://HOST:PORT", MISUSED)
     host, port = _host_and_port(address, address)
     # A listener keeps its name: its certificates lie under that.
     name = like.name if like else f"{scheme}-{port}"
     place = {"name": name, "protocol": scheme, "host": host, "port": port}
-    return Listener.model_validate({**(like.model_dump() if like else {}), **place})
+    try:
+        return Listener.model_validate({**(like.model_dump() if like else {}), **place})
+    except ValidationError as error:
+        raise _unfit(f"--listen {address}", error) from error
 
 
 def _host_and_port(shown: str, url: str) -> tuple[str, int]:
@@ -72,3 +80,8 @@ def _host_and_port(shown: str, url: str) -> tuple[str, int]:
     if host is None or port is None:
         raise CommandError(f"{shown}: that is no HOST:PORT", MISUSED)
     return host, port
+
+
+def _unfit(shown: str, error: ValidationError) -> CommandError:
+    reasons = "; ".join(each["msg"] for each in error.errors(include_url=False))
+    return CommandError(f"{shown}: {reasons}", MISUSED)

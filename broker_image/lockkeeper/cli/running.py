@@ -61,6 +61,14 @@ Secrets: TypeAlias = Annotated[
         f"they are. Default: {SECRETS_DIRECTORY}, where it is there.",
     ),
 ]
+AcceptLoss: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--accept-loss",
+        help="Serve what is sound of a damaged journal; the damaged bytes are set aside in its "
+        "directory `damaged`.",
+    ),
+]
 Log: TypeAlias = Annotated[LogFormat, typer.Option("--log-format", help="How to log.")]
 
 
@@ -73,6 +81,7 @@ def broker(
     replica: Replica = 0,
     log_format: Log = LogFormat.TEXT,
     secrets: Secrets = None,
+    accept_loss: AcceptLoss = False,
     peers: Annotated[list[str] | None, typer.Option("--peer", hidden=True)] = None,
     supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
@@ -108,13 +117,20 @@ def broker(
         supervised=supervised,
         cluster=where,
         secrets=secrets_directory(secrets),
+        accept_loss=accept_loss,
     )
     process = BrokerProcess(options)
     log_to_stderr(process.name, log_format)
     uvloop.run(process.run())
 
 
-def up(files: Files = None, name: Name = None, data: Data = None, secrets: Secrets = None) -> None:
+def up(
+    files: Files = None,
+    name: Name = None,
+    data: Data = None,
+    secrets: Secrets = None,
+    accept_loss: AcceptLoss = False,
+) -> None:
     """Run every replica of a Broker on this machine: one master, the others standing by.
 
     All share one directory and the same client ports. One that dies is started again. Ctrl-C
@@ -133,7 +149,10 @@ def up(files: Files = None, name: Name = None, data: Data = None, secrets: Secre
     console = LogConsole()
     _greet(console, resource, directory, secrets)
     view = ReplicasView(resource.metadata.name, console)
-    replicas = Replicas(_commands(resource, directory, files or [], name, secrets), view.tell)
+    commands = _commands(resource, directory, files or [], name, secrets)
+    if accept_loss:
+        commands = [[*command, "--accept-loss"] for command in commands]
+    replicas = Replicas(commands, view.tell)
     code = asyncio.run(replicas.run())
     if code:
         who = f"{resource.metadata.name}-{replicas.hopeless}"

@@ -87,7 +87,7 @@ class Connection:
         return self._transport.address
 
     def session(
-        self, transacted: bool = False, acknowledge: Acknowledge = Acknowledge.AUTO
+        self, *, transacted: bool = False, acknowledge: Acknowledge = Acknowledge.AUTO
     ) -> Session:
         """Return a session; in a transacted one the acknowledge mode plays no role."""
         if self._is_closed:
@@ -132,13 +132,21 @@ class Connection:
         self._sessions.remove(session)
 
     def close(self) -> None:
-        """Close everything; a broker that does not answer is waited for 15 s at most."""
+        """Close everything; a broker that does not answer is waited for 15 s at most.
+
+        Calls of other threads that wait then, such as a send that flow control holds up, end
+        with an error (`jms.closeTimeout` says after how many ms).
+        """
         if self._is_closed:
             return
         self._is_closed = True
-        for session in [*self._sessions]:
-            session.close()
-        self._transport.close(RemoveInfo(object_id=self.identifier))
+        with self._transport.ending():
+            for session in [*self._sessions]:
+                try:
+                    session.close()
+                except MessagingError as error:
+                    _LOG.warning("closing a session: %s", error)
+            self._transport.close(RemoveInfo(object_id=self.identifier))
 
     def __enter__(self) -> "Connection":
         return self

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 DO_NOT_WAIT = -1
 WAIT_FOR_EVER = 0
+PULL_SECONDS = 10.0
+"""How long after its time a broker may say that it had no message."""
 _REFUSALS = (AckType.EXPIRED, AckType.POISON)
 _Taken: TypeAlias = tuple[MessageDispatch, MessageAck | None, int]
 """A dispatch, what to tell the broker of it, and the generation of its link."""
@@ -102,8 +104,9 @@ class Consumer:
                     self._is_pulling = False
                     return dispatch, self._account(dispatch), generation
                 if self._info.prefetch_size or self._is_pulling or not inbox.is_empty:
-                    # The end of a pull is told by the broker, not by this clock.
-                    if not inbox.wait(None if self._is_pulling else deadline):
+                    # The end of a pull is told by the broker, unless that takes it too long.
+                    patience = PULL_SECONDS if self._is_pulling else 0
+                    if not inbox.wait(None if deadline is None else deadline + patience):
                         return None
                     continue
                 self._is_pulling = True

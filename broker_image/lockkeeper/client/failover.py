@@ -20,15 +20,21 @@ class Reconnector:
 
     One round tries every address, in random order unless told otherwise, the one lost last at
     the end. Between rounds it waits, longer each time, and also before the first one when the
-    links before it ended as soon as they were made.
+    links before it ended as soon as they were made. Each wait is shortened by up to a half, at
+    random: the clients of a broker that went must not come to the next one all at once.
     """
 
     def __init__(
-        self, url: BrokerUrl, shuffle: Callable[[list[Address]], None] = random.shuffle
+        self,
+        url: BrokerUrl,
+        shuffle: Callable[[list[Address]], None] = random.shuffle,
+        chance: Callable[[], float] = random.random,
     ) -> None:
+        """*chance* gives numbers from 0 up to 1."""
         self._addresses = url.addresses
         self._options = url.failover or _ONE_TRY
         self._shuffle = shuffle
+        self._chance = chance
         self._lost: Address | None = None
         self._reason: Exception | None = None
         self._short_lives = 0
@@ -70,7 +76,7 @@ class Reconnector:
             addresses.append(self._lost)
         return addresses
 
-    def delays(self, is_first: bool) -> Iterator[int]:
+    def delays(self, is_first: bool) -> Iterator[float]:
         """Yield the delay before each round, in ms, for as many rounds as are allowed."""
         options = self._options
         limit = options.max_reconnect_attempts
@@ -83,10 +89,10 @@ class Reconnector:
             yield self._delay(self._short_lives + rounds)
             rounds += 1
 
-    def _delay(self, failures: int) -> int:
+    def _delay(self, failures: int) -> float:
         options = self._options
         if not failures:
             return 0
         exponent = options.reconnect_delay_exponent if options.use_exponential_back_off else 1.0
         delay = options.initial_reconnect_delay * exponent ** min(failures - 1, _DOUBLINGS_MAX)
-        return int(min(delay, options.max_reconnect_delay))
+        return min(delay, options.max_reconnect_delay) * (1 - self._chance() / 2)

@@ -21,6 +21,14 @@ LINK_ERRORS = (OSError, ProtocolError, MalformedMessageError)
 """What any call of a link may raise when the link is of no use any more."""
 
 
+class UnsentError(TimeoutError):
+    """The broker does not read for now: what is left must go before anything else does."""
+
+    def __init__(self, text: str, left: bytes) -> None:
+        super().__init__(text)
+        self.left = left
+
+
 def _dialled(address: Address, patience: float | None) -> "socket.socket | SecureSocket":
     """Return a connected socket that does not block, encrypted if need be. Raises OSError."""
     options = address.options
@@ -143,8 +151,11 @@ class Link:
         if position < length:
             self._buffer.keep(data, position)
 
-    def send(self, data: bytes) -> None:
-        """Hand all of *data* to the system; blocks while the broker does not read. OSError."""
+    def send(self, data: bytes, deadline: float | None = None) -> None:
+        """Hand all of *data* to the system; blocks while the broker does not read. OSError.
+
+        Past the *deadline* (of `time.monotonic`) it is UnsentError.
+        """
         view = memoryview(data)
         while view:
             try:
@@ -152,7 +163,9 @@ class Link:
             except BlockingIOError:
                 with selectors.DefaultSelector() as writable:
                     writable.register(self._socket, selectors.EVENT_WRITE)
-                    writable.select()
+                    left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                    if not writable.select(left):
+                        raise UnsentError(f"{self.address} does not read", bytes(view)) from None
         self.last_sent = time.monotonic()
 
     def shut_down(self) -> None:

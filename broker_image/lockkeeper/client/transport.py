@@ -11,6 +11,8 @@ part of a transaction, names its generation and is dropped when that has passed.
 import logging
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol, TypeAlias
 
@@ -25,7 +27,7 @@ from lockkeeper.client.errors import (
     refused,
 )
 from lockkeeper.client.failover import Reconnector
-from lockkeeper.client.link import LINK_ERRORS, Link
+from lockkeeper.client.link import LINK_ERRORS, Link, UnsentError
 from lockkeeper.client.url import BrokerUrl
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
@@ -33,8 +35,9 @@ from lockkeeper.message.openwire import BaseCommand, Response, Structure
 from lockkeeper.protocols.openwire.frames import framed
 
 BUFFER_BYTES = 64 * 1024
-FAREWELL_SECONDS = 15.0
+INTRODUCTION_SECONDS = 30.0
 JOIN_SECONDS = 5.0
+NUDGE_SECONDS = 1.0
 _LOG = logging.getLogger(__name__)
 Key: TypeAlias = openwire.ClientObjectId | Destination
 """What a command that must be repeated has made, and its removal ends."""
@@ -65,11 +68,28 @@ class Listener(Protocol):
 class Pending:
     """A command whose answer is awaited."""
 
-    __slots__ = ("_done", "_error", "_response", "command", "repeatable")
+    __slots__ = (
+        "_deadline",
+        "_done",
+        "_error",
+        "_forget",
+        "_response",
+        "command",
+        "repeatable",
+    )
 
-    def __init__(self, command: BaseCommand, repeatable: bool) -> None:
+    def __init__(
+        self,
+        command: BaseCommand,
+        repeatable: bool,
+        deadline: float | None,
+        forget: "Callable[[Pending], None]",
+    ) -> None:
+        """*forget* is called past the *deadline* (of `time.monotonic`)."""
         self.command = command
         self.repeatable = repeatable
+        self._deadline = deadline
+        self._forget = forget
         self._done = threading.Event()
         self._response: Response | None = None
         self._error: MessagingError | None = None
@@ -86,11 +106,16 @@ class Pending:
         self._error = error
         self._done.set()
 
-    def result(self, seconds: float | None = None) -> Response:
-        """Wait for the answer. Raises RefusedError or what ended the connection."""
-        if not self._done.wait(seconds):
-            name = type(self.command).__name__
-            raise RequestTimedOutError(f"no answer to {name} within {seconds:g} s")
+    def result(self) -> Response:
+        """Wait for the answer. Raises RefusedError or what ended the connection.
+
+        After RequestTimedOutError nobody knows whether the command was carried out.
+        """
+        deadline = self._deadline
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not self._done.wait(left):
+            self._forget(self)
+            raise RequestTimedOutError(f"no answer to {type(self.command).__name__} in time")
         if self._error is not None:
             raise self._error
         assert self._response is not None
@@ -105,11 +130,13 @@ class Transport:
         self.is_fault_tolerant = url.failover is not None
         timeout = url.failover.timeout if url.failover else -1
         self._patience = timeout / 1000 if timeout > 0 else None
+        self._timeouts = url.timeouts
         self._listener = listener
         self._reconnector = Reconnector(url)
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._link: Link | None = None
+        self._introduced: Link | None = None
         self._error: MessagingError | None = None
         self._last_command = 0
         self._out: list[bytes] = []
@@ -140,20 +167,50 @@ class Transport:
         """Send a command that wants an answer; repeated after a failover if *repeatable*.
 
         A command with a *key* is one of those that a new broker must know. Raises
-        TransactionRolledBackError when its generation has passed.
+        TransactionRolledBackError when its generation has passed, RequestTimedOutError when
+        nothing could be sent for too long.
         """
-        pending = Pending(command, repeatable)
         command.response_required = True
-        with self._changed:
+        self._hold(command)
+        try:
             link = self._link_of(generation)
             if link is None:
                 raise TransactionRolledBackError("the connection was lost within the transaction")
+            deadline = self._deadline(command)
             frame = self._encode(link, command)
+            pending = Pending(command, repeatable, deadline, self._forget)
             self._pending[command.command_id] = pending
             if key is not None:
                 self._tracked[key] = command
-            self._write(link, frame, buffered=False)
+            try:
+                self._write(link, frame, False, deadline)
+            except RequestTimedOutError:
+                self._forget(pending)
+                if key is not None:
+                    del self._tracked[key]
+                raise
+        finally:
+            self._changed.release()
         return pending
+
+    def _forget(self, pending: Pending) -> None:
+        """Wait for an answer no longer."""
+        self._pending.pop(pending.command.command_id, None)
+
+    def _deadline(self, command: BaseCommand) -> float | None:
+        """Return when a call must be over that sends *command* now; None for never."""
+        is_message = isinstance(command, openwire.Message)
+        timeout = self._timeouts.send if is_message else self._timeouts.request
+        return time.monotonic() + timeout / 1000 if timeout else None
+
+    def _hold(self, command: BaseCommand) -> None:
+        """Take the lock; RequestTimedOutError when another thread keeps it for too long."""
+        if self._changed.acquire(blocking=False):
+            return
+        deadline = self._deadline(command)
+        left = -1 if deadline is None else deadline - time.monotonic()
+        if not self._changed.acquire(timeout=left):
+            raise RequestTimedOutError("another thread waits for the broker to read")
 
     def oneway(
         self,
@@ -167,27 +224,37 @@ class Transport:
         A *buffered* one may wait for the next that is not.
         """
         while True:
-            with self._changed:
+            self._hold(command)
+            try:
                 link = self._link_of(generation)
                 if link is None:
                     return False
                 frame = self._encode(link, command)
+                sent = self._write(link, frame, buffered, self._deadline(command))
                 if key is not None:
                     self._tracked[key] = command
-                if self._write(link, frame, buffered) or key is not None:
+                if sent or key is not None:
                     return True
+            finally:
+                self._changed.release()
 
     def remove(self, key: Key, command: BaseCommand) -> None:
         """Tell the broker, if there is one, that something is no more."""
-        with self._changed:
+        self._hold(command)
+        try:
             if self._tracked.pop(key, None) is not None and self._link is not None:
-                self._write(self._link, self._encode(self._link, command), buffered=False)
+                frame = self._encode(self._link, command)
+                self._write(self._link, frame, False, self._deadline(command))
+        finally:
+            self._changed.release()
 
     def _link_of(self, generation: int | None) -> Link | None:
         """Wait for a link; None when that of *generation* has passed."""
         while generation in (None, self.generation) and self._link is None:
             if self._error is not None:
                 raise self._error
+            if self._stopping.is_set():
+                raise IllegalStateError("the connection is closed")
             if not self._changed.wait(self._patience):
                 raise RequestTimedOutError(f"no broker for {self._patience:g} s")
         return self._link if generation in (None, self.generation) else None
@@ -198,8 +265,12 @@ class Transport:
         self._last_command += 1
         return frame
 
-    def _write(self, link: Link, frame: bytes, buffered: bool) -> bool:
-        """Return False, with the link broken, when the frame cannot be sent."""
+    def _write(self, link: Link, frame: bytes, buffered: bool, deadline: float | None) -> bool:
+        """Return False, with the link broken, when the frame cannot be sent.
+
+        Raises RequestTimedOutError when it was not by the *deadline*: then what is left of it
+        goes with the next one, unless that is all of it.
+        """
         self._out.append(frame)
         self._out_bytes += len(frame)
         if buffered and self._out_bytes < BUFFER_BYTES:
@@ -207,7 +278,13 @@ class Transport:
         data = b"".join(self._out)
         self._forget_buffered()
         try:
-            link.send(data)
+            link.send(data, deadline)
+        except UnsentError as error:
+            left = error.left
+            if len(left) >= len(frame):
+                left = left[: len(left) - len(frame)]
+            self._out, self._out_bytes = [left], len(left)
+            raise RequestTimedOutError(f"nothing could be sent in time: {error}") from error
         except OSError:
             self._break(link)
             return False
@@ -249,8 +326,9 @@ class Transport:
             self._introduce(link)
             while not self._stopping.is_set():
                 for command in link.receive():
-                    self._receive(command)
-                self._keep_alive(link)
+                    self._receive(command, link)
+                if link.is_silent():
+                    self._keep_alive(link)
         except LINK_ERRORS as error:
             self._reconnector.lose(link.address, time.monotonic() - link.opened, error)
         finally:
@@ -264,7 +342,9 @@ class Transport:
         with self._changed:
             commands = self._to_repeat()
             encode = link.codec.encode
-            link.send(b"".join(framed(encode(command)) for command in commands))
+            data = b"".join(framed(encode(command)) for command in commands)
+            self._introduced = link
+            link.send(data, time.monotonic() + INTRODUCTION_SECONDS)
             self._link = link
             if self._stopping.is_set():
                 link.shut_down()
@@ -285,14 +365,14 @@ class Transport:
                 commands.append(pending.command)
         return commands
 
-    def _receive(self, command: Structure) -> None:
+    def _receive(self, command: Structure, link: Link) -> None:
         match command:
             case openwire.MessageDispatch():
                 self._listener.dispatched(command)
             case Response():
                 self._settle(command)
             case openwire.KeepAliveInfo(response_required=True):
-                self.oneway(openwire.KeepAliveInfo())
+                self._keep_alive(link)
             case openwire.ConnectionError():
                 self._listener.reported(refused(command.exception))
             case openwire.ConsumerControl():
@@ -325,10 +405,16 @@ class Transport:
             self._listener.refused(command, error)
 
     def _keep_alive(self, link: Link) -> None:
-        """Send a sign of life, unless a sender holds the link and so gives one."""
-        if link.is_silent() and self._changed.acquire(blocking=False):
+        """Send a sign of life, unless a sender holds the link and so gives one.
+
+        The reading thread never waits for a broker to read.
+        """
+        if self._changed.acquire(blocking=False):
             try:
-                link.send(framed(link.codec.encode(openwire.KeepAliveInfo())))
+                frame = framed(link.codec.encode(openwire.KeepAliveInfo()))
+                self._write(link, frame, False, time.monotonic())
+            except RequestTimedOutError:
+                pass
             finally:
                 self._changed.release()
 
@@ -343,28 +429,51 @@ class Transport:
 
     # The end
 
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Close things, for as long as `Timeouts.close` says; then everything is cut off."""
+        watch = threading.Timer(self._timeouts.close / 1000, self._cut_off)
+        watch.daemon = True
+        watch.start()
+        try:
+            yield
+        finally:
+            watch.cancel()
+
     def close(self, farewell: BaseCommand) -> None:
         """End the conversation, with a *farewell* and its answer if a broker is there."""
-        pending: Pending | None = None
-        with self._changed:
-            if self._link is not None and not self._stopping.is_set():
-                pending = self.request(farewell, repeatable=False)
-        if pending is not None:
+        try:
+            self._hold(farewell)
             try:
-                pending.result(FAREWELL_SECONDS)
+                has_broker = self._link is not None and not self._stopping.is_set()
+                pending = self.request(farewell, repeatable=False) if has_broker else None
+            finally:
+                self._changed.release()
+            if pending is not None:
+                pending.result()
                 self.oneway(openwire.ShutdownInfo(), self.generation)
-            except MessagingError as error:
-                _LOG.warning("closing a connection: %s", error)
+        except MessagingError as error:
+            _LOG.warning("closing a connection: %s", error)
         self.stop()
 
     def stop(self) -> None:
         """End the conversation at once and wait for the reading thread."""
-        self._stopping.set()
-        with self._changed:
-            if self._link is not None:
-                self._link.shut_down()
+        self._cut_off()
         if threading.current_thread() is not self._thread:
             self._thread.join(JOIN_SECONDS)
+
+    def _cut_off(self) -> None:
+        """Have every thread that waits wake up with an error; asks for no lock that one keeps."""
+        self._stopping.set()
+        for link in (self._link, self._introduced):
+            if link is not None:
+                link.shut_down()
+        # Whoever kept the lock was sending, and is woken up by that.
+        if self._changed.acquire(timeout=NUDGE_SECONDS):
+            self._changed.notify_all()
+            self._changed.release()
+        for pending in [*self._pending.values()]:
+            pending.fail(IllegalStateError("the connection is closed"))
 
     def _end(self, error: MessagingError | None) -> None:
         with self._changed:

@@ -66,6 +66,19 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long calls may take once a broker is there, in ms; 0 for ever, except for `close`.
+
+    `send` is for messages, which flow control may hold up for as long as it takes (ActiveMQ's
+    default, too); `request` for everything else. `close` is for all of `Connection.close`.
+    """
+
+    send: int = 0
+    request: int = 300_000
+    close: int = 15_000
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerUrl:
     """Where brokers are; without failover a broken connection stays broken.
 
@@ -76,6 +89,7 @@ class BrokerUrl:
     failover: FailoverOptions | None = None
     user: str | None = None
     password: str | None = None
+    timeouts: Timeouts = Timeouts()
 
 
 def parse_url(text: str, tls: TlsOptions | None = None) -> BrokerUrl:
@@ -93,7 +107,8 @@ def parse_url(text: str, tls: TlsOptions | None = None) -> BrokerUrl:
 def _parse_single(text: str, tls: TlsOptions) -> BrokerUrl:
     options = _options(text.partition("?")[2], text)
     user, password = options.pop(USER, None), options.pop(PASSWORD, None)
-    return BrokerUrl((_parse_address(text, {}, options, tls),), None, user, password)
+    timeouts = _timeouts(options, text)
+    return BrokerUrl((_parse_address(text, {}, options, tls),), None, user, password, timeouts)
 
 
 def _parse_failover(text: str, tls: TlsOptions) -> BrokerUrl:
@@ -108,12 +123,14 @@ def _parse_failover(text: str, tls: TlsOptions) -> BrokerUrl:
         if name.startswith(NESTED)
     }
     user, password = options.pop(USER, None), options.pop(PASSWORD, None)
+    timeouts = _timeouts(options, text)
     parts = [part.strip() for part in inner.split(",")]
     addresses = tuple(
         _parse_address(part, nested, _options(part.partition("?")[2], part), tls) for part in parts
     )
     settings = _read(options, _FAILOVER_OPTIONS, text)
-    return BrokerUrl(addresses, replace(FailoverOptions(), **settings), user, password)
+    failover = replace(FailoverOptions(), **settings)
+    return BrokerUrl(addresses, failover, user, password, timeouts)
 
 
 def _parse_address(
@@ -122,7 +139,10 @@ def _parse_address(
     """Return one address with its *own* options, and those that hold for all, where they fit."""
     if not text.startswith(("tcp://", "ssl://")):
         raise BrokerUrlError(f"{text!r} does not begin with tcp://, ssl:// or failover:")
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise BrokerUrlError(f"the host in {text!r}: {error}") from error
     is_encrypted = parts.scheme == "ssl"
     usual = DEFAULT_TLS_PORT if is_encrypted else DEFAULT_PORT
     try:
@@ -138,6 +158,12 @@ def _parse_address(
     found = _read({**nested, **own}, _TCP_OPTIONS | _TLS_OPTIONS, text)
     of_tls = {field: found.pop(field) for field, _ in _TLS_OPTIONS.values() if field in found}
     return Address(parts.hostname, port, replace(TcpOptions(), **found), replace(tls, **of_tls))
+
+
+def _timeouts(options: dict[str, str], text: str) -> Timeouts:
+    """Take the options that begin with `jms.` out of *options*."""
+    own = {name: options.pop(name) for name in _JMS_OPTIONS if name in options}
+    return replace(Timeouts(), **_read(own, _JMS_OPTIONS, text))
 
 
 def _options(query: str, text: str) -> dict[str, str]:
@@ -201,6 +227,11 @@ _TCP_OPTIONS: dict[str, tuple[str, _Parser]] = {
     "wireFormat.maxInactivityDuration": ("inactivity_duration", _count),
     "wireFormat.maxInactivityDurationInitalDelay": ("inactivity_initial_delay", _count),
     "wireFormat.maxFrameSize": ("frame_bytes_max", _count),
+}
+_JMS_OPTIONS: dict[str, tuple[str, _Parser]] = {
+    "jms.sendTimeout": ("send", _count),
+    "jms.requestTimeout": ("request", _count),
+    "jms.closeTimeout": ("close", _count),
 }
 _TLS_OPTIONS: dict[str, tuple[str, _Parser]] = {
     "socket.verifyHostName": ("verify_host_name", _flag),

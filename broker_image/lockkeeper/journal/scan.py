@@ -5,6 +5,7 @@ batch (sound batches follow, so something that was once durable is damaged). kah
 """
 
 import mmap
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import adler32
@@ -19,6 +20,10 @@ from lockkeeper.journal.batch import (
 )
 from lockkeeper.journal.encode import RECORD_HEADER_SIZE, USER_RECORD
 from lockkeeper.journal.errors import BadRecordError, CorruptBatchError
+
+# Regular expressions search any buffer where it lies; `bytes.find` would need a copy of a view.
+_CONTROL_STARTS = re.compile(re.escape(CONTROL_START))
+_ZEROS = re.compile(rb"\0*")
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
@@ -65,7 +70,8 @@ def scan_file(data: Buffer, file_name: str, start: int = 0) -> FileScan:
     """Return the sound batches of a data file's *data* from *start* to the first that is not.
 
     Every checksum is verified, but 0 means unchecked. A file ends cleanly at an EOF record, at
-    a header of zeros, or where its bytes end.
+    a header of zeros, or where its bytes end; unless sound batches follow: then a sector has been
+    zeroed, or has what stood there before the batch was written. Behind zeros nothing may follow.
     """
     batches: list[Batch] = []
     position = start
@@ -73,7 +79,9 @@ def scan_file(data: Buffer, file_name: str, start: int = 0) -> FileScan:
         while True:
             position = _sound_batches(view, position, batches)
             if _is_end(view, position):
-                return FileScan(file_name, batches, position)
+                resumes_at = _resume(view, position, file_name)
+                end = _false_end(view, position, file_name, resumes_at)
+                return FileScan(file_name, batches, position, end, resumes_at)
             try:
                 batch = _batch(view, position, file_name)
             except CorruptBatchError as problem:
@@ -154,29 +162,58 @@ def _require_records(view: memoryview, batch: Batch, file_name: str) -> None:
         raise CorruptBatchError(file_name, batch.offset, reason) from None
 
 
+def _false_end(
+    view: memoryview, offset: int, file_name: str, resumes_at: int | None
+) -> CorruptBatchError | None:
+    """Return what is wrong with the end at *offset*, or None.
+
+    Behind an EOF record a write that was given up may stand. Where zeros are the end, nothing
+    does but the EOF records that ActiveMQ prepares files with.
+    """
+    if resumes_at is not None:
+        reason = "an end stands here, but sound batches follow"
+        return CorruptBatchError(file_name, offset, reason)
+    if view[offset : offset + EOF_SIZE] == EOF_OLD and not _is_unused(view, offset):
+        return CorruptBatchError(file_name, offset, "zeros stand here, but something follows")
+    return None
+
+
+def _is_unused(view: memoryview, offset: int) -> bool:
+    """Tell whether nothing but zeros and EOF records stands from *offset* on."""
+    while offset < len(view):
+        zeros = _ZEROS.match(view, offset)
+        offset = zeros.end() if zeros else offset
+        rest = view[offset : offset + EOF_SIZE]
+        if len(rest) and rest != EOF_RECORD:
+            return False
+        offset += EOF_SIZE
+    return True
+
+
 def _resume(view: memoryview, offset: int, file_name: str) -> int | None:
-    """Return where sound batches go on after the broken one at *offset*, or None.
+    """Return where sound batches go on after what is broken at *offset*, or None.
 
     A message may itself carry journal bytes: what lies inside an intact-looking record of the
     broken batch is not a batch of this file.
     """
-    data = bytes(view[offset:])
-    at = data.find(CONTROL_START, 1)
-    while at >= 0:
-        try:
-            _batch(view, offset + at, file_name)
-        except CorruptBatchError:
-            at = data.find(CONTROL_START, at + 1)
-            continue
-        if not _is_inside_record(data, at):
-            return offset + at
-        at = data.find(CONTROL_START, at + 1)
+    for control in _CONTROL_STARTS.finditer(view, offset + 1):
+        at = control.start()
+        if not _is_inside_record(view[offset:], at - offset):
+            try:
+                _batch(view, at, file_name)
+            except CorruptBatchError:
+                pass
+            else:
+                return at
     return None
 
 
-def _is_inside_record(data: bytes, target: int) -> bool:
-    """Tell whether a record of the batch at the start of *data* spans *target*."""
-    if not data.startswith(CONTROL_START):
+def _is_inside_record(data: memoryview, target: int) -> bool:
+    """Tell whether a record of the batch at the start of *data* spans *target*.
+
+    Where the batch was given up, an EOF record stands over the first bytes of its header.
+    """
+    if data[EOF_SIZE : len(CONTROL_START)] != CONTROL_START[EOF_SIZE:]:
         return False
     _opening, length, _checksum = CONTROL.unpack_from(data)
     position = CONTROL_SIZE

@@ -23,7 +23,7 @@ class ProducerId:
 class MessageId:
     """A message: its producer and the producer's sequence number (OpenWire type 110).
 
-    `text_view`, when set, replaces the text form (ids made by STOMP or AMQP).
+    `text_view`, when set, is shown instead (ids made by STOMP or AMQP, and of copies).
     """
 
     producer_id: ProducerId | None
@@ -32,9 +32,12 @@ class MessageId:
     text_view: str | None = None
 
     def __str__(self) -> str:
-        """Return the JMSMessageID, which KahaDB calls the producer key."""
-        if self.text_view is not None:
-            return self.text_view
+        """Return the JMSMessageID."""
+        return self.producer_key if self.text_view is None else self.text_view
+
+    @property
+    def producer_key(self) -> str:
+        """What KahaDB knows the message by, whatever its text is."""
         return f"{self.producer_id}:{self.producer_sequence}"
 
 

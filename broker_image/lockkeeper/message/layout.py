@@ -15,10 +15,13 @@ from lockkeeper.message.text import decode_text
 
 MESSAGE_TYPES = frozenset(range(23, 30))
 BLOB_MESSAGE = 29
+# Names up to this length are read once: 4096 long ones would take half a gigabyte.
+NAME_BYTES_KEPT = 256
 PRODUCER_ID_AT = 6
 PRODUCER_ID, MESSAGE_ID, LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID = 123, 110, 111, 112
 # brokerInTime, brokerOutTime and the group flag close every message but a blob message.
 BROKER_IN_TIME_FROM_END = 17
+BROKER_OUT_TIME_FROM_END = 9
 
 
 # No originalTransactionId, no group id, group sequence 0, no correlation id.
@@ -28,7 +31,8 @@ PLAIN = bytes(7)
 class Lead(NamedTuple):
     """The leading fields of a message, the same for all that begin with the same bytes.
 
-    `producer` is `connectionId:sessionId:value:`; `text_view` replaces the whole id when set.
+    `producer` is `connectionId:sessionId:value:`; `text_view` is what is shown
+    instead of the id.
     `sequence_at` is the offset of messageId.producerSequenceId, `plain_flags_at` that of
     `persistent` when neither group nor correlation id comes before it.
     """
@@ -47,8 +51,8 @@ class Lead(NamedTuple):
         """
         try:
             group, position = _string(data, skip_nested(data, start + self.sequence_at + 16))
-        except IndexError:
-            raise MalformedMessageError("the message ends within its header") from None
+        except (IndexError, UnicodeDecodeError):
+            raise _garbled() from None
         return group or None, int.from_bytes(data[position : position + 4], "big", signed=True)
 
     def find_persistent(self, data: bytes, start: int = 0) -> int:
@@ -64,8 +68,8 @@ class Lead(NamedTuple):
             position = skip_nested(data, position)
             position = skip_string(data, position)
             return skip_string(data, position + 4)
-        except IndexError:
-            raise MalformedMessageError("the message ends within its header") from None
+        except (IndexError, UnicodeDecodeError):
+            raise _garbled() from None
 
 
 def read_lead(data: bytes, start: int, end: int) -> Lead:
@@ -83,6 +87,7 @@ def read_lead(data: bytes, start: int, end: int) -> Lead:
         if not data[position] or data[position + 1] != MESSAGE_ID:
             raise MalformedMessageError(f"no messageId at offset {position - start}")
         text_view, position = _string(data, position + 2)
+        decode_text(text_view or b"")
         producer, position = _producer(data, position)
     except (IndexError, UnicodeDecodeError) as error:
         raise MalformedMessageError(
@@ -93,6 +98,10 @@ def read_lead(data: bytes, start: int, end: int) -> Lead:
     sequence_at = position - start
     plain_flags_at = sequence_at + 16 + len(PLAIN)
     return Lead(destination, transaction_id, producer, text_view, sequence_at, plain_flags_at)
+
+
+def _garbled() -> MalformedMessageError:
+    return MalformedMessageError("the message ends within its header, or a text of it is none")
 
 
 def locate_destinations(body: bytes) -> tuple[slice, slice]:
@@ -117,6 +126,13 @@ def skip_string(data: bytes, position: int) -> int:
     if not data[position]:
         return position + 1
     return position + 3 + int.from_bytes(data[position + 1 : position + 3], "big")
+
+
+def skip_octets(data: bytes, position: int) -> int:
+    """Return the position after the bytes with a 32-bit length at *position*."""
+    if not data[position]:
+        return position + 1
+    return position + 5 + int.from_bytes(data[position + 1 : position + 5], "big")
 
 
 def _string(data: bytes, position: int) -> tuple[bytes | None, int]:
@@ -149,6 +165,7 @@ def _producer(data: bytes, position: int) -> tuple[bytes, int]:
     if data[position + 1] != PRODUCER_ID:
         raise MalformedMessageError(f"type {data[position + 1]} where a producerId must be")
     connection, position = _string(data, position + 2)
+    decode_text(connection or b"")
     value, session = _long(data, position), _long(data, position + 8)
     return b"%b:%d:%d:" % (connection or b"", session, value), position + 16
 
@@ -160,6 +177,8 @@ def _destination(data: bytes, position: int) -> tuple[Destination | None, int]:
     if not 0 <= kind <= 3:
         raise MalformedMessageError(f"type {kind + 100} where a destination must be")
     name, position = _string(data, position + 2)
+    if name is not None and len(name) > NAME_BYTES_KEPT:
+        return Destination(Kind(kind), decode_text(name)), position
     return _named(kind, name or b""), position
 
 

@@ -43,12 +43,25 @@ class Message:
 
     @property
     def key(self) -> bytes:
-        """The JMSMessageID in modified UTF-8, which KahaDB calls the producer key."""
+        """What KahaDB knows the message by: producer and number, in modified UTF-8.
+
+        That is the JMSMessageID unless the id has a text of its own (ActiveMQ's toProducerKey).
+        """
         lead = self.lead
-        if lead.text_view is not None:
-            return lead.text_view
         at = lead.sequence_at
         return b"%b%d" % (lead.producer, int.from_bytes(self.body[at : at + 8], "big", signed=True))
+
+    @property
+    def identifier(self) -> bytes:
+        """The JMSMessageID in modified UTF-8, which copies of one message share."""
+        text = self.lead.text_view
+        return self.key if text is None else text
+
+    @property
+    def number(self) -> int:
+        """The number that the producer gave the message: messageId.producerSequenceId."""
+        at = self.lead.sequence_at
+        return int.from_bytes(self.body[at : at + 8], "big", signed=True)
 
     @property
     def priority(self) -> int:
@@ -71,4 +84,19 @@ class Message:
 
     def __repr__(self) -> str:
         """Return the id and the destination, for logs and failed tests."""
-        return f"<Message {self.key.decode('utf-8', 'replace')} of {self.destination}>"
+        return f"<Message {self.identifier.decode('utf-8', 'replace')} of {self.destination}>"
+
+
+class UnreadableMessage(Message):
+    """What stands for a stored message that cannot be read; `defect` says why.
+
+    Its content are the bytes that were found. It counts as expired: so whoever comes to it, on
+    whatever way, lets it end, and it becomes a dead letter.
+    """
+
+    __slots__ = ("defect",)
+
+    def __init__(self, likeness: Message, defect: str) -> None:
+        fields = (likeness.body, likeness.lead, likeness.sequence, likeness.flags_at)
+        super().__init__(*fields, expiration=1)
+        self.defect = defect

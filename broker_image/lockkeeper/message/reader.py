@@ -5,6 +5,8 @@ met. While the next message begins with the same bytes, one comparison tells its
 its transaction and where every field that routing needs lies (openwire.md section 8).
 """
 
+from struct import Struct
+
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.layout import (
     BLOB_MESSAGE,
@@ -15,9 +17,18 @@ from lockkeeper.message.layout import (
     read_lead,
 )
 from lockkeeper.message.message import Message
+from lockkeeper.message.wholeness import NOTHING_MORE, check_whole
 
 _NEVER_LEARNT = b"\xff\xff"
-_NEVER = bytes(8)
+# What is plain mostly, persistent, expiration, priority, the flag of replyTo, timestamp, the flags
+# of type and content together, and the content's length: where a message has content but neither
+# replyTo nor type.
+_MIDDLE = Struct(f">{len(PLAIN)}sxQxB8xHI")
+_ONLY_CONTENT = 1
+_NOT_OUT_YET = bytes(BROKER_IN_TIME_FROM_END - 8)
+# What follows the content of a plain message that has not met a broker yet.
+_FRESH = NOTHING_MORE + bytes(BROKER_IN_TIME_FROM_END)
+_AROUND_BYTES = _MIDDLE.size + len(_FRESH)
 
 
 class MessageReader:
@@ -39,30 +50,38 @@ class MessageReader:
         if not data.startswith(self._prefix, start + PRODUCER_ID_AT):
             self._learn(data, start, end)
         lead, at = self._lead, start + self._sequence_at
-        assert lead is not None
-        flags = at + 23
-        if data[at + 16 : flags] != PLAIN:
-            flags = lead.find_persistent(data, start)
-        in_time_at = end - BROKER_IN_TIME_FROM_END
-        if data[start] == BLOB_MESSAGE or flags + 10 > in_time_at:
-            return self.restore(data, start, end, sequence)
+        if lead is None:
+            # Nothing is learnt yet, and the bytes are what stands for that.
+            raise MalformedMessageError(f"a producer id of type {data[start + PRODUCER_ID_AT + 1]}")
+        rest = at + 16
+        room = end - rest - _AROUND_BYTES
+        if room >= 0 and data.endswith(_FRESH, rest, end) and data[start] != BLOB_MESSAGE:
+            plain, expiration, reply, fields, size = _MIDDLE.unpack_from(data, rest)
+            if size == room and fields == _ONLY_CONTENT and not reply and plain == PLAIN:
+                body = b"".join(
+                    (
+                        data[start : at + 8],
+                        sequence.to_bytes(8, "big"),
+                        data[rest : end - BROKER_IN_TIME_FROM_END],
+                        in_time,
+                        _NOT_OUT_YET,
+                    )
+                )
+                return Message(body, lead, sequence, lead.plain_flags_at, expiration)
+        return self._receive_any(data, start, end, sequence, in_time)
+
+    def _receive_any(
+        self, data: bytes, start: int, end: int, sequence: int, in_time: bytes
+    ) -> Message:
+        """Do what `receive` does for a message that is not as plain as most are."""
+        message = self.restore(data, start, end, sequence)
+        if data[start] == BLOB_MESSAGE:
+            return message
+        body = message.body
         body = b"".join(
-            (
-                data[start : at + 8],
-                sequence.to_bytes(8, "big"),
-                data[at + 16 : in_time_at],
-                in_time,
-                data[in_time_at + 8 : end],
-            )
+            (body[:-BROKER_IN_TIME_FROM_END], in_time, body[8 - BROKER_IN_TIME_FROM_END :])
         )
-        expiration = data[flags + 1 : flags + 9]
-        return Message(
-            body,
-            lead,
-            sequence,
-            flags - start,
-            0 if expiration == _NEVER else int.from_bytes(expiration, "big"),
-        )
+        return Message(body, message.lead, sequence, message.flags_at, message.expiration)
 
     def restore(self, data: bytes, start: int, end: int, sequence: int) -> Message:
         """Return the message at data[start:end], as the journal holds it, with nothing added.
@@ -70,10 +89,21 @@ class MessageReader:
         Only its brokerSequenceId is new, because those of earlier brokers need not be unique.
         Raises MalformedMessageError.
         """
+        message = self.trust(data, start, end, sequence)
+        check_whole(data, start, end, message.lead, start + message.flags_at)
+        return message
+
+    def trust(self, data: bytes, start: int, end: int, sequence: int) -> Message:
+        """Return the message at data[start:end], which the caller knows to be whole.
+
+        Raises MalformedMessageError when it ends within its header all the same.
+        """
         if not data.startswith(self._prefix, start + PRODUCER_ID_AT):
             self._learn(data, start, end)
         lead, at = self._lead, start + self._sequence_at
-        assert lead is not None
+        if lead is None:
+            # Nothing is learnt yet, and the bytes are what stands for that.
+            raise MalformedMessageError(f"a producer id of type {data[start + PRODUCER_ID_AT + 1]}")
         flags = lead.find_persistent(data, start)
         if flags + 10 > end:
             raise MalformedMessageError("the message ends within its header")

@@ -6,10 +6,13 @@ from typing import cast
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import MessageId
 from lockkeeper.message.layout import BLOB_MESSAGE
-from lockkeeper.message.message import Message
+from lockkeeper.message.message import Message, UnreadableMessage
 from lockkeeper.message.primitives import Value, decode_map, encode_map
 from lockkeeper.message.reader import MessageReader
+
+UNREADABLE_PROPERTIES = "lockkeeperUnreadableProperties"
 
 
 def decoded(message: Message) -> openwire.Message:
@@ -30,17 +33,17 @@ def properties_of(fields: openwire.Message) -> dict[str, Value]:
 def encoded(fields: openwire.Message, sequence: int) -> Message:
     """Return the message with these fields; *sequence* becomes its brokerSequenceId."""
     body = openwire.encode(cast("openwire.Structure", fields))
-    return MessageReader().restore(body, 0, len(body), sequence)
+    return MessageReader().trust(body, 0, len(body), sequence)
 
 
 def rewritten(
     message: Message,
     destination: Destination,
-    sequence: int,
+    message_id: MessageId,
     properties: Mapping[str, Value],
     expiration: int,
 ) -> Message:
-    """Return *message* as it enters another destination, with *properties* added.
+    """Return *message* as it enters another destination, with a new id and *properties* added.
 
     Where it was, and its transaction, are kept in originalDestination and
     originalTransactionId, as ActiveMQ does when it moves a message.
@@ -52,8 +55,31 @@ def rewritten(
     fields.destination = destination
     fields.expiration = expiration
     if properties:
-        fields.marshalled_properties = encode_map({**properties_of(fields), **properties})
-    return encoded(fields, sequence)
+        fields.marshalled_properties = encode_map({**_readable(fields), **properties})
+    fields.message_id = message_id
+    return encoded(fields, message_id.broker_sequence)
+
+
+def _readable(fields: openwire.Message) -> dict[str, Value]:
+    """Return the properties of a message, or their bytes as one where they cannot be read."""
+    try:
+        return properties_of(fields)
+    except MalformedMessageError:
+        return {UNREADABLE_PROPERTIES: fields.marshalled_properties}
+
+
+def unreadable(
+    data: bytes, destination: Destination, message_id: MessageId, defect: str
+) -> UnreadableMessage:
+    """Return what stands for the message that the bytes *data* were to be."""
+    likeness = openwire.ActiveMQBytesMessage(
+        producer_id=message_id.producer_id,
+        destination=destination,
+        message_id=message_id,
+        persistent=True,
+        content=data,
+    )
+    return UnreadableMessage(encoded(likeness, message_id.broker_sequence), defect)
 
 
 def first_of_group(message: Message) -> Message:

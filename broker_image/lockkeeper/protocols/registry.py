@@ -13,11 +13,13 @@ class Session(Protocol):
     """One connection of one protocol: bytes in, bytes out, no I/O of its own.
 
     `closing` asks the transport to close after what there is to send; `failure` says why.
+    `partial` is what has come of a frame that is not whole, in bytes, if it is large.
     """
 
     connection: Connection
     closing: bool
     failure: str
+    partial: int
 
     @property
     def inactivity_duration(self) -> int:

@@ -4,19 +4,18 @@ A password is checked by a thread, since that takes some 50 ms by design; whoeve
 with one that was checked is known by a keyed digest of it, which only this process can make.
 """
 
-import asyncio
 import hashlib
 import hmac
 import logging
 import secrets
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 from lockkeeper.broker.access.authenticator import Verdict
 from lockkeeper.broker.access.permissions import PermissionEntry, PermissionMap
 from lockkeeper.broker.access.rights import Rights
+from lockkeeper.server.checks import Checks
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.secrets import USERS, read_users
 from lockkeeper_api.cluster.access import Access
@@ -27,9 +26,6 @@ logger = logging.getLogger(__name__)
 ANONYMOUS = "anonymous"
 """The user without a name, and the group of it."""
 PASSWORD_CHARACTERS_MAX = 1024
-REMEMBERED_MAX = 4096
-THREADS = 1
-"""Of two cores, the other one serves those who are known."""
 
 
 class Gatekeeper:
@@ -40,11 +36,10 @@ class Gatekeeper:
 
     def __init__(self, access: Access, hashes: Mapping[str, str]) -> None:
         self.engine: Engine | None = None
-        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="lockkeeper-passwords")
+        self._checks = Checks(matches)
         self._key = secrets.token_bytes(32)
         # Checked for those who are unknown, so that they are refused no faster than others.
         self._nobody = hashed(secrets.token_hex(16), secrets.token_bytes(16))
-        self._verdicts: dict[bytes, bool] = {}
         self._access = access
         self.change_users(hashes)
 
@@ -67,7 +62,9 @@ class Gatekeeper:
         self._hashes = {name: hash for name, hash in hashes.items() if name in groups}
         self._permissions = _permissions(access)
 
-    def check(self, user: str | None, password: str | None, tell: Verdict) -> None:
+    def check(
+        self, user: str | None, password: str | None, tell: Verdict, address: str = ""
+    ) -> None:
         """See `Authenticator.check`."""
         if user is None and password is None and "" in self._groups:
             tell(self._rights(""))
@@ -77,23 +74,14 @@ class Gatekeeper:
         if len(given) > PASSWORD_CHARACTERS_MAX:
             hash, given = None, ""
         digest = self._digest(name, given, hash or self._nobody)
-        verdict = self._verdicts.get(digest)
-        if verdict is not None:
-            self._tell(name, verdict, tell)
-            return
-        loop = asyncio.get_running_loop()
-        checked = loop.run_in_executor(self._pool, matches, given, hash or self._nobody)
-        checked.add_done_callback(partial(self._learn, name, digest, tell))
+        host = address.rpartition(":")[0]
+        learn = partial(self._learn, name, tell)
+        self._checks.ask(digest, given, hash or self._nobody, host, learn)
 
-    def _learn(
-        self, name: str, digest: bytes, tell: Verdict, checked: "asyncio.Future[bool]"
-    ) -> None:
-        """Remember what the thread found, and tell it."""
-        if checked.cancelled() or self.engine is None:
+    def _learn(self, name: str, tell: Verdict, verdict: bool) -> None:
+        """Tell what was found."""
+        if self.engine is None:
             return
-        if len(self._verdicts) >= REMEMBERED_MAX:
-            del self._verdicts[next(iter(self._verdicts))]
-        self._verdicts[digest] = verdict = checked.exception() is None and checked.result()
         self.engine.stamp()
         self._tell(name, verdict, tell)
         self.engine.wake()
@@ -120,7 +108,7 @@ class Gatekeeper:
     def close(self) -> None:
         """Check nothing any more."""
         self.engine = None
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._checks.close()
 
 
 def gatekeeper_of(access: Access, directory: Path) -> Gatekeeper:

@@ -1,15 +1,10 @@
 """Certificates of listeners: where they lie, and the server that goes on with new ones."""
 
-import asyncio
 import logging
-import socket
 import ssl
-from collections.abc import Callable
 from pathlib import Path
 
 from lockkeeper.server.secrets import InvalidSecretError, signature
-from lockkeeper.transport.listener import listen
-from lockkeeper.transport.peer import Peer
 from lockkeeper.transport.tls import CertificateError, server_context
 from lockkeeper_api.broker import Listener
 from lockkeeper_api.cluster.exposure import Tls
@@ -57,37 +52,3 @@ def encryption(listener: Listener, secrets: Path | None) -> Encryption | None:
         logger.warning("listener %s: no --secrets, so its tls is left out", listener.name)
         return None
     return Encryption(listener, listener.tls, secrets)
-
-
-class EncryptedDoor:
-    """A listening socket that changes certificates under its clients' eyes.
-
-    A server keeps the certificate that it began with. So with a new one another server begins
-    on the same socket, and the old one ends: nobody is turned away meanwhile, and whoever is
-    connected stays.
-    """
-
-    def __init__(self, bound: socket.socket, make_peer: Callable[[str], Peer | None]) -> None:
-        self._bound = bound
-        self._make_peer = make_peer
-        self._server: asyncio.Server | None = None
-        self._changing: asyncio.Task[None] | None = None
-
-    async def open(self, context: ssl.SSLContext) -> None:
-        """Let clients in with this certificate from now on. Raises OSError."""
-        server = await listen(self._bound.dup(), self._make_peer, context)
-        if self._server is not None:
-            self._server.close()
-        self._server = server
-
-    def change(self, context: ssl.SSLContext) -> None:
-        """Begin to `open` anew."""
-        self._changing = asyncio.get_running_loop().create_task(self.open(context))
-
-    def close(self) -> None:
-        """Let nobody in any more."""
-        if self._changing is not None:
-            self._changing.cancel()
-        if self._server is not None:
-            self._server.close()
-        self._bound.close()

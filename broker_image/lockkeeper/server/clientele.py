@@ -29,7 +29,7 @@ class Clientele:
         self._waiting: deque[dict[str, Any]] = deque()
         self._left_out = 0
         self._allowance = float(EVENTS_AT_ONCE_MAX)
-        self._allowed_at = context.now
+        self._allowed_at = context.steady
         self._slow: dict[Consumer, tuple[int, int]] = {}
         self._told: set[Consumer] = set()
 
@@ -103,10 +103,10 @@ class Clientele:
         self._told &= self._slow.keys()
 
     def _tell(self, event: str, **details: object) -> None:
-        now = self._context.now
-        gained = max(0, now - self._allowed_at) * EVENTS_PER_SECOND_MAX / 1000
+        now, steady = self._context.now, self._context.steady
+        gained = (steady - self._allowed_at) * EVENTS_PER_SECOND_MAX / 1000
         self._allowance = min(EVENTS_AT_ONCE_MAX, self._allowance + gained)
-        self._allowed_at = now
+        self._allowed_at = steady
         if self._allowance < 1 or len(self._waiting) >= EVENTS_AT_ONCE_MAX:
             self._left_out += 1
             return

@@ -160,7 +160,7 @@ def _oldest_age(broker: Broker, region: Queue | Topic) -> int | None:
 def _arrival(backlog: Backlog) -> int | None:
     """Return when the first message that waits, or is with a consumer, came to the broker."""
     held = (
-        next(iter(consumer.dispatched.values()), None)
+        next(iter(consumer.held_of(backlog)), None)
         for consumer in (backlog.consumers if isinstance(backlog, Queue) else ())
     )
     first = (*held, next(iter(backlog.waiting()), None))

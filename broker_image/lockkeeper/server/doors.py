@@ -13,14 +13,13 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from lockkeeper.protocols.registry import PROTOCOLS
-from lockkeeper.server.certificates import EncryptedDoor, Encryption, encryption
+from lockkeeper.server.certificates import Encryption, encryption
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
+from lockkeeper.server.reception import Reception
 from lockkeeper.server.secrets import Signature
-from lockkeeper.server.settings import LOOPBACK, listener_settings
-from lockkeeper.transport.listener import bind, listen
-from lockkeeper.transport.peer import Peer
+from lockkeeper.server.settings import LOOPBACK
+from lockkeeper.transport.listener import EncryptedListener, bind, listen
 from lockkeeper_api.broker import Listener
 
 logger = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ class Doors:
         self._secrets = secrets
         self._watch = watch
         self._encryptions: dict[str, Encryption] = {}
-        self._encrypted: dict[str, list[EncryptedDoor]] = {}
+        self._encrypted: dict[str, list[EncryptedListener]] = {}
         self._bound: dict[str, list[socket.socket]] = {}
         self._servers: list[asyncio.Server] = []
 
@@ -72,14 +71,13 @@ class Doors:
 
     async def _let_in(self, bound: socket.socket, listener: Listener, engine: Engine) -> None:
         """Let clients in at one socket, over TLS where that is asked for. Raises OSError."""
-        make_peer = _maker_of_peers(listener, engine)
+        reception = Reception(listener, engine)
         encryption = self._encryptions.get(listener.name)
         if encryption is None:
-            self._servers.append(await listen(bound, make_peer))
+            self._servers.append(await listen(bound, reception))
             return
-        door = EncryptedDoor(bound, make_peer)
+        door = EncryptedListener(bound, reception, encryption.context)
         self._encrypted.setdefault(listener.name, []).append(door)
-        await door.open(encryption.context)
 
     def _follow(self, name: str) -> None:
         """Have the listener called *name* go on with new certificates when they come."""
@@ -90,7 +88,7 @@ class Doors:
         def change() -> None:
             encryption.reload()
             for door in self._encrypted.get(name, ()):
-                door.change(encryption.context)
+                door.context = encryption.context
 
         self._watch(encryption.files, change, encryption.seen)
 
@@ -113,19 +111,6 @@ async def _bind(listener: Listener, deadline: float) -> list[socket.socket]:
             if time.monotonic() > deadline:
                 raise _refused(listener, error) from error
             await asyncio.sleep(RETRY_SECONDS)
-
-
-def _maker_of_peers(listener: Listener, engine: Engine) -> Callable[[str], Peer | None]:
-    settings = listener_settings(listener)
-    make_session = PROTOCOLS[listener.protocol]
-
-    def make_peer(address: str) -> Peer | None:
-        if len(engine.peers) >= listener.connections_max:
-            logger.warning("%s refused: connectionsMax is %d", address, listener.connections_max)
-            return None
-        return Peer(engine, make_session(engine.broker, settings, address), engine.stamp())
-
-    return make_peer
 
 
 def _refused(listener: Listener, error: OSError) -> Exception:

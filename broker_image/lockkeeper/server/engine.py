@@ -10,19 +10,26 @@ import logging
 import time
 from collections.abc import Callable
 
+from lockkeeper.broker.containment import Contained
 from lockkeeper.broker.core import Broker
 from lockkeeper.server.flow_log import FlowLog
+from lockkeeper.server.pacing import Pacing
 from lockkeeper.server.recorder import FlightRecorder
+from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper.store.kahadb import Deadline
+from lockkeeper.store.kahadb.guard import boot_milliseconds
 from lockkeeper.transport.peer import Peer
 
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 0.5
-HANDSHAKE_MS_MAX = 30_000
+# How long what waits for the journal may wait for company while more and more arrives.
+GATHERING_SECONDS = 0.002
 # A process whose heart stopped for so long may have been frozen, and another be master by now.
 LATE_BEAT_MS = 2_000
+FAREWELL_MS_MAX = 10_000
+_SINCE_BOOT = time.CLOCK_BOOTTIME
 
 
 class Engine:
@@ -35,25 +42,37 @@ class Engine:
         recorder: FlightRecorder,
         fail: Callable[[StoreError], None],
         deadline: Deadline | None = None,
+        wall: Callable[[], int] | None = None,
     ) -> None:
         """*fail* is called once when the store can no longer be trusted.
 
-        Past the *deadline* nothing is answered.
+        Past the *deadline* nothing is answered. *wall* is the clock that people see (ms since
+        the epoch); it may be set, and nothing but messages goes by it.
         """
         self.broker = broker
+        self._context = broker.context
         self.store = store
         self.recorder = recorder
-        self.now = _clock()
+        self._wall = wall or _clock
+        # The core's own time goes on from where it was when the core was made.
+        self._steady_at_boot = broker.context.steady - boot_milliseconds()
+        self.now, self.steady = self._wall(), broker.context.steady
+        self._wall_ahead = self.now - self.steady
         self.peers: set[Peer] = set()
+        self.strangers = Strangers()
         self._fail = fail
+        self._contained = broker.context.containment
+        self._contained.report = _report
         self._deadline = deadline
         self._flow_log = FlowLog(broker)
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
         self._calls = 0
         self._is_closed = False
-        self._beaten_at = self.now
+        self._beaten_at = self.steady
         self._waited_for = 0
+        self._gathering_until = 0.0
+        self._pacing = Pacing(store, broker.context.memory, self.wake)
         # What a flush left behind, trace records above all, is nothing new to note the time of.
         self._left_waiting = 0
         self._throttled: list[Peer] = []
@@ -67,9 +86,19 @@ class Engine:
     # What sockets ask for
 
     def stamp(self) -> int:
-        """Read the clock (ms since the epoch) and tell the core."""
-        self.now = self.broker.context.now = _clock()
-        return self.now
+        """Read the clock, tell the core, and return `steady`: ms that only pass."""
+        context = self._context
+        # Floats, and one clock: this is done for each piece that arrives.
+        passed = int(time.clock_gettime(_SINCE_BOOT) * 1000)
+        self.steady = context.steady = steady = self._steady_at_boot + passed
+        self.now = context.now = steady + self._wall_ahead
+        return steady
+
+    def _look_at_wall(self) -> int:
+        """See whether the clock of people was set; returns `stamp`."""
+        steady = self.stamp()
+        self._wall_ahead = self._wall() - steady
+        return self.stamp()
 
     def wake(self) -> None:
         """Have a turn at the end of this round of the event loop."""
@@ -78,13 +107,32 @@ class Engine:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
-    def joined(self, peer: Peer) -> None:
-        """Note a new peer."""
+    def received(self, peer: Peer, size: int) -> None:
+        """Count what came from a peer, and have a turn at the end of this round."""
+        self._pacing.received(peer, size)
+        self._calls += 1
+        if not self._scheduled and not self._is_closed:
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def joined(self, peer: Peer) -> int:
+        """Note a new peer; returns how many there are."""
         self.peers.add(peer)
+        return len(self.peers)
 
     def left(self, peer: Peer) -> None:
         """Forget a peer."""
         self.peers.discard(peer)
+        self._pacing.forget(peer)
+        self.strangers.gone(peer)
+
+    def failed(self, peer: Peer, error: Exception) -> None:
+        """Part with a peer; what the store says concerns everybody."""
+        if isinstance(error, StoreError):
+            self._stop_on(error)
+            return
+        self._contained.note("connection", peer.session.connection.address, error)
+        peer.abort()
 
     def throttled(self, peer: Peer) -> None:
         """Look at the peer again after each turn, until it may be read from."""
@@ -97,16 +145,24 @@ class Engine:
         if self._is_closed:
             return
         try:
-            self._look_up_after_sleep(self.stamp())
-            self.broker.tick(self.now)
+            if self.stamp() - self._beaten_at > LATE_BEAT_MS:
+                self._look_up_after_sleep()
+            try:
+                self.broker.tick(self.now, self.steady)
+            except Exception as error:
+                # Whatever it was, what there is to write is written.
+                self._contained.note("backlog", "tick", error)
             if self._deadline is not None:
                 self._deadline.check()
             self._write()
             self._commit()
+            self._pacing.end_turn(self.steady)
         except StoreError as error:
             self._stop_on(error)
         if self._throttled:
             self._look_at_throttled()
+        if self._context.postponed:
+            self.wake()
         self._set_alarm()
 
     def _write(self) -> None:
@@ -119,13 +175,16 @@ class Engine:
             for connection in connections:
                 peer = connection.tag
                 if isinstance(peer, Peer):
-                    peer.flush()
+                    try:
+                        peer.flush()
+                    except Exception as error:
+                        self.failed(peer, error)
 
     def _commit(self) -> None:
-        """Begin the store's write, unless more keeps arriving this very moment."""
+        """Begin the store's write, unless more has just arrived; that is waited for once or so."""
         waiting = self.store.waiting()
         calls, self._calls = self._calls, 0
-        if calls > 1 and waiting > self._waited_for:
+        if calls > 1 and waiting > self._waited_for and self._may_gather():
             # Several peers are at work. One more look at the sockets first: what they bring
             # shares the same sync.
             self._waited_for = waiting
@@ -133,27 +192,45 @@ class Engine:
             return
         self._waited_for = 0
         if waiting > self._left_waiting:
-            self.recorder.before_write(self.now)
+            try:
+                self.recorder.before_write(self.now)
+            except Exception as error:
+                self._contained.note("telling", "flight recorder", error)
         receipts = self.store.flush()
         self._left_waiting = self.store.waiting()
         if receipts:
             self.broker.settle(receipts)
             self.wake()
 
+    def _may_gather(self) -> bool:
+        """Tell whether what waits may wait a moment longer for what arrives."""
+        now = time.monotonic()
+        if not self._waited_for:
+            self._gathering_until = now + GATHERING_SECONDS
+        return now < self._gathering_until
+
     def _written(self) -> None:
         """Go on with what the disk has finished."""
         try:
-            self._look_up_after_sleep(self.stamp())
+            if self.stamp() - self._beaten_at > LATE_BEAT_MS:
+                self._look_up_after_sleep()
             self.broker.settle(self.store.completed())
         except StoreError as error:
             self._stop_on(error)
         self.wake()
 
-    def _look_up_after_sleep(self, now: int) -> None:
+    def _look_up_after_sleep(self) -> None:
         """Make sure that this is still the master before anything is written or answered."""
-        if now - self._beaten_at > LATE_BEAT_MS:
-            self._beaten_at = now
-            self.store.maintain(now)
+        self._awake(self._look_at_wall())
+        self.store.maintain(self.steady)
+
+    def _awake(self, steady: int) -> None:
+        """Note a beat; while there was none, it was not the peers who were silent."""
+        late = steady - self._beaten_at - LATE_BEAT_MS
+        self._beaten_at = steady
+        if late > 0:
+            for peer in self.peers:
+                peer.received_at += late
 
     def _stop_on(self, error: StoreError) -> None:
         logger.critical("the store failed, so the broker stops: %s", error)
@@ -163,7 +240,8 @@ class Engine:
     def _look_at_throttled(self) -> None:
         throttled, self._throttled = self._throttled, []
         for peer in throttled:
-            peer.throttle()
+            with self._contained.at("connection", peer.session.connection.address):
+                peer.throttle()
             if peer.session.connection.stalled:
                 self._throttled.append(peer)
 
@@ -175,7 +253,7 @@ class Engine:
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_due = due
-        self._alarm = self._loop.call_later(max(0, due - self.now) / 1000, self._ring)
+        self._alarm = self._loop.call_later(max(0, due - self.steady) / 1000, self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
@@ -186,35 +264,42 @@ class Engine:
     def _beat(self) -> None:
         """Do what is due from time to time: inactivity, the store's upkeep."""
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
-        now = self._beaten_at = self.stamp()
+        steady = self._look_at_wall()
+        self._awake(steady)
         try:
             if self._deadline is not None:
                 self._deadline.check()
-            self.store.maintain(now)
-            self._flow_log.look(now)
+            self.store.maintain(steady)
+            with self._contained.at("telling", "log of waiting producers"):
+                self._flow_log.look(self.now, steady)
+            with self._contained.at("connection", "strangers"):
+                self.strangers.look(steady)
             for peer in list(self.peers):
-                self._check_activity(peer, now)
-            self.recorder.look(now)
+                with self._contained.at("connection", peer.session.connection.address):
+                    self._check_activity(peer, steady)
+            with self._contained.at("telling", "flight recorder"):
+                self.recorder.look(self.now)
         except StoreError as error:
             self._stop_on(error)
         self.wake()
 
-    def _check_activity(self, peer: Peer, now: int) -> None:
+    def _check_activity(self, peer: Peer, steady: int) -> None:
         """Drop a silent peer; send one a sign of life (openwire.md section 7.1)."""
         allowed = peer.session.inactivity_duration
-        if not peer.session.is_open:
-            allowed = HANDSHAKE_MS_MAX
-        if peer.session.connection.stalled:
+        if not peer.session.is_open and peer not in self.strangers:
+            # It ended its connection in words, but not the socket.
+            self.strangers.came(peer, steady, FAREWELL_MS_MAX)
+        if peer.is_paused:
             # It is the broker that does not read.
-            peer.received_at = now
+            peer.received_at = steady
         if not allowed:
             return
-        if now - peer.received_at > allowed:
+        if steady - peer.received_at > allowed:
             logger.warning(
                 "%s was silent for %d ms: disconnected", peer.session.connection.address, allowed
             )
             peer.abort()
-        elif peer.session.is_open and now - peer.sent_at >= allowed // 3:
+        elif peer.session.is_open and steady - peer.sent_at >= allowed // 3:
             peer.session.keep_alive()
             peer.flush()
 
@@ -233,3 +318,8 @@ class Engine:
 
 def _clock() -> int:
     return time.time_ns() // 1_000_000
+
+
+def _report(record: Contained, error: Exception) -> None:
+    """Log an error that was contained; only the first of its kind at its place comes here."""
+    logger.error("contained: %s %s: %s", record.kind, record.what, record.error, exc_info=error)

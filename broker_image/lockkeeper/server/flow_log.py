@@ -16,8 +16,8 @@ class FlowLog:
         self._broker = broker
         self._told: dict[Key, int] = {}
 
-    def look(self, now: int) -> None:
-        """Tell of what waits newly, or for so long that it is to be told again (ms)."""
+    def look(self, now: int, steady: int) -> None:
+        """Tell of what waits newly, or for so long that it is to be told again; see `Context`."""
         broker = self._broker
         if not broker.flow.lines and not self._told:
             return
@@ -25,8 +25,8 @@ class FlowLog:
         for key, blocked in waiting.items():
             policy = broker.context.policies.find(blocked.destination).flow
             interval = policy.blocked_producer_warning_interval
-            if interval and now - self._told.get(key, -interval) >= interval:
-                self._told[key] = now
+            if interval and steady - self._told.get(key, steady - interval) >= interval:
+                self._told[key] = steady
                 self._tell(blocked, now)
         for key in self._told.keys() - waiting.keys():
             del self._told[key]
@@ -44,7 +44,7 @@ class FlowLog:
             "%d sends to %s wait since %d ms: %s; %s",
             blocked.sends,
             blocked.destination,
-            now - blocked.since,
+            max(0, now - blocked.since),
             described(self._broker.context, blocked.limit),
             holding,
         )

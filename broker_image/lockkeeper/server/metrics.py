@@ -60,18 +60,22 @@ def families(status: View, destinations: Iterable[View]) -> Iterator[Family]:
     yield from _of_process(status)
     if status["role"] == MASTER:
         yield from _of_master(status)
+        yield from _of_the_door(status)
         yield from _of_destinations(destinations)
 
 
 def exposition(found: Iterable[Family]) -> str:
     """Return figures as Prometheus reads them."""
-    lines: list[str] = []
+    return "\n".join(exposition_lines(found)) + "\n"
+
+
+def exposition_lines(found: Iterable[Family]) -> Iterator[str]:
+    """Yield the lines of `exposition`."""
     for family in found:
-        lines += (f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}")
+        yield from (f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}")
         for labels, value in family.values:
             inner = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels)
-            lines.append(f"{family.name}{{{inner}}} {_number(value)}")
-    return "\n".join(lines) + "\n"
+            yield f"{family.name}{{{inner}}} {_number(value)}"
 
 
 def _of_process(status: View) -> Iterator[Family]:
@@ -118,6 +122,26 @@ def _of_master(status: View) -> Iterator[Family]:
          len(status["preparedTransactions"])),
     ):  # fmt: skip
         yield _single(status, f"lockkeeper_{name}", meaning, value)
+    yield _contained(status)
+
+
+def _contained(status: View) -> Family:
+    counts = status["containedErrors"]["counts"]
+    values = tuple(((("kind", kind),), float(count)) for kind, count in sorted(counts.items()))
+    said = "Errors that nobody expected and that harmed only what they came from."
+    return Family("lockkeeper_contained_errors_total", "counter", said, values)
+
+
+def _of_the_door(status: View) -> Iterator[Family]:
+    said, before = "Connections that have not logged in.", status["connectionsBeforeLogin"]
+    yield _single(status, "lockkeeper_connections_before_login", said, before)
+    broker = ("broker", str(status["broker"]))
+    counts = tuple(
+        ((broker, ("reason", reason)), float(count))
+        for reason, count in status["connectionsTurnedAway"].items()
+    )
+    said = "Connections that were turned away."
+    yield Family("lockkeeper_connections_turned_away_total", "counter", said, counts)
 
 
 def _of_destinations(destinations: Iterable[View]) -> Iterator[Family]:

@@ -16,6 +16,7 @@ from typing import Any
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.server.admin import Admin
+from lockkeeper.server.admin.encryption import encryption_of
 from lockkeeper.server.cluster.membership import Membership
 from lockkeeper.server.cluster.surroundings import Surroundings
 from lockkeeper.server.configuration import Configuration
@@ -32,9 +33,9 @@ from lockkeeper.server.settings import (
     destination_of,
     policy_map,
 )
-from lockkeeper.server.storage import Storage
+from lockkeeper.server.storage import Storage, accepts_loss
 from lockkeeper.server.usage import measured
-from lockkeeper.server.views import master_view
+from lockkeeper.server.views import door_view, master_view
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper_api import Broker as BrokerResource
 from lockkeeper_api import BrokerSpec
@@ -72,6 +73,7 @@ class ProcessOptions:
     secrets: Path | None = None
     declared: Configuration | None = None
     files: Sequence[Path] = ()
+    accept_loss: bool = False
 
 
 @dataclass
@@ -140,7 +142,8 @@ class BrokerProcess:
         """Stand by and serve, until told to stop."""
         resource, cluster = self.options.resource, self.options.cluster
         self._membership = Membership(cluster, resource, self._fail)
-        storage = Storage(self.options.directory, self._membership.lease)
+        accept_loss = self.options.accept_loss or accepts_loss(resource, self.options.files)
+        storage = Storage(self.options.directory, self._membership.lease, accept_loss)
         self._membership.begin()
         try:
             if await self._take_lock(storage):
@@ -179,10 +182,15 @@ class BrokerProcess:
             self.options.secrets,
         )
         host, port = settings.host or LOOPBACK, settings.port
-        if port and self.options.cluster is None:
+        encryption = None
+        if self.options.cluster is not None:
+            encryption = encryption_of(self.options.secrets)
+        elif port:
             port += self.options.replica
+        if encryption is not None:
+            self._reloading.watch(encryption.files, encryption.reload, encryption.seen)
         try:
-            await admin.start(host, port)
+            await admin.start(host, port, encryption, settings.tls_port)
         except OSError as error:
             way_out = "choose another one: spec.admin.port, or --admin HOST:PORT of one broker"
             raise listening_failed("admin endpoint", host, port, error, way_out) from error
@@ -207,7 +215,8 @@ class BrokerProcess:
             self._takes_over = self._could_take_over(storage)
             interval = usual if awaited is None else min(usual, LEASE_POLL_SECONDS)
             try:
-                await asyncio.wait_for(self._stopping.wait(), interval)
+                async with asyncio.timeout(interval):
+                    await self._stopping.wait()
             except TimeoutError:
                 continue
             return False
@@ -259,7 +268,8 @@ class BrokerProcess:
         lease = self._membership.lease
         deadline = None if lease is None else lease.deadline
         engine = self._engine = Engine(broker, store, recorder, self._fail, deadline)
-        now, self._epoch = engine.stamp(), epoch
+        engine.stamp()
+        now, self._epoch = engine.now, epoch
         store.begin_term(epoch, now, broker.name, self.name)
         cause = cause_of_start(past.last_trace)
         details = {"replica": self.name, "epoch": epoch} | ({"cause": cause} if cause else {})
@@ -300,7 +310,8 @@ class BrokerProcess:
         self._reloading.leave()
         engine.close()
         if self._failure is None:
-            now = engine.stamp()
+            engine.stamp()
+            now = engine.now
             recorder.write_statistics(now)
             recorder.event("stop", now, replica=self.name)
             store.close()
@@ -329,6 +340,7 @@ class BrokerProcess:
         }
         if self._engine is not None:
             view |= master_view(self._engine.broker, self._engine.store)
+            view |= door_view(self._engine.strangers)
         return view
 
     def _address_of(self, listener: Listener) -> str:

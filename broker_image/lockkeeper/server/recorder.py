@@ -41,7 +41,7 @@ class FlightRecorder:
         self._clock_interval = milliseconds(settings.clock_interval)
         self._statistics_interval = milliseconds(settings.statistics_interval)
         self._clock_at = 0
-        self._statistics_at = broker.context.now
+        self._statistics_at = broker.context.steady
         self._written: dict[str, dict[str, Any]] = {}
         self._clientele = Clientele(broker.context)
         if self._enabled:
@@ -56,17 +56,19 @@ class FlightRecorder:
             return
         for told in self._clientele.take(EVENTS_PER_WRITE_MAX):
             self._write_event(told, {})
-        if now - self._clock_at >= self._clock_interval:
-            self._clock_at = now
+        steady = self._broker.context.steady
+        if steady - self._clock_at >= self._clock_interval:
+            self._clock_at = steady
             self._write({"t": "clock", "at": now})
 
     def look(self, now: int) -> None:
         """Look at the time; note the figures of the destinations that changed, if they are due."""
         if not self._enabled:
             return
-        if now - self._statistics_at < self._statistics_interval:
+        steady = self._broker.context.steady
+        if steady - self._statistics_at < self._statistics_interval:
             return
-        self._statistics_at = now
+        self._statistics_at = steady
         connections = self._broker.connections.values()
         self._clientele.look([each for one in connections for each in one.consumers.values()])
         self.write_statistics(now)

@@ -201,7 +201,7 @@ class Reloading:
 
     def _record(self, engine: Engine, broker: Broker, destinations: Sequence[Destination]) -> None:
         asked = configuration_hash(broker, destinations)
-        engine.recorder.event("configuration", engine.stamp(), replica=self._replica, hash=asked)
+        engine.recorder.event("configuration", engine.now, replica=self._replica, hash=asked)
 
     # Users
 

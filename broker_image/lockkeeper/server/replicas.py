@@ -78,7 +78,8 @@ class Replicas:
     async def _give_head_start(self) -> None:
         """Wait until the first replica has a role: it is the master when nobody else is."""
         try:
-            await asyncio.wait_for(self._has_begun.wait(), HEAD_START_SECONDS)
+            async with asyncio.timeout(HEAD_START_SECONDS):
+                await self._has_begun.wait()
         except TimeoutError:
             return
 
@@ -100,7 +101,8 @@ class Replicas:
             delay = RESTART_SECONDS_MIN if ran > HEALTHY_SECONDS else delay
             self._say(replica, "warning", f"{how}; starting it again in {delay:.1f} s", ENDED)
             try:
-                await asyncio.wait_for(self._stopping.wait(), delay)
+                async with asyncio.timeout(delay):
+                    await self._stopping.wait()
             except TimeoutError:
                 delay = min(2 * delay, RESTART_SECONDS_MAX)
 
@@ -157,7 +159,8 @@ class Replicas:
         process = self.processes[replica]
         process.terminate()
         try:
-            await asyncio.wait_for(process.wait(), STOP_SECONDS)
+            async with asyncio.timeout(STOP_SECONDS):
+                await process.wait()
         except TimeoutError:
             self._say(replica, "warning", "did not stop in time: killed")
             process.kill()

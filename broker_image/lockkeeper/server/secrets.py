@@ -2,6 +2,7 @@
 
     users                          lines NAME:HASH
     tls/LISTENER/tls.crt, tls.key  certificate chain and key, PEM; ca.crt for client certificates
+    admin-tls/tls.crt, tls.key     the same for the admin endpoint of a pod
     admin-token                    what the admin endpoint wants to hear
 
 In a pod that is a mounted Secret, which changes while the process runs.

@@ -1,7 +1,8 @@
 """What a broker tells of itself: plain values for the admin endpoint, one JSON form for all."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from heapq import merge
 from typing import Any
 
 from lockkeeper.broker.advisories.names import is_advisory
@@ -10,7 +11,10 @@ from lockkeeper.broker.flow.space import Limit, holders
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.message.destination import Destination
+from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store
+
+_PIECE = 1000
 
 
 def destination_view(region: Queue | Topic) -> dict[str, Any]:
@@ -36,8 +40,25 @@ def destination_view(region: Queue | Topic) -> dict[str, Any]:
 
 def destinations_view(broker: Broker) -> list[dict[str, Any]]:
     """Return the figures of every destination but the advisory topics, by name."""
-    regions = (region for region in broker.registry if not is_advisory(region.destination))
-    return sorted(map(destination_view, regions), key=lambda view: (view["kind"], view["name"]))
+    return list(merge(*in_order(list(destination_views(broker))), key=place))
+
+
+def destination_views(broker: Broker) -> Iterator[dict[str, Any]]:
+    """Yield the figures of every destination but the advisory topics."""
+    for region in broker.registry:
+        if not is_advisory(region.destination):
+            yield destination_view(region)
+
+
+def in_order(views: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """Yield pieces of a long list, each by `place`, to be merged."""
+    for start in range(0, len(views), _PIECE):
+        yield sorted(views[start : start + _PIECE], key=place)
+
+
+def place(view: dict[str, Any]) -> tuple[str, str]:
+    """Return by what destinations are in order: kind and name."""
+    return (view["kind"], view["name"])
 
 
 def transactions_view(broker: Broker) -> list[dict[str, Any]]:
@@ -90,6 +111,14 @@ def blocked_view(broker: Broker) -> list[dict[str, Any]]:
     ]
 
 
+def door_view(strangers: Strangers) -> dict[str, Any]:
+    """Return who has not logged in yet, and how many were turned away since the start, and why."""
+    return {
+        "connectionsBeforeLogin": len(strangers),
+        "connectionsTurnedAway": dict(strangers.turned_away),
+    }
+
+
 def master_view(broker: Broker, store: Store) -> dict[str, Any]:
     """Return what only a master can tell."""
     usage, memory = store.usage(), broker.context.memory
@@ -103,8 +132,26 @@ def master_view(broker: Broker, store: Store) -> dict[str, Any]:
             "spooledBytes": usage.spooled_bytes,
         },
         "blockedSends": blocked_view(broker),
+        "containedErrors": contained_view(broker),
         "preparedTransactions": [str(key) for key in broker.transactions.prepared],
     }
+
+
+def contained_view(broker: Broker) -> dict[str, Any]:
+    """Return the errors that were contained: how many of each kind, and the latest places."""
+    containment = broker.context.containment
+    latest = [
+        {
+            "kind": record.kind,
+            "what": record.what,
+            "error": record.error,
+            "count": record.count,
+            "first": record.first,
+            "last": record.last,
+        }
+        for record in reversed(containment.records.values())
+    ]
+    return {"counts": dict(containment.counts), "latest": latest}
 
 
 def _camel(name: str) -> str:

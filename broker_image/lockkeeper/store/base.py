@@ -6,7 +6,7 @@ operations handed over between two flushes in as few batches as possible; the op
 transaction always in one batch.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple, Protocol
@@ -14,10 +14,19 @@ from typing import NamedTuple, Protocol
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
+from lockkeeper.store.producers import Producers
 
 
 class StoreError(Exception):
     """The store cannot do what was asked; the text names the file and the way out."""
+
+
+class DamagedError(StoreError):
+    """What was stored is damaged; the text says where, and what is lost."""
+
+
+class UnitTooLargeError(StoreError):
+    """Operations that must share a batch fit into none. Nothing was changed, nor will be."""
 
 
 class StoreFullError(StoreError):
@@ -97,13 +106,18 @@ class Reference:
 
 
 class Subscription(NamedTuple):
-    """A durable subscription as the store keeps it (kahadb.md section 3, SubscriptionInfo)."""
+    """A durable subscription as the store keeps it (kahadb.md section 3, SubscriptionInfo).
+
+    One to a wildcard, or to a list, is kept once for each topic that it is for; `wanted` is then
+    what was subscribed to. The store knows each by its destination and its key.
+    """
 
     client_id: str
     name: str
     destination: Destination
     selector: str | None
     no_local: bool
+    wanted: Destination | None = None
 
     @property
     def key(self) -> str:
@@ -137,23 +151,35 @@ class RecoveredSubscription:
     pending: list[Reference] = field(default_factory=list)
 
 
+class Waiting(Protocol):
+    """The messages of a long queue; how they are kept is in `packed`."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def __iter__(self) -> Iterator[Reference]:
+        """Iterate over all of them, in order."""
+
+
 @dataclass(slots=True)
 class Recovered:
     """What a store held when it was opened.
 
-    `producers` maps a producer's key (`connectionId:sessionId:value`) to the last sequence
-    number stored, for duplicate suppression after a failover. Messages added in a prepared
+    `producers` knows which numbers of the producers active last are stored, for duplicate
+    suppression after a failover. Messages added in a prepared
     transaction are only in `prepared`; those consumed in one are in `prepared` and nowhere
     else (invisible until the outcome). `last_trace` is the text of the last trace record;
-    `epoch` the number of the last master's term, 0 if none is told.
+    `epoch` the number of the last master's term, 0 if none is told. `existing` are the queues
+    that there were, empty ones among them.
     """
 
-    queues: dict[Destination, list[Reference]] = field(default_factory=dict)
+    queues: dict[Destination, "list[Reference] | Waiting"] = field(default_factory=dict)
     subscriptions: list[RecoveredSubscription] = field(default_factory=list)
     prepared: dict[XATransactionId, list[Operation]] = field(default_factory=dict)
-    producers: dict[bytes, int] = field(default_factory=dict)
+    producers: Producers = field(default_factory=Producers)
     last_trace: str = ""
     epoch: int = 0
+    existing: list[Destination] = field(default_factory=list)
 
 
 class Past(NamedTuple):
@@ -207,7 +233,8 @@ class Store(Protocol):
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
         """Keep the copies of one message: after a crash all of them are there, or none.
 
-        Like those of a transaction they are written even when they are consumed before.
+        Like those of a transaction they are written even when they are consumed before. Raises
+        UnitTooLargeError.
         """
 
     def remove(
@@ -231,12 +258,18 @@ class Store(Protocol):
     def commit(
         self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:
-        """Apply *operations* (persistent messages only) atomically: all of them or none."""
+        """Apply *operations* (persistent messages only) atomically: all of them or none.
+
+        Raises UnitTooLargeError.
+        """
 
     def prepare(
         self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:
-        """Keep *operations* until `commit_prepared` or `rollback_prepared`, across restarts."""
+        """Keep *operations* until `commit_prepared` or `rollback_prepared`, across restarts.
+
+        Raises UnitTooLargeError.
+        """
 
     def commit_prepared(
         self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
@@ -249,13 +282,16 @@ class Store(Protocol):
         """Discard the operations of a prepared transaction."""
 
     def subscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
-        """Keep a durable subscription; one with the same key is replaced."""
+        """Keep a durable subscription; one of its topic with the same key is replaced."""
 
     def unsubscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
         """Forget a durable subscription. The core has let go of its pending references."""
 
     def release(self, reference: Reference) -> None:
         """Count one holder less without a record (its subscription is gone)."""
+
+    def remember_queue(self, destination: Destination) -> None:
+        """Note that a queue exists, empty or not, until it is removed; never forces a sync."""
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
         """Forget a destination with all its messages; the core has released each of them."""
@@ -300,6 +336,9 @@ class Store(Protocol):
     def waiting(self) -> int:
         """Return how many operations wait for the next write; never more work than a len()."""
 
+    def is_behind(self) -> bool:
+        """Tell whether some of what waits is to be written before long."""
+
     def completed(self) -> Sequence[Receipt]:
         """Return the receipts of the write that has become durable, and begin the next one.
 
@@ -313,9 +352,10 @@ class Store(Protocol):
         """Raise StoreFullError while there is no room; retries on later flushes by itself."""
 
     def maintain(self, now: int) -> None:
-        """Do what is due at *now* (ms): checks of the lock, clean-up of files.
+        """Do what is due: checks of the lock, clean-up of files.
 
-        Called about once a second. Raises StoreError when the lock is lost.
+        Called about once a second; *now* is in ms since the epoch. Which checks are due is told
+        by a clock that nobody sets, not by *now*. Raises StoreError when the lock is lost.
         """
 
     def usage(self) -> StoreUsage:

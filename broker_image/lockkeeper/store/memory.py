@@ -20,6 +20,9 @@ from lockkeeper.store.base import (
     StoreUsage,
     Subscription,
 )
+from lockkeeper.store.producers import Producers
+
+_Place = tuple[Destination, str]
 
 
 class MemoryStore:
@@ -30,9 +33,10 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._queues: dict[Destination, dict[int, Reference]] = {}
-        self._pending: dict[str, tuple[Subscription, dict[int, Reference]]] = {}
+        self._pending: dict[_Place, tuple[Subscription, dict[int, Reference]]] = {}
         self._prepared: dict[XATransactionId, list[Operation]] = {}
-        self._producers: dict[bytes, int] = {}
+        self._producers = Producers()
+        self._existing: dict[Destination, None] = {}
         self._waiting: list[Reference] = []
         self._receipts: list[Receipt] = []
 
@@ -53,13 +57,14 @@ class MemoryStore:
             return [kept for kept in references.values() if id(kept) not in consumed]
 
         return Recovered(
+            existing=list(self._existing),
             queues={name: visible(kept) for name, kept in self._queues.items() if kept},
             subscriptions=[
                 RecoveredSubscription(subscription, visible(pending))
                 for subscription, pending in self._pending.values()
             ],
             prepared={key: list(operations) for key, operations in self._prepared.items()},
-            producers=dict(self._producers),
+            producers=self._producers,
         )
 
     def close(self) -> None:
@@ -82,10 +87,7 @@ class MemoryStore:
             self._receipts.append(receipt)
 
     def _keep(self, destination: Destination, reference: Reference) -> None:
-        message = reference.loaded
-        producer, _, sequence = message.key.rpartition(b":")
-        if sequence.isdigit():
-            self._producers[producer] = int(sequence)
+        self._producers.note_key(reference.loaded.key)
         if destination.is_queue:
             self._queues.setdefault(destination, {})[id(reference)] = reference
             return
@@ -107,7 +109,7 @@ class MemoryStore:
         if reference.state == VOLATILE:
             return None
         if subscription is not None:
-            self._pending[subscription.key][1].pop(id(reference), None)
+            self._pending[_place(subscription)][1].pop(id(reference), None)
             self.release(reference)
             return None
         self._queues.get(destination, {}).pop(id(reference), None)
@@ -170,24 +172,29 @@ class MemoryStore:
 
     def subscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
         """See `Store.subscribe`."""
-        self._pending[subscription.key] = (subscription, {})
+        self._pending[_place(subscription)] = (subscription, {})
         if receipt is not None:
             self._receipts.append(receipt)
 
     def unsubscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
         """See `Store.unsubscribe`."""
-        self._pending.pop(subscription.key, None)
+        self._pending.pop(_place(subscription), None)
         if receipt is not None:
             self._receipts.append(receipt)
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
         """See `Store.remove_destination`."""
         self._queues.pop(destination, None)
+        self._existing.pop(destination, None)
         for key, (subscription, _) in list(self._pending.items()):
             if subscription.destination == destination:
                 del self._pending[key]
         if receipt is not None:
             self._receipts.append(receipt)
+
+    def remember_queue(self, destination: Destination) -> None:
+        """See `Store.remember_queue`."""
+        self._existing[destination] = None
 
     def trace(self, text: str) -> None:
         """Drop the line: nothing could read it later."""
@@ -228,6 +235,10 @@ class MemoryStore:
         """See `Store.waiting`."""
         return 0
 
+    def is_behind(self) -> bool:
+        """Return False: `flush` leaves nothing."""
+        return False
+
     def completed(self) -> Sequence[Receipt]:
         """Return nothing: `flush` has already."""
         return ()
@@ -253,3 +264,7 @@ class MemoryStore:
     def file_of(self, reference: Reference) -> int:
         """Return 0: there are no files."""
         return 0
+
+
+def _place(subscription: Subscription) -> _Place:
+    return subscription.destination, subscription.key

@@ -16,6 +16,7 @@ from lockkeeper.store.base import VOLATILE, Reference, StoreError
 
 FILE_BYTES = 16 << 20
 NAME_PREFIX = "spool-"
+NAME_SUFFIX = ".bodies"
 _OFFSET_BITS = 32
 _OFFSET_MASK = (1 << _OFFSET_BITS) - 1
 _NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT))
@@ -27,8 +28,8 @@ class _File:
     __slots__ = ("descriptor", "end", "left", "number")
 
     def __init__(self, directory: Path, number: int) -> None:
-        self.descriptor, path = tempfile.mkstemp(prefix=NAME_PREFIX, dir=directory)
-        Path(path).unlink()
+        self.descriptor, path = tempfile.mkstemp(NAME_SUFFIX, NAME_PREFIX, directory)
+        Path(path).unlink(missing_ok=True)
         self.number = number
         self.end = 0
         self.left = 0

@@ -1,16 +1,21 @@
 """Listening sockets: bound first, opened to clients later."""
 
 import asyncio
+import contextlib
 import errno
+import logging
 import socket
 import ssl
-from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
+from lockkeeper.transport.driver import Guest
 from lockkeeper.transport.peer import Peer
-from lockkeeper.transport.tls import HANDSHAKE_SECONDS_MAX, SHUTDOWN_SECONDS_MAX
+from lockkeeper.transport.tls import SHUTDOWN_SECONDS_MAX
+
+logger = logging.getLogger(__name__)
 
 BACKLOG_MAX = 1024
+ACCEPT_PAUSE_SECONDS = 1.0
 # A name such as localhost may stand for IPv6 as well, which a machine need not have.
 _NOT_HERE = frozenset((errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL))
 
@@ -64,43 +69,125 @@ def _bound(sock: socket.socket, address: tuple[object, ...]) -> socket.socket:
     return sock
 
 
-async def listen(
-    bound: socket.socket,
-    make_peer: Callable[[str], Peer | None],
-    context: ssl.SSLContext | None = None,
-) -> asyncio.Server:
-    """Let clients in; *make_peer* gets the address of each, None refuses it. Raises OSError.
+class Host(Protocol):
+    """Who receives the clients of a listener."""
 
-    With a *context*, peers are made for those with whom the handshake of TLS is done.
-    """
+    handshake_seconds: float
+    """How long the handshake of TLS may take."""
+
+    def receive(self, guest: Guest) -> None:
+        """Note somebody with whom a handshake begins."""
+
+    def make_peer(self, address: str, before: Guest | None) -> Peer | None:
+        """Return the peer of a client, which may have been another guest *before*; None: no."""
+
+    def lost(self, guest: Guest) -> None:
+        """Forget somebody with whom the handshake failed."""
+
+
+async def listen(bound: socket.socket, host: Host) -> asyncio.Server:
+    """Let clients in, whom the *host* receives. Raises OSError."""
     loop = asyncio.get_running_loop()
-    return await loop.create_server(
-        lambda: _Greeter(make_peer),
-        sock=bound,
-        backlog=BACKLOG_MAX,
-        ssl=context,
-        ssl_handshake_timeout=None if context is None else HANDSHAKE_SECONDS_MAX,
-        ssl_shutdown_timeout=None if context is None else SHUTDOWN_SECONDS_MAX,
-    )
+    return await loop.create_server(lambda: _Greeter(host), sock=bound, backlog=BACKLOG_MAX)
+
+
+class EncryptedListener:
+    """Lets clients in with whom the handshake of TLS is done.
+
+    A `context` that is set later is for those who come from then on.
+    """
+
+    def __init__(self, bound: socket.socket, host: Host, context: ssl.SSLContext) -> None:
+        """Begin. Raises OSError."""
+        self.context = context
+        self._host = host
+        self._bound = bound
+        self._guests: set[asyncio.Task[None]] = set()
+        bound.listen(BACKLOG_MAX)
+        self._accepting = asyncio.get_running_loop().create_task(self._accept())
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                raw, name = await loop.sock_accept(self._bound)
+            except OSError as error:
+                logger.error("cannot accept a connection: %s", error)
+                await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
+                continue
+            greeter = _EncryptedGreeter(self._host, raw, f"ssl://{name[0]}:{name[1]}")
+            self._host.receive(greeter)
+            greeter.handshake = loop.create_task(greeter.encrypt(self.context))
+            self._guests.add(greeter.handshake)
+            greeter.handshake.add_done_callback(self._guests.discard)
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._accepting.cancel()
+        for handshake in list(self._guests):
+            handshake.cancel()
+        self._bound.close()
+
+
+def _introduce(
+    transport: asyncio.Transport, host: Host, address: str, before: Guest | None
+) -> None:
+    """Make the peer of a client whose connection is as it is to be."""
+    raw = transport.get_extra_info("socket")
+    if raw is not None:
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    peer = host.make_peer(address, before)
+    if peer is None:
+        transport.abort()
+        return
+    transport.set_protocol(peer)
+    peer.connection_made(transport)
 
 
 class _Greeter(asyncio.Protocol):
     """Makes the peer when its address is known."""
 
-    def __init__(self, make_peer: Callable[[str], Peer | None]) -> None:
-        self._make_peer = make_peer
+    def __init__(self, host: Host) -> None:
+        self._host = host
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast("asyncio.Transport", transport)
-        raw = transport.get_extra_info("socket")
-        if raw is not None:
-            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         name = transport.get_extra_info("peername")
-        scheme = "ssl" if transport.get_extra_info("ssl_object") is not None else "tcp"
-        address = f"{scheme}://{name[0]}:{name[1]}" if name else "unknown"
-        peer = self._make_peer(address)
-        if peer is None:
-            transport.abort()
-            return
-        transport.set_protocol(peer)
-        peer.connection_made(transport)
+        address = f"tcp://{name[0]}:{name[1]}" if name else "unknown"
+        _introduce(transport, self._host, address, None)
+
+
+class _EncryptedGreeter(asyncio.Protocol):
+    """Makes the peer when the handshake of TLS is done; a guest until then."""
+
+    def __init__(self, host: Host, raw: socket.socket, address: str) -> None:
+        self.address = address
+        self.is_in = False
+        self.handshake: asyncio.Task[None] | None = None
+        self._host = host
+        self._raw = raw
+
+    async def encrypt(self, context: ssl.SSLContext) -> None:
+        """Shake hands; whoever does not speak TLS is gone after that."""
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: self,
+                self._raw,
+                ssl=context,
+                ssl_handshake_timeout=self._host.handshake_seconds,
+                ssl_shutdown_timeout=SHUTDOWN_SECONDS_MAX,
+            )
+        except OSError as error:
+            logger.debug("%s: no TLS: %s", self.address, error)
+        finally:
+            self._host.lost(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        _introduce(cast("asyncio.Transport", transport), self._host, self.address, self)
+
+    def abort(self) -> None:
+        """End the connection at once."""
+        with contextlib.suppress(OSError):
+            self._raw.shutdown(socket.SHUT_RDWR)
+        if self.handshake is not None:
+            self.handshake.cancel()

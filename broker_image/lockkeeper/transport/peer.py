@@ -6,38 +6,65 @@ from typing import cast
 from lockkeeper.protocols.registry import Session
 from lockkeeper.transport.driver import Driver
 
-# The kernel's buffer and this much more may wait for a slow peer before dispatch to it stops.
+# The kernel's buffer and this much more may wait for a slow peer before dispatch to it stops;
+# less where many peers share what all of them may have.
 WRITE_BUFFER_BYTES = 1 << 20
+WRITE_BUFFER_BYTES_MIN = 1 << 15
+WRITE_BUFFERS_BYTES = 16 << 20
+# So much of what came is carried out before everybody else has a turn.
+PIECE_BYTES = 1 << 16
 
 
 class Peer(asyncio.Protocol):
     """A connected socket with its session.
 
-    `received_at` and `sent_at` are in ms since the epoch, for the inactivity check.
+    `received_at` and `sent_at` are in ms of `Driver.steady`, for the inactivity check. `taken` is
+    what it has brought in the driver's `round`, in bytes; while it `is_resting` it brings nothing.
     """
 
-    def __init__(self, driver: Driver, session: Session, now: int) -> None:
+    def __init__(self, driver: Driver, session: Session, steady: int) -> None:
         self.session = session
-        self.received_at = now
-        self.sent_at = now
+        self.received_at = steady
+        self.sent_at = steady
         self._driver = driver
         self._transport: asyncio.Transport | None = None
-        self._paused = False
+        self.round = self.taken = 0
+        self.is_resting = False
+        self._is_throttled = False
+        self._held = b""
+        self.is_paused = False
         session.connection.tag = self
+
+    @property
+    def address(self) -> str:
+        """Where the peer comes from."""
+        return self.session.connection.address
+
+    @property
+    def is_in(self) -> bool:
+        """Tell whether the peer has said who it is, if it has to."""
+        return self.session.is_open
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet the peer."""
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
-        self._driver.joined(self)
+        share = WRITE_BUFFERS_BYTES // self._driver.joined(self)
+        high = max(WRITE_BUFFER_BYTES_MIN, min(WRITE_BUFFER_BYTES, share))
+        self._transport.set_write_buffer_limits(high=high)
         self.session.start()
         self.flush()
 
     def data_received(self, data: bytes) -> None:
         """Pass bytes on; what they cause is sent at the end of the turn."""
         self.received_at = self._driver.stamp()
-        self.session.receive_data(data)
-        self._driver.wake()
+        if len(data) > PIECE_BYTES:
+            # The driver lets the peer rest now, and then take the rest.
+            data, self._held = data[:PIECE_BYTES], data[PIECE_BYTES:]
+        try:
+            self.session.receive_data(data)
+        except Exception as error:
+            self._driver.failed(self, error)
+        self._driver.received(self, len(data))
         if self.session.closing:
             self.session.connection.dirty.append(self.session.connection)
         elif self.session.connection.stalled_bytes:
@@ -50,7 +77,7 @@ class Peer(asyncio.Protocol):
         if transport is None:
             return
         if pieces:
-            self.sent_at = self._driver.now
+            self.sent_at = self._driver.steady
             transport.write(b"".join(pieces))
         if self.session.closing and self.session.connection.congested:
             # A peer that takes nothing would never let a proper end through.
@@ -61,14 +88,34 @@ class Peer(asyncio.Protocol):
     def throttle(self) -> None:
         """Read from the peer only while the broker has memory for what it sends."""
         stalled = self.session.connection.stalled
-        if self._transport is None or stalled == self._paused:
-            return
-        self._paused = stalled
-        if stalled:
-            self._transport.pause_reading()
+        if stalled and not self._is_throttled:
             self._driver.throttled(self)
+        self._is_throttled = stalled
+        self._pause_or_read()
+
+    def rest(self, is_resting: bool) -> None:
+        """Read from the peer only while it is not resting."""
+        self.is_resting = is_resting
+        if self._held and not is_resting:
+            self._take_held()
+        self._pause_or_read()
+
+    def _take_held(self) -> None:
+        """Carry out what is left of what came before, unless its connection has ended."""
+        held, self._held = self._held, b""
+        if not self.session.closing and not self.session.connection.is_ended:
+            self.data_received(held)
+
+    def _pause_or_read(self) -> None:
+        is_paused = self._is_throttled or self.is_resting
+        transport = self._transport
+        if transport is None or is_paused == self.is_paused or transport.is_closing():
+            return
+        self.is_paused = is_paused
+        if is_paused:
+            transport.pause_reading()
         else:
-            self._transport.resume_reading()
+            transport.resume_reading()
 
     def pause_writing(self) -> None:
         """Stop dispatch to a peer that does not keep up."""
@@ -83,10 +130,15 @@ class Peer(asyncio.Protocol):
         self._driver.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give back what the peer held."""
+        """Give back what the peer held, once everything is carried out that it had brought."""
         self._transport = None
-        self.session.connection_lost()
         self._driver.left(self)
+        try:
+            while self._held:
+                self._take_held()
+            self.session.connection_lost()
+        except Exception as error:
+            self._driver.failed(self, error)
         self._driver.wake()
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 import ssl
 from pathlib import Path
 
-HANDSHAKE_SECONDS_MAX = 30.0
 SHUTDOWN_SECONDS_MAX = 5.0
 CLIENT_CERTIFICATES = {
     "Ignored": ssl.CERT_NONE,

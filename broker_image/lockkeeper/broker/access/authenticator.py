@@ -12,5 +12,10 @@ Verdict: TypeAlias = Callable[[Rights | None], None]
 class Authenticator(Protocol):
     """Finds out whether somebody may connect."""
 
-    def check(self, user: str | None, password: str | None, tell: Verdict) -> None:
-        """Tell the verdict, at once or later; None stands for what the client does not say."""
+    def check(
+        self, user: str | None, password: str | None, tell: Verdict, address: str = ""
+    ) -> None:
+        """Tell the verdict, at once or later; None stands for what the client does not say.
+
+        *address* is where the client comes from.
+        """

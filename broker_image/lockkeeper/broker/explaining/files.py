@@ -1,10 +1,12 @@
 """Why a journal file is kept: whose messages are in it, and what else needs it."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.explaining.reason import Reason, counted
+from lockkeeper.broker.regions.line import Snapshot
 from lockkeeper.broker.regions.queue import Queue
 
 if TYPE_CHECKING:
@@ -36,8 +38,9 @@ class Survey:
             subscription = backlog.subscription
             owner = (str(backlog.destination), None if subscription is None else subscription.key)
             references = _references(self._broker, backlog)
-            for start in range(0, len(references), STEP_MESSAGES):
-                self._count(owner, references[start : start + STEP_MESSAGES])
+            while references:
+                count = min(len(references), STEP_MESSAGES)
+                self._count(owner, [references.popleft() for _ in range(count)])
                 yield
 
     def _count(self, owner: Owner, references: "Sequence[Reference]") -> None:
@@ -82,7 +85,7 @@ def _backlogs(broker: "Broker") -> "Iterator[Backlog]":
             yield from region.durables
 
 
-def _references(broker: "Broker", backlog: "Backlog") -> "list[Reference]":
+def _references(broker: "Broker", backlog: "Backlog") -> Snapshot:
     """Return what waits in a backlog, is held by its consumers, or ends in a transaction."""
     everybody = broker.connections.values()
     consumers = (each for connection in everybody for each in connection.consumers.values())
@@ -91,7 +94,7 @@ def _references(broker: "Broker", backlog: "Backlog") -> "list[Reference]":
         for consumer in consumers
         if backlog in consumer.backlogs
         for reference in consumer.dispatched.values()
-        if broker.backlog_of(consumer, reference) is backlog
+        if consumer.backlog_of(reference) is backlog
     )
     transactions = [
         *broker.transactions.prepared.values(),
@@ -99,7 +102,7 @@ def _references(broker: "Broker", backlog: "Backlog") -> "list[Reference]":
     ]
     ending = (each.consumed for each in transactions)
     ended = (reference for one, reference, _ in chain.from_iterable(ending) if one is backlog)
-    return [*backlog.waiting(), *held, *ended]
+    return Snapshot([*backlog.segments(), deque(held), deque(ended)])
 
 
 def _current(file: "StoreFile") -> list[Reason]:
@@ -138,7 +141,7 @@ def _ended(broker: "Broker", file: "StoreFile") -> Iterator[Reason]:
     yield Reason(
         "acknowledgements",
         f"it acknowledges messages in {shown}{more}: without it they would come back",
-        "it goes with those files",
+        "it goes with those files, or once they are compacted",
         {"files": needed},
     )
 

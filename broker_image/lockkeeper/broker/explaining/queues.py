@@ -35,7 +35,7 @@ def why_queue(queue: "Queue") -> list[Reason]:
 
 def why_waiting(queue: "Queue", reference: "Reference") -> list[Reason]:
     """Return why a message that waits is not delivered; never empty."""
-    shut = _why_shut(queue)
+    shut = _why_shut(queue) or _why_resting(queue)
     if shut is not None:
         return [shut]
     if not queue.consumers:
@@ -82,7 +82,7 @@ def why_message(broker: "Broker", queue: "Queue", message_id: str) -> list[Reaso
         return [found]
     for position, reference in enumerate(queue.waiting()):
         message = _peek_in_time(queue, reference, position)
-        if message is not None and message.key == key:
+        if message is not None and message.identifier == key:
             ahead = Reason(
                 "waiting",
                 f"it waits behind {counted(position, 'message')}",
@@ -105,6 +105,21 @@ def _why_shut(queue: "Queue") -> Reason | None:
         f"dispatch waits for {wanted:,} consumers; there are {len(queue.consumers):,}",
         "more consumers, or time: consumersBeforeDispatchStarts, timeBeforeDispatchStarts",
         {"startsAt": gate.starts_at, "consumers": len(queue.consumers), "wanted": wanted},
+    )
+
+
+def _why_resting(queue: "Queue") -> Reason | None:
+    """Return what failed, while dispatch waits to be tried again."""
+    records = queue.context.containment.of(queue.destination)
+    if not records or not queue.context.resting(queue):
+        return None
+    record = records[-1]
+    return Reason(
+        "set-aside",
+        f"its dispatch failed and is tried again later; so far {record.count:,} times, "
+        f"last with {record.error}",
+        "it is a defect of the broker: the log has the first error with where it came from",
+        {"error": record.error, "count": record.count, "since": record.first},
     )
 
 
@@ -148,7 +163,7 @@ def _owner(queue: "Queue", message: "Message") -> "Consumer | None":
 def _held(queue: "Queue", key: bytes) -> Reason | None:
     for consumer in queue.consumers:
         for each in consumer.dispatched.values():
-            if each.loaded.key == key:
+            if each.loaded.identifier == key:
                 return Reason(
                     "held",
                     f"{name_of(consumer)} has it, and has not acknowledged it",
@@ -170,7 +185,9 @@ def _in_transaction(broker: "Broker", queue: "Queue", key: bytes) -> Reason | No
         sent = (each for route, each in transaction.sent if route is queue)
         consumed = (each for backlog, each, _ in transaction.consumed if backlog is queue)
         for done, references in (("sent", sent), ("consumed", consumed)):
-            if any(each.message is not None and each.message.key == key for each in references):
+            if any(
+                each.message is not None and each.message.identifier == key for each in references
+            ):
                 state = "prepared" if transaction.prepared else "open"
                 return Reason(
                     f"{done}-in-transaction",
@@ -189,7 +206,7 @@ def _peek_in_time(queue: "Queue", reference: "Reference", position: int) -> "Mes
 
 
 def _unknown(queue: "Queue", message_id: str) -> Reason:
-    on_disk = sum(each.message is None for each in queue.waiting())
+    on_disk = queue.depth() - sum(each.message is not None for each in queue.loose())
     if on_disk:
         return Reason(
             "not-in-memory",

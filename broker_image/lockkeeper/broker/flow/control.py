@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
+from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
 from lockkeeper.broker.flow.space import Limit, described, has_window, lack_of_room
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.settings import SystemUsage
@@ -150,7 +150,7 @@ class FlowControl:
             policy.send_fail_if_no_space_after_timeout, usage.send_fail_if_no_space_after_timeout
         )
         if timeout:
-            due = self._context.now + timeout
+            due = self._context.steady + timeout
             send.timer = self._context.timers.call_at(due, partial(self._give_up, send))
         self.lines.setdefault(send.key, deque()).append(send)
         self._context.memory.gate = 0
@@ -191,22 +191,29 @@ class FlowControl:
         """Take what waited, as far as there is room now; each line has its turn to be first."""
         for key in list(self.lines):
             line = self.lines.pop(key)
-            while line:
-                limit = self._lack(line[0].regions, key[1])
-                if limit is not None:
-                    line[0].limit = limit
-                    self.lines[key] = line
-                    break
-                self._admit(line.popleft())
+            with self._context.containment.at("command", key[0]):
+                self._advance(line, is_persistent=key[1])
+            if line:
+                self.lines[key] = line
         self._set_gate()
+
+    def _advance(self, line: deque[BlockedSend], is_persistent: bool) -> None:
+        while line:
+            limit = self._lack(line[0].regions, is_persistent)
+            if limit is not None:
+                line[0].limit = limit
+                return
+            self._admit(line.popleft())
 
     def _admit(self, send: BlockedSend) -> None:
         """Take a message that waited; whoever sent it learns of what is wrong with it."""
-        message = self._end(send)
         try:
-            self._take(send.connection, message, send.receipt, True)
+            self._take(send.connection, self._end(send), send.receipt, True)
         except BrokerError as error:
             send.connection.refuse(send.receipt, error)
+        except Exception as error:
+            self._context.containment.note("command", send.key[0], error)
+            send.connection.refuse(send.receipt, internal_error(error))
 
     def _end(self, send: BlockedSend) -> Message:
         """End the waiting of a send that left its line; returns its message."""
@@ -235,7 +242,9 @@ class FlowControl:
         self._set_gate()
 
     def _drop(self, send: BlockedSend) -> None:
-        line = self.lines[send.key]
+        line = self.lines.get(send.key)
+        if line is None or send not in line:
+            return
         line.remove(send)
         if not line:
             del self.lines[send.key]

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 # So much of a destination with consumers finds room however full the memory is.
 MINIMUM_WINDOW_BYTES = 1 << 16
+# Persistent messages may pass through the memory on their way to the journal when it is full, but
+# only so much: more than dispatch may have (see `Context.has_room`), so that a consumer that sends
+# before it acknowledges is not kept from that by what it holds.
+PASSING_BYTES_MAX = 24 << 20
 
 
 class Limit(Enum):
@@ -38,7 +42,7 @@ def lack_of_room(context: "Context", region: "Region", is_persistent: bool) -> L
     if not keeps_messages(region):
         return None
     if is_persistent:
-        return Limit.STORE_USAGE if stores(region) and _is_store_full(context) else None
+        return _lack_for_persistent(context, region)
     flow, memory = region.policy.flow, context.memory
     if memory.used >= memory.limit and not has_window(region):
         if flow.spool_non_persistent and context.store.is_spool_full():
@@ -48,6 +52,15 @@ def lack_of_room(context: "Context", region: "Region", is_persistent: bool) -> L
     if flow.producer_flow_control and region.memory_full():
         return Limit.MEMORY_LIMIT
     return None
+
+
+def _lack_for_persistent(context: "Context", region: "Region") -> Limit | None:
+    if stores(region) and _is_store_full(context):
+        return Limit.STORE_USAGE
+    memory = context.memory
+    if memory.used < memory.limit + PASSING_BYTES_MAX or has_window(region):
+        return None
+    return Limit.MEMORY_USAGE if region.policy.flow.producer_flow_control else None
 
 
 def described(context: "Context", limit: Limit) -> str:

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from lockkeeper.message.destination import Destination, queue, topic
-from lockkeeper.message.message import Message
+from lockkeeper.message.ids import MessageId
+from lockkeeper.message.message import Message, UnreadableMessage
 from lockkeeper.message.primitives import Long, Value
 from lockkeeper.message.rewrite import rewritten
 
@@ -73,6 +74,26 @@ def dead_letter_destination(
     return None if target == origin else target
 
 
+def is_dead_letter_queue_of(
+    policy: DeadLetterPolicy, origin: Destination, here: Destination
+) -> bool:
+    """Tell whether dead letters of *origin* come *here*."""
+    if policy.strategy is DeadLetterStrategy.DISCARD:
+        return False
+    if policy.strategy is DeadLetterStrategy.SHARED:
+        return here == queue(policy.queue)
+    target = _individual(policy, origin, None)
+    if here == target:
+        return True
+    prefix = f"{policy.topic_prefix}{origin.name}."
+    return (
+        policy.destination_per_durable_subscriber
+        and origin.is_topic
+        and here.is_queue == target.is_queue
+        and here.name.startswith(prefix)
+    )
+
+
 def _individual(
     policy: DeadLetterPolicy, origin: Destination, subscription_key: str | None
 ) -> Destination:
@@ -90,14 +111,15 @@ def dead_letter(
     message: Message,
     target: Destination,
     cause: str,
-    sequence: int,
+    message_id: MessageId,
     expiration: int,
 ) -> Message:
     """Return *message* as it enters *target*: its origin kept, its cause and expiry noted.
 
-    *expiration* is the time of its new expiry in ms since the epoch, 0 for never.
+    *message_id* is its own: copies of one message may all die. *expiration* is the time of its
+    new expiry in ms since the epoch, 0 for never.
     """
     properties: dict[str, Value] = {CAUSE_PROPERTY: cause}
-    if message.expiration:
+    if message.expiration and not isinstance(message, UnreadableMessage):
         properties[EXPIRATION_PROPERTY] = Long(message.expiration)
-    return rewritten(message, target, sequence, properties, expiration)
+    return rewritten(message, target, message_id, properties, expiration)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 # What an ActiveMQ client asks for when nobody chose; only then does a policy choose for it.
 CLIENT_QUEUE_PREFETCH = 1000
 CLIENT_BROWSER_PREFETCH = 500
+WINDOW_MAX = 32_767
+"""What a Java client may ask for: one frame can acknowledge a whole window."""
 CLIENT_TOPIC_PREFETCH = 32767
 CLIENT_DURABLE_PREFETCH = 100
 CLIENT_OPTIMIZED_DURABLE_PREFETCH = 1000
@@ -36,4 +38,5 @@ class PrefetchPolicy:
             default, chosen = CLIENT_DURABLE_PREFETCH, self.durable_topic
         else:
             default, chosen = CLIENT_TOPIC_PREFETCH, self.topic
-        return chosen if consumer.prefetch == default else consumer.prefetch
+        window = chosen if consumer.prefetch == default else consumer.prefetch
+        return min(window, WINDOW_MAX)

@@ -5,11 +5,13 @@ from typing import NamedTuple
 from zlib import crc32
 
 from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import Message as Fields
 from lockkeeper.message.primitives import Long, encode_map
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
 
 DELAY_PROPERTY = "redeliveryDelay"
 UNLIMITED = -1
+COUNTED_MAX = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,18 @@ class Redelivery(NamedTuple):
     delay: int
 
 
+def redeliveries_of(fields: Fields) -> int:
+    """Return how often a message says that it came in vain: any number, if a client wrote it."""
+    return min(max(0, fields.redelivery_counter), COUNTED_MAX)
+
+
 def redelivery(
     policy: RedeliveryPolicy, message: Message, redeliveries: int, sequence: int
 ) -> Redelivery | None:
     """Return how a message comes again after *redeliveries*; None when it was tried enough."""
     fields = decoded(message)
     # After a restart only the message itself knows.
-    tried = max(redeliveries, fields.redelivery_counter)
+    tried = max(redeliveries, redeliveries_of(fields))
     if policy.maximum_redeliveries != UNLIMITED and tried >= policy.maximum_redeliveries:
         return None
     properties = properties_of(fields)

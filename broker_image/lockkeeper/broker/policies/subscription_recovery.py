@@ -38,14 +38,17 @@ class SubscriptionRecoveryPolicy:
 
 
 class Kept(NamedTuple):
-    """A message that is kept since *since* (ms since the epoch), in a reference of its own."""
+    """A message that is kept since *since* (ms of `Context.steady`), in a reference of its own."""
 
     since: int
     reference: Reference
 
 
 class KeptMessages:
-    """The messages that a topic keeps, oldest first; `size` is in bytes of their bodies."""
+    """The messages that a topic keeps, oldest first; `size` is in bytes of their bodies.
+
+    What *steady* is in: ms of `Context.steady`.
+    """
 
     __slots__ = ("_policy", "entries", "size")
 
@@ -58,22 +61,22 @@ class KeptMessages:
         """Keep by another policy from now on."""
         self._policy = policy
 
-    def add(self, references: Sequence[Reference], now: int) -> list[Reference]:
-        """Keep messages that were sent at *now* or just before; returns the new references."""
+    def add(self, references: Sequence[Reference], steady: int) -> list[Reference]:
+        """Keep messages that were sent at *steady* or just before; returns the new references."""
         added = []
         for reference in references:
             copy = Reference(reference.loaded, len(reference.loaded.body))
             # Its body stays in memory, as if a consumer had it.
             copy.held = 1
-            self.entries.append(Kept(now, copy))
+            self.entries.append(Kept(steady, copy))
             self.size += copy.size
             added.append(copy)
         return added
 
-    def trim(self, now: int) -> list[Reference]:
+    def trim(self, steady: int) -> list[Reference]:
         """Forget what the policy keeps no longer; returns those references."""
         forgotten = []
-        while self.entries and self._is_too_much(now):
+        while self.entries and self._is_too_much(steady):
             forgotten.append(self.forget_oldest())
         return forgotten
 
@@ -83,24 +86,27 @@ class KeptMessages:
         self.size -= reference.size
         return reference
 
-    def _is_too_much(self, now: int) -> bool:
+    def _is_too_much(self, steady: int) -> bool:
         policy = self._policy
         if policy.strategy is RecoveryStrategy.FIXED_COUNT:
             return len(self.entries) > policy.maximum_count
         if policy.strategy is RecoveryStrategy.FIXED_SIZED:
             return self.size > policy.maximum_size
         if policy.strategy is RecoveryStrategy.TIMED:
-            return now - self.entries[0].since > policy.recover_duration
+            return steady - self.entries[0].since > policy.recover_duration
         return len(self.entries) > 1
 
-    def next_sweep(self, now: int) -> int | None:
+    def next_sweep(self, steady: int) -> int | None:
         """Return when `trim` must be called although nothing is sent; None for never."""
         if self._policy.strategy is not RecoveryStrategy.TIMED or not self.entries:
             return None
-        return max(self.entries[0].since + self._policy.recover_duration + 1, now + _SWEEP_MS_MIN)
+        due = self.entries[0].since + self._policy.recover_duration + 1
+        return max(due, steady + _SWEEP_MS_MIN)
 
     def messages(self, now: int) -> list[Message]:
-        """Return what a new consumer is due at *now*, oldest first; nothing that has expired."""
+        """Return what a new consumer is due at *now* (ms since the epoch), oldest first.
+
+        Nothing that has expired."""
         kept = (entry.reference.loaded for entry in self.entries)
         return [message for message in kept if not 0 < message.expiration < now]
 

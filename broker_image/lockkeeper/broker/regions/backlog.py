@@ -11,15 +11,23 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
+from lockkeeper.broker.policies.dead_letters import (
+    CAUSE_PROPERTY,
+    dead_letter,
+    dead_letter_destination,
+    is_dead_letter_queue_of,
+)
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import redelivery
 from lockkeeper.broker.regions.expiry import Expiry
 from lockkeeper.broker.regions.levels import Levels
-from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.line import Line, Segment, packed, withdraw
+from lockkeeper.broker.regions.residency import ENDED, Residency
 from lockkeeper.broker.regions.statistics import Statistics
-from lockkeeper.message.destination import Destination
-from lockkeeper.message.message import Message
+from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.message import Message, UnreadableMessage
+from lockkeeper.message.rewrite import decoded
 from lockkeeper.store.base import (
     REMOVED,
     SKIPPED,
@@ -29,11 +37,13 @@ from lockkeeper.store.base import (
     Reference,
     Subscription,
 )
+from lockkeeper.store.packed import PackedReferences
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 PAGE_BYTES = 1 << 20
+_CAUSE = CAUSE_PROPERTY.encode()
 PAGE_MESSAGES_MAX = 1000
 
 
@@ -66,7 +76,8 @@ class Backlog:
         self.subscription = subscription
         self.policy = context.policies.find(destination)
         self.is_prioritized = self.policy.prioritized_messages
-        self.ready: deque[Reference] | Levels = Levels() if self.is_prioritized else deque()
+        self.ready: deque[Reference] | Line | Levels
+        self.ready = Levels() if self.is_prioritized else deque()
         self.expiry = Expiry(self)
         self.is_active = False
         self.statistics = statistics
@@ -86,6 +97,22 @@ class Backlog:
     def waiting(self) -> Iterable[Reference]:
         """Return what waits, in order."""
         return self.ready
+
+    def loose(self) -> Iterable[Reference]:
+        """Return what waits and is not packed, in order."""
+        return self.ready if isinstance(self.ready, deque) else self.ready.loose()
+
+    def segments(self) -> list[Segment]:
+        """Return what waits, in order, packed or not."""
+        ready = self.ready
+        return [ready] if isinstance(ready, deque) else ready.segments()
+
+    def pack(self) -> None:
+        """Pack the middle of a long backlog that is only on disk."""
+        if isinstance(self.ready, Levels):
+            self.ready.pack()
+        else:
+            self.ready = packed(self.ready)
 
     def depth(self) -> int:
         """Return how many messages wait."""
@@ -110,9 +137,15 @@ class Backlog:
 
     def restore(self, references: Iterable[Reference]) -> None:
         """Add what the store held when the broker started."""
+        if isinstance(references, PackedReferences) and not isinstance(self.ready, Levels):
+            line = Line(self.ready)
+            for run in references.runs:
+                line.append_run(run)
+            self.ready, references = line, references.rest
         for reference in references:
             self.residency.charge(reference)
             self.ready.append(reference)
+        self.pack()
         if self.ready:
             self.expiry.watch_unknown()
         self.activate()
@@ -123,23 +156,40 @@ class Backlog:
         self.ready.extendleft(reversed(references))
         self.activate()
 
+    def put_back(self, taken: Iterable[Reference]) -> None:
+        """Let those of *taken* wait again that nobody has and that have not ended."""
+        known = set(self.waiting())
+        self.ready.extendleft([each for each in taken if each not in known and each.held != ENDED])
+
     def withdraw(self, references: set[Reference]) -> None:
-        """Take messages out of what waits, wherever they are."""
-        kept = [reference for reference in self.ready if reference not in references]
-        self.ready.clear()
-        self.ready.extend(kept)
+        """Take messages out of what waits, wherever they are; see `loose`."""
+        if isinstance(self.ready, Levels):
+            self.ready.withdraw(references)
+        else:
+            withdraw(self.ready, references)
 
     def page_in(self, count: int = PAGE_MESSAGES_MAX) -> None:
         """Read the bodies of the next *count* messages back, about a page of them at most."""
         page: list[Reference] = []
         size = 0
-        for reference in islice(self.ready, count):
+        ready = self.ready
+        for reference in islice(ready if isinstance(ready, deque) else ready.upcoming(), count):
             if reference.message is None:
                 page.append(reference)
                 size += reference.size
             if size > PAGE_BYTES:
                 break
         self.residency.load(page)
+
+    def may_hold(self, consumer: "Consumer", chosen: list[Reference]) -> bool:
+        """Tell whether there is memory for a consumer to hold more; if not, it gets it later.
+
+        Whoever has nothing gets something however full the memory is.
+        """
+        if self.context.has_room() or not (chosen or consumer.dispatched):
+            return True
+        self.context.starve(self)
+        return False
 
     def peek(self, reference: Reference) -> Message | None:
         """Return a body, read for the caller alone when it is only on disk; None: it is gone."""
@@ -197,6 +247,9 @@ class Backlog:
 
     def expire(self, reference: Reference) -> None:
         """End a message whose time is over: to the dead letters by policy, or gone."""
+        if isinstance(reference.message, UnreadableMessage):
+            self.quarantine(reference, MalformedMessageError(reference.message.defect))
+            return
         self.statistics.expired += 1
         self._bury(reference, "The message has expired", expired=True)
 
@@ -208,7 +261,11 @@ class Backlog:
             return
         message = self.body_of(reference)
         sequence = self.context.next_sequence()
-        later = redelivery(policy, message, reference.redeliveries, sequence)
+        try:
+            later = redelivery(policy, message, reference.redeliveries, sequence)
+        except MalformedMessageError as error:
+            self.quarantine(reference, error)
+            return
         if later is not None:
             self.statistics.redelivered += 1
             self.context.deliver_later(later.message, later.delay)
@@ -226,16 +283,57 @@ class Backlog:
         key = None if self.subscription is None else self.subscription.key
         target = dead_letter_destination(policy, self.destination, message, expired, key)
         audit = self.context.dead_letter_audit
-        if target is None or not audit.is_new(policy, self.destination, message.key):
+        if (
+            target is None
+            or self._is_dead_letter(message)
+            or not audit.is_new(policy, self.destination, message.key, key or "")
+        ):
             self._discard(reference)
             return
+        self._bury_at(reference, target, cause)
+
+    def _bury_at(self, reference: Reference, target: Destination, cause: str) -> None:
+        message, policy = reference.loaded, self.policy.dead_letters
         self.statistics.dequeued += 1
         self.statistics.dead_lettered += 1
         expiration = self.context.now + policy.expiration if policy.expiration else 0
-        buried = dead_letter(message, target, cause, self.context.next_sequence(), expiration)
+        message_id = self.context.copy_id(message)
+        buried = dead_letter(message, target, cause, message_id, expiration)
         self.context.find_route(target).accept(buried, None)
-        advisories.dead_lettered(self.destination, self.policy.advisories, message)
+        tell_of = self.context.advisories.dead_lettered
+        tell_of(self.destination, self.policy.advisories, message)
         self._remove_moved(reference)
+
+    def abandon(self, references: Iterable[Reference]) -> None:
+        """Let go of messages that end with this backlog; subclasses say how."""
+        raise NotImplementedError
+
+    def _is_dead_letter(self, message: Message) -> bool:
+        """Tell whether a message is here because it died before: it does so only once.
+
+        Otherwise each queue of dead letters could have one of its own, without end.
+        """
+        if _CAUSE not in message.body:
+            return isinstance(message, UnreadableMessage) and self.destination == queue(
+                self.policy.dead_letters.queue
+            )
+        origin = decoded(message).original_destination
+        if origin is None:
+            return False
+        policy = self.context.policies.find(origin).dead_letters
+        return is_dead_letter_queue_of(policy, origin, self.destination)
+
+    def quarantine(self, reference: Reference, error: Exception) -> None:
+        """End a message that cannot be dealt with, as a dead letter: it is nobody else's matter."""
+        self.context.containment.note("message", self.destination, error)
+        message, cause = self.body_of(reference), f"{type(error).__name__}: {error}"
+        if not self._is_dead_letter(message):
+            self._bury(reference, cause, expired=False)
+        elif isinstance(message, UnreadableMessage):
+            self._bury_at(reference, self.destination, cause)
+        else:
+            # There is no better place for it, and it must not be lost.
+            raise error
 
     def body_of(self, reference: Reference) -> Message:
         """Return a message, read from the store if it is only there."""

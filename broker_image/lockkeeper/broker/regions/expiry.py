@@ -1,16 +1,19 @@
 """Ends what waits for consumers when its time is over, even if nobody comes to fetch it."""
 
+from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from lockkeeper.store.base import UNKNOWN, Reference
+from lockkeeper.store.packed import PackedRun
 
 if TYPE_CHECKING:
     from lockkeeper.broker.regions.backlog import Backlog
     from lockkeeper.broker.timers import Timer
 
 NEVER = 1 << 63
+LEARNT_AT_ONCE = 64
 
 
 class Expiry:
@@ -65,7 +68,7 @@ class Expiry:
 
     def _look_at(self, due: int) -> None:
         self.stop()
-        self._timer = self._backlog.context.timers.call_at(due, self._look)
+        self._timer = self._backlog.context.calendar.call_at(due, self._look)
 
     def _look(self) -> None:
         """End one page of what has expired; the rest in the next tick."""
@@ -74,7 +77,10 @@ class Expiry:
         page = backlog.policy.expiry.max_expire_page_size
         self._learn(page)
         earliest, expired = NEVER, []
-        for reference in backlog.waiting():
+        if not isinstance(backlog.ready, deque):
+            found = backlog.ready.reveal(now, page, self._learn_packed)
+            earliest = NEVER if found is None else found
+        for reference in backlog.loose():
             expiration = _expiration_of(reference)
             if expiration == UNKNOWN:
                 earliest = min(earliest, now)
@@ -93,13 +99,37 @@ class Expiry:
             self._watch(earliest)
         if over:
             backlog.withdraw(set(over))
-            for reference in over:
+        failed, problem = [], None
+        for reference in over:
+            try:
                 backlog.expire(reference)
+            except Exception as error:
+                failed.append(reference)
+                problem = error
+        if problem is not None:
+            # They wait again; this look is taken again, too.
+            backlog.put_back(failed)
+            raise problem
 
     def _learn(self, page: int) -> None:
         """Read the next bodies of which it is not known when they expire."""
-        unknown = (each for each in self._backlog.waiting() if _expiration_of(each) == UNKNOWN)
+        unknown = (each for each in self._backlog.loose() if _expiration_of(each) == UNKNOWN)
         self._backlog.residency.load(list(islice(unknown, page)))
+
+    def _learn_packed(self, run: PackedRun) -> None:
+        """Read when the messages of a run expire; their bodies do not stay in memory."""
+        context = self._backlog.context
+        references = run.shown()
+        expirations = []
+        for start in range(0, len(references), LEARNT_AT_ONCE):
+            copies = []
+            for reference in references[start : start + LEARNT_AT_ONCE]:
+                copy = Reference(None, reference.size, reference.location)
+                copy.state = reference.state
+                copies.append(copy)
+            context.store.load(copies, context.next_sequence(len(copies)))
+            expirations += [copy.loaded.expiration for copy in copies]
+        run.learn(expirations)
 
 
 def _expiration_of(reference: Reference) -> int:

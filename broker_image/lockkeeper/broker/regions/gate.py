@@ -43,7 +43,8 @@ class Gate:
                 self._start()
         elif count == 1 and policy.start_delay():
             self.starts_at = context.now + policy.start_delay()
-            self._timer = context.timers.call_at(self.starts_at, self._start)
+            due = context.steady + policy.start_delay()
+            self._timer = context.timers.call_at(due, self._start)
             self.is_open = False
 
     def left(self) -> None:

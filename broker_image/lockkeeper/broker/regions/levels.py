@@ -1,12 +1,14 @@
 """What waits at a destination that orders by priority: ten levels, the highest first."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from operator import attrgetter
 
+from lockkeeper.broker.regions.line import Line, Segment, packed, withdraw
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
+from lockkeeper.store.packed import PackedRun
 
 LEVELS = 10
 LEVEL_DEFAULT = 4
@@ -26,7 +28,7 @@ def level_of(reference: Reference) -> int:
     return min(priority, LEVELS - 1) if priority >= 0 else LEVEL_DEFAULT
 
 
-def put_back(ready: deque[Reference], references: Iterable[Reference]) -> None:
+def put_back(ready: deque[Reference] | Line, references: Iterable[Reference]) -> None:
     """Put messages before all others, among those given back earlier by when they were sent."""
     returned = sorted(references, key=attrgetter("delivery"))
     steps = PUT_BACK_MAX
@@ -43,7 +45,7 @@ class Levels:
     __slots__ = ("_count", "_levels")
 
     def __init__(self) -> None:
-        self._levels: list[deque[Reference]] = [deque() for _ in range(LEVELS)]
+        self._levels: list[deque[Reference] | Line] = [deque() for _ in range(LEVELS)]
         self._count = 0
 
     def __len__(self) -> int:
@@ -98,7 +100,43 @@ class Levels:
             level.clear()
         self._count = 0
 
-    def _highest(self) -> deque[Reference]:
+    def pack(self) -> None:
+        """Pack what can be packed by now of long levels."""
+        self._levels = [packed(level) for level in self._levels]
+
+    def loose(self) -> Iterator[Reference]:
+        """Iterate over what is not packed, in the order of dispatch."""
+        return chain.from_iterable(
+            level.loose() if isinstance(level, Line) else level for level in reversed(self._levels)
+        )
+
+    def upcoming(self) -> Iterable[Reference]:
+        """Return the next messages of the highest level, as far as they are not packed."""
+        if not self._count:
+            return ()
+        level = self._highest()
+        return level.upcoming() if isinstance(level, Line) else level
+
+    def withdraw(self, references: set[Reference]) -> None:
+        """Take out messages that are not packed, wherever they are."""
+        for level in self._levels:
+            withdraw(level, references)
+        self._count = sum(map(len, self._levels))
+
+    def reveal(self, now: int, page: int, learn: Callable[[PackedRun], None]) -> int | None:
+        """See `Line.reveal`."""
+        lines = (level for level in self._levels if isinstance(level, Line))
+        found = (line.reveal(now, page, learn) for line in lines)
+        return min((each for each in found if each is not None), default=None)
+
+    def segments(self) -> list[Segment]:
+        """Return everything, in the order of dispatch."""
+        found: list[Segment] = []
+        for level in reversed(self._levels):
+            found += level.segments() if isinstance(level, Line) else [level]
+        return found
+
+    def _highest(self) -> "deque[Reference] | Line":
         for level in reversed(self._levels):
             if level:
                 return level

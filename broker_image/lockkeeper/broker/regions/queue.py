@@ -1,16 +1,18 @@
 """Queues: each message goes to one consumer, in turn."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import SHARE_BYTES_MAX, Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
 from lockkeeper.broker.regions.gate import Gate
 from lockkeeper.broker.regions.lanes import Lanes
 from lockkeeper.broker.regions.levels import Levels, level_of, priority_of, put_back
-from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.line import Segment
+from lockkeeper.broker.regions.residency import ENDED, Residency
 from lockkeeper.broker.regions.round import Round
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.regions.turns import Turns
@@ -32,7 +34,8 @@ class Queue(Backlog):
 
     `lanes` are there only while a consumer is selective or messages have groups; `groups` from
     the first message of a group on, until the last consumer leaves. A temporary queue stores
-    nothing: it ends with its connection. `rules` forward what is sent to it.
+    nothing: it ends with its connection. `rules` forward what is sent to it. One that `is_gone`
+    was removed; there may be another of its name.
     """
 
     __slots__ = (
@@ -40,6 +43,7 @@ class Queue(Backlog):
         "consumers",
         "gate",
         "groups",
+        "is_gone",
         "is_stored",
         "lanes",
         "rules",
@@ -49,9 +53,11 @@ class Queue(Backlog):
     def __init__(self, context: Context, destination: Destination) -> None:
         residency = Residency(context, destination, context.policies.find(destination))
         super().__init__(context, destination, Statistics(), residency)
+        residency.pack = self.pack
         self.turns = Turns(self.policy.dispatch)
         self.consumers = self.turns.consumers
         self.gate = Gate(self)
+        self.is_gone = False
         self.is_stored = not destination.is_temporary
         self.lanes: Lanes | None = None
         self.groups: GroupOwners | None = None
@@ -87,11 +93,21 @@ class Queue(Backlog):
         if not self.is_active:
             self.activate()
 
+    def readmit(self, reference: Reference) -> None:
+        """See `Route.readmit`."""
+        self.put_back((reference,))
+        self.activate()
+
     def stores(self, reference: Reference) -> bool:
         """Tell whether the message must go to the store, and note its priority if that counts."""
         if self.is_prioritized:
             reference.priority = priority_of(reference.loaded)
         return reference.loaded.persistent and self.is_stored
+
+    stores_later = stores
+
+    def stores_never(self, reference: Reference) -> None:
+        """See `Route.stores_never`."""
 
     def memory_full(self) -> bool:
         """Tell whether the queue's own memory limit is reached."""
@@ -106,13 +122,27 @@ class Queue(Backlog):
             waiting.sort(key=level_of, reverse=True)
         return waiting
 
+    def loose(self) -> Iterable[Reference]:
+        """Return what waits and is not packed, in order."""
+        if self.lanes is None:
+            return super().loose()
+        return [*self.lanes.in_order(), *super().loose()]
+
+    def segments(self) -> list[Segment]:
+        """Return what waits, in order, packed or not."""
+        if self.lanes is None:
+            return super().segments()
+        if self.is_prioritized:
+            return [deque(self.waiting())]
+        return [deque(self.lanes.in_order()), *super().segments()]
+
     def depth(self) -> int:
         """Return how many messages wait."""
         return len(self.ready) + (self.lanes.size if self.lanes else 0)
 
     def in_flight(self) -> int:
         """Return how many messages consumers hold."""
-        return sum(len(consumer.dispatched) for consumer in self.consumers)
+        return sum(len(consumer.held_of(self)) for consumer in self.consumers)
 
     def withdraw(self, references: set[Reference]) -> None:
         """Take messages out of what waits, wherever they are."""
@@ -155,9 +185,11 @@ class Queue(Backlog):
         self.turns.join(consumer)
         consumer.backlogs.append(self)
         self.context.slow_consumers.watch(consumer, self.policy.slow_consumers)
-        if self.lanes is not None and not self.lanes.join(consumer):
-            self._dissolve_lanes()
-        if self.lanes is None and self._needs_lanes():
+        if self.lanes is not None:
+            if not self.lanes.join(consumer):
+                self._dissolve_lanes()
+                self.lanes = Lanes(self)
+        elif consumer.is_selective():
             self.lanes = Lanes(self)
         self.gate.joined()
         self.activate()
@@ -195,9 +227,12 @@ class Queue(Backlog):
     def close(self) -> None:
         """Let go of everything that waits: the queue is gone."""
         self.expiry.stop()
-        waiting = list(self.waiting())
-        self.residency.refund(waiting)
-        for reference in waiting:
+        self.abandon(self.waiting())
+
+    def abandon(self, references: Iterable[Reference]) -> None:
+        """Let go of messages that end with the queue."""
+        for reference in references:
+            self.residency.refund((reference,))
             if reference.state:
                 self.context.store.release(reference)
 
@@ -212,14 +247,22 @@ class Queue(Backlog):
         burst = BURST if waiting >= BURST * takers else 1
         if takers == 1:
             burst = waiting
-        while self.lanes is None and ready:
+        context = self.context
+        enough = context.unsent + SHARE_BYTES_MAX
+        while ready and self.lanes is None:
+            if context.unsent > enough:
+                context.postpone(self)
+                return
             consumer = turns.next()
             if consumer is None:
                 return
-            self._send(consumer, min(consumer.credit(), burst))
+            if not self._send(consumer, min(consumer.credit(), burst)):
+                takers -= 1
+                if takers <= 0:
+                    return
         if self.lanes is not None and Round(self, self.lanes).run() and not self._is_scanning:
             self._is_scanning = True
-            self.context.timers.call_at(self.context.now, self._scan_on)
+            context.timers.call_at(context.steady, self._scan_on)
 
     def _scan_on(self) -> None:
         """Look at more of a long backlog, after everybody else had a turn."""
@@ -239,26 +282,61 @@ class Queue(Backlog):
         room = sum(max(0, consumer.credit()) for consumer in self.turns.active)
         return min(max(1, room), PAGE_MESSAGES_MAX)
 
-    def _send(self, consumer: "Consumer", count: int) -> None:
-        """Send up to *count* messages to a consumer that has room for them."""
-        ready, now = self.ready, self.context.now
+    def _send(self, consumer: "Consumer", count: int) -> bool:
+        """Send up to *count* messages to a consumer that has room for them.
+
+        Returns False when there is no memory for it to hold more, and it holds some.
+        """
+        ready, context, size = self.ready, self.context, 0
         chosen: list[Reference] = []
-        while ready and len(chosen) < count:
-            if ready[0].message is None:
-                self.page_in(self.page_messages())
-            reference = ready.popleft()
-            message = reference.message
-            assert message is not None
-            if message.flags_at != message.lead.plain_flags_at and message.group is not None:
-                ready.appendleft(reference)
-                self.meet_groups()
-                break
-            if 0 < message.expiration < now:
-                self.expire(reference)
-            else:
-                chosen.append(reference)
-        if chosen:
-            self.hand_over(consumer, chosen)
+        reference: Reference | None = None
+        now, memory = context.now, context.memory
+        if memory.used > memory.limit and not self.may_hold(consumer, chosen):
+            return False
+        try:
+            while ready and len(chosen) < count and size < SHARE_BYTES_MAX:
+                reference = ready.popleft()
+                message = reference.message
+                if message is None:
+                    ready.appendleft(reference)
+                    if not self.may_hold(consumer, chosen):
+                        if not chosen:
+                            return False
+                        break
+                    self.page_in(self.page_messages())
+                    reference = ready.popleft()
+                    message = reference.loaded
+                if message.flags_at != message.lead.plain_flags_at and message.group is not None:
+                    ready.appendleft(reference)
+                    self.meet_groups()
+                    break
+                if 0 < message.expiration < now:
+                    self.expire(reference)
+                else:
+                    chosen.append(reference)
+                    size += reference.size
+            if chosen:
+                context.unsent += size
+                self.hand_over(consumer, chosen)
+        except Exception:
+            self.put_back(chosen if reference is None else [*chosen, reference])
+            raise
+        return True
+
+    def put_back(self, taken: Iterable[Reference]) -> None:
+        """Let those of *taken* wait again that nobody has and that have not ended.
+
+        Dispatch failed with them in hand. The last one may be the culprit: it goes to the end.
+        """
+        known = {held for each in self.consumers for held in each.dispatched.values()}
+        known.update(self.waiting())
+        lost = [each for each in dict.fromkeys(taken) if each not in known and each.held != ENDED]
+        had_lanes = self.lanes is not None
+        self._dissolve_lanes()
+        self.ready.extendleft(reversed(lost[:-1]))
+        self.ready.extend(lost[-1:])
+        if had_lanes:
+            self.lanes = Lanes(self)
 
     def hand_over(
         self,

@@ -1,7 +1,7 @@
 """All destinations of a broker, and the consumers whose wildcard may match new ones."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from lockkeeper.broker.advisories.queues import make_queue
 from lockkeeper.broker.context import Context
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
+class Follower(Protocol):
+    """Somebody who is told of each new topic that a wildcard stands for."""
+
+    def extend(self, topics: Sequence[Topic]) -> None:
+        """Take in topics that there were not before."""
+
+
 class Registry:
     """Queues and topics by destination, made when they are first used."""
 
@@ -23,7 +30,8 @@ class Registry:
         self._router = router
         self._destinations_max = destinations_max
         self._regions: dict[Destination, Queue | Topic] = {}
-        self._wildcards: list[tuple[Destination, Consumer]] = []
+        self._wildcards: dict[Consumer, list[Destination]] = {}
+        self._followers: list[tuple[Destination, Follower]] = []
 
     def __iter__(self) -> Iterator[Queue | Topic]:
         """Iterate over all queues and topics."""
@@ -63,10 +71,16 @@ class Registry:
             return region
         make = make_queue if destination.is_queue else Topic
         region = self._regions[destination] = make(context, destination)
+        if destination.is_queue and not destination.is_temporary:
+            context.store.remember_queue(destination)
         self._router.opened(region)
-        for pattern, consumer in self._wildcards:
-            if _stands_for(pattern, destination) and not consumer.browser:
+        for consumer, patterns in self._wildcards.items():
+            if not consumer.browser and _any_stands_for(patterns, destination):
                 region.attach(consumer)
+        if isinstance(region, Topic):
+            for pattern, follower in self._followers:
+                if _stands_for(pattern, destination):
+                    follower.extend((region,))
         context.advisories.destination_added(destination)
         return region
 
@@ -86,15 +100,27 @@ class Registry:
 
     def watch(self, pattern: Destination, consumer: "Consumer") -> None:
         """Attach *consumer* to every destination that will match *pattern*."""
-        self._wildcards.append((pattern, consumer))
+        self._wildcards.setdefault(consumer, []).append(pattern)
 
     def is_watched(self, destination: Destination) -> bool:
         """Tell whether the wildcard of some consumer stands for *destination*."""
-        return any(_stands_for(pattern, destination) for pattern, _ in self._wildcards)
+        return any(_any_stands_for(each, destination) for each in self._wildcards.values())
 
     def unwatch(self, consumer: "Consumer") -> None:
         """Stop attaching *consumer* to new destinations."""
-        self._wildcards = [entry for entry in self._wildcards if entry[1] is not consumer]
+        self._wildcards.pop(consumer, None)
+
+    def follow(self, pattern: Destination, follower: Follower) -> None:
+        """Tell *follower* of every topic to come that matches *pattern*."""
+        self._followers.append((pattern, follower))
+
+    def unfollow(self, follower: Follower) -> None:
+        """Tell somebody of new topics no more."""
+        self._followers = [entry for entry in self._followers if entry[1] is not follower]
+
+
+def _any_stands_for(patterns: list[Destination], destination: Destination) -> bool:
+    return any(_stands_for(pattern, destination) for pattern in patterns)
 
 
 def _stands_for(pattern: Destination, destination: Destination) -> bool:

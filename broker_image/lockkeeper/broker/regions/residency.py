@@ -5,13 +5,14 @@ others to temporary files. They come back when their turn comes.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import VOLATILE, WAITING, WRITTEN, Reference
 
+PACKED_AFTER = 4096
 ENDED = -1
 """What `Reference.held` is once nobody needs the message any more."""
 
@@ -19,18 +20,22 @@ ENDED = -1
 class Residency:
     """The bodies of one destination, each counted once however many subscriptions wait for it.
 
-    `used` is in bytes; `spooled` counts messages in temporary files.
+    `used` is in bytes; `spooled` counts messages in temporary files. What may leave is in
+    `unloadable` if the journal has it, or will have it, else in `spoolable`.
     """
 
     __slots__ = (
-        "_destination",
         "_high_water",
         "_limit",
         "_may_spool",
         "_own_high_water",
         "context",
+        "destination",
+        "pack",
+        "spoolable",
         "spooled",
         "unloadable",
+        "unloaded",
         "used",
     )
 
@@ -38,10 +43,14 @@ class Residency:
         self, context: Context, destination: Destination, policy: DestinationPolicy
     ) -> None:
         self.context = context
-        self._destination = destination
+        self.destination = destination
         self.used = 0
         self.spooled = 0
+        # Whoever has the messages; called when many bodies have left the memory.
+        self.pack: Callable[[], None] = _nothing
+        self.unloaded = 0
         self.unloadable: deque[Reference] = deque()
+        self.spoolable: deque[Reference] = deque()
         self.adopt(policy)
 
     def adopt(self, policy: DestinationPolicy) -> None:
@@ -61,15 +70,16 @@ class Residency:
         self.used += size
         memory = self.context.memory
         memory.used += size
-        if memory.used > self._high_water or 0 < self._own_high_water < self.used:
+        own = self._own_high_water
+        if memory.used > self._high_water or (own and own < self.used):
             self._let_leave(reference)
 
     def _let_leave(self, reference: Reference) -> None:
         """Note a body that may leave the memory while it is tight."""
         if reference.state or self._may_spool:
-            if not self.unloadable:
+            if not self.unloadable and not self.spoolable:
                 self.context.relievable.append(self)
-            self.unloadable.append(reference)
+            (self.unloadable if reference.state else self.spoolable).append(reference)
 
     def let_go(self, references: Sequence[Reference]) -> None:
         """Count a consumer less for each of these; without any, its body may leave the memory."""
@@ -106,7 +116,7 @@ class Residency:
             message = reference.message
             if message is not None:
                 # What it says of itself may be another destination (see MessageCopier).
-                message.destination = self._destination
+                message.destination = self.destination
                 self.charge(reference)
 
     def is_tight(self) -> bool:
@@ -123,20 +133,50 @@ class Residency:
         Returns whether some may leave later: their write has not begun, or there is no room for
         them in the temporary storage.
         """
-        unloadable = self.unloadable
-        while unloadable and unloadable[0].state != WAITING:
-            reference = unloadable[0]
-            if not self.is_tight():
-                unloadable.clear()
-                break
+        if not self.is_tight():
+            self.unloadable.clear()
+            self.spoolable.clear()
+            return False
+        self._unload_written()
+        spoolable = self.spoolable
+        while spoolable and self.is_tight():
+            reference = spoolable[0]
+            if reference.state:
+                # Its transaction has handed it to the store since.
+                self.unloadable.append(reference)
             # What consumers hold comes here again when they let go of it.
-            if not reference.held and reference.message is not None:
-                if reference.state == VOLATILE and not self._spool(reference):
+            elif not reference.held and reference.message is not None:
+                if not self._spool(reference):
                     break
-                if reference.location and reference.state in (VOLATILE, WRITTEN):
-                    self._unload(reference)
-            unloadable.popleft()
-        return bool(unloadable)
+                self._unload(reference)
+            spoolable.popleft()
+        if self.unloaded >= PACKED_AFTER:
+            self.unloaded = 0
+            self.pack()
+        return bool(self.unloadable or spoolable)
+
+    def _unload_written(self) -> None:
+        """Let bodies leave that the journal has, whatever those before them wait for."""
+        unloadable, unwritten = self.unloadable, []
+        while unloadable and self.is_tight():
+            reference = unloadable.popleft()
+            if reference.state == WAITING:
+                unwritten.append(reference)
+            elif (
+                reference.state == WRITTEN
+                and reference.location
+                and not reference.held
+                and reference.message is not None
+            ):
+                self._unload(reference)
+        unloadable.extendleft(reversed(unwritten))
+
+    def skip(self) -> bool:
+        """Leave the next body that may leave where it is: that failed. Return as `relieve` does."""
+        waiting = self.unloadable or self.spoolable
+        if waiting:
+            waiting.popleft()
+        return bool(self.unloadable or self.spoolable)
 
     def _spool(self, reference: Reference) -> bool:
         """Put a body into a temporary file, unless it is there; False without room for it."""
@@ -154,3 +194,8 @@ class Residency:
         self.context.memory.used -= size
         reference.expiration = message.expiration
         reference.message = None
+        self.unloaded += 1
+
+
+def _nothing() -> None:
+    """Pack nothing."""

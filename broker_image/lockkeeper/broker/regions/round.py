@@ -3,6 +3,7 @@
 from heapq import heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.context import SHARE_BYTES_MAX
 from lockkeeper.broker.regions.levels import level_of
 from lockkeeper.message.rewrite import first_of_group
 from lockkeeper.store.base import Reference
@@ -21,7 +22,7 @@ PASSED_MAX = 2000
 class Round:
     """The room that consumers have, and what each of them will be sent."""
 
-    __slots__ = ("_candidates", "_given", "_lanes", "_queue", "_room", "_runs")
+    __slots__ = ("_candidates", "_given", "_hand", "_lanes", "_queue", "_room", "_runs")
 
     def __init__(self, queue: "Queue", lanes: "Lanes") -> None:
         self._queue = queue
@@ -31,26 +32,49 @@ class Round:
         }
         self._runs: dict[Consumer, tuple[list[Reference], list[Reference]]] = {}
         self._given: list[Reference] = []
+        # What is neither in a lane nor given; if anything fails, it has to come back.
+        self._hand: Reference | None = None
         self._candidates: list[tuple[int, int, int, Pool]] = []
+        if not queue.context.has_room():
+            self._keep_to_the_needy()
         lanes.touched.clear()
         for pool in lanes.pools():
             self._consider(pool)
 
+    def _keep_to_the_needy(self) -> None:
+        """Leave consumers out that hold messages already: there is no memory for more."""
+        holding = [consumer for consumer in self._room if consumer.dispatched]
+        for consumer in holding:
+            del self._room[consumer]
+        if holding:
+            self._queue.context.starve(self._queue)
+
     def run(self) -> bool:
         """Send what can be sent; returns whether there is more to look at in another round."""
+        try:
+            return self._run()
+        except Exception:
+            hand = () if self._hand is None else (self._hand,)
+            self._queue.put_back([*self._given, *hand])
+            raise
+
+    def _run(self) -> bool:
         queue, lanes = self._queue, self._lanes
         passed_max = PASSED_MAX
         if any(consumer.pulls for consumer in self._room):
             # Who does not want to wait must not be told that there is nothing.
             passed_max = queue.depth()
         passed = 0
-        while self._room and passed <= passed_max:
+        context = queue.context
+        enough = context.unsent + SHARE_BYTES_MAX
+        while self._room and passed <= passed_max and context.unsent < enough:
             lane = self._first()
             if lane is not None and not self._is_outranked(lane):
                 self._send(lane)
                 passed -= 1
             elif queue.ready:
-                lanes.sort(queue.next_ready())
+                self._hand = queue.next_ready()
+                self._sort(self._hand)
                 passed += 1
             else:
                 break
@@ -59,7 +83,16 @@ class Round:
         for consumer, (references, shown) in self._runs.items():
             queue.hand_over(consumer, references, shown)
         self._number()
-        return passed > passed_max
+        return passed > passed_max or context.unsent >= enough
+
+    def _sort(self, reference: Reference) -> None:
+        """Put a message where those find it who want it; one that cannot be judged ends."""
+        try:
+            self._lanes.sort(reference)
+        except Exception as error:
+            if reference in self._lanes.in_order():
+                raise
+            self._queue.quarantine(reference, error)
 
     def _number(self) -> None:
         """Number what was sent in the queue's order, not by consumer: so it would come back."""
@@ -104,7 +137,7 @@ class Round:
         """Send the first message of a lane to whoever of those with room is next."""
         queue, lanes, pool, begins = self._queue, self._lanes, lane.pool, lane.entries[0][3]
         assert pool is not None
-        reference = lanes.take(lane)
+        reference = self._hand = lanes.take(lane)
         if queue.is_expired(reference.loaded):
             queue.expire(reference)
             lanes.place(lane)
@@ -145,6 +178,7 @@ class Round:
         references, shown_ones = self._runs.setdefault(consumer, ([], []))
         references.append(reference)
         self._given.append(reference)
+        self._queue.context.unsent += reference.size
         shown_ones.append(shown)
         self._room[consumer] -= 1
         if not self._room[consumer]:

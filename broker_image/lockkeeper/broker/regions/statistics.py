@@ -8,6 +8,8 @@ from lockkeeper.store.base import Reference
 LATENCY_BUCKETS = 31
 LATENCY_BOUNDS = [(1 << bits) - 1 for bits in range(LATENCY_BUCKETS)]
 _LAST_BUCKET = LATENCY_BUCKETS - 1
+# brokerInTime, in every message but a blob message.
+_IN_TIME = slice(-17, -9)
 
 
 class Statistics:
@@ -47,8 +49,7 @@ class Statistics:
         for reference in references:
             message = reference.message
             assert message is not None
-            # brokerInTime, 17 bytes before the end of every message but a blob message.
-            bucket = (now - int.from_bytes(message.body[-17:-9], "big")).bit_length()
+            bucket = (now - int.from_bytes(message.body[_IN_TIME], "big")).bit_length()
             latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
 
     def counters(self) -> dict[str, int]:

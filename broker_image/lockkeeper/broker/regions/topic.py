@@ -1,10 +1,11 @@
 """Topics: each message goes to every subscription that wants it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.subscription_recovery import (
     RecoveryStrategy,
@@ -33,15 +34,19 @@ class Topic:
 
     With `is_advising`, it tells of messages that arrive. `kept` is what the recovery policy keeps
     for consumers to come; None if it keeps nothing. `rules` forward what is sent to it.
+    `expected` are messages whose commit waits for the disk, with the durable subscriptions that
+    they were stored for. One that `is_gone` was removed; there may be another of its name.
     """
 
     __slots__ = (
         "context",
         "destination",
         "durables",
+        "expected",
         "fresh",
         "is_active",
         "is_advising",
+        "is_gone",
         "kept",
         "policy",
         "residency",
@@ -57,11 +62,14 @@ class Topic:
         self.policy = context.policies.find(destination)
         self.statistics = Statistics()
         self.residency = Residency(context, destination, self.policy)
+        self.residency.pack = self.pack
         self.kept = kept_messages(self.policy.subscription_recovery)
         self.sweep_timer: Timer | None = None
         self.is_active = False
         self.is_advising = self.policy.advisories.is_about_arrival
+        self.is_gone = False
         self.fresh: list[Reference] = []
+        self.expected: dict[Reference, list[DurableSubscription]] = {}
         self.volatiles: list[VolatileSubscription] = []
         self.durables: list[DurableSubscription] = []
         self.rules: tuple[Rule, ...] = ()
@@ -109,9 +117,27 @@ class Topic:
         reference.holders = len(self.durables)
         return True
 
+    def stores_later(self, reference: Reference) -> bool:
+        """See `Route.stores_later`: who subscribes until it is visible comes after it."""
+        if not self.stores(reference):
+            return False
+        self.expected[reference] = self.durables.copy()
+        return True
+
+    def stores_never(self, reference: Reference) -> None:
+        """See `Route.stores_never`."""
+        self.expected.pop(reference, None)
+
     def admit(self, reference: Reference) -> None:
         """Make a message visible; subscriptions are offered it at the end of this tick."""
         self.statistics.enqueued += 1
+        if self.expected:
+            takers = self.expected.pop(reference, self.durables)
+            if takers != self.durables:
+                self.dispatch()
+                self.residency.charge(reference)
+                self._offer([reference], takers)
+                return
         if not self.volatiles and not self.durables and self.kept is None:
             if self.is_advising:
                 self._tell_arrived((reference,), is_wanted=False)
@@ -122,30 +148,52 @@ class Topic:
             self.is_active = True
             self.context.active.append(self)
 
+    def readmit(self, reference: Reference) -> None:
+        """See `Route.readmit`."""
+        if reference not in self.fresh:
+            self.admit(reference)
+
     def dispatch(self) -> None:
         """Offer new messages to every subscription that wants them, all at once to each."""
         fresh, self.fresh = self.fresh, []
-        if not fresh:
-            return
+        if fresh:
+            self._offer(fresh, self.durables)
+
+    def _offer(self, fresh: list[Reference], durables: list[DurableSubscription]) -> None:
+        """Offer new messages to consumers and to these durable subscriptions."""
         if self.kept is not None:
             self._keep(fresh)
         everybody = [taker for taker in self.volatiles if not taker.is_selective]
-        lasting = [taker for taker in self.durables if not taker.is_selective]
+        lasting = [taker for taker in durables if not taker.is_selective]
         takers, collectors = len(everybody), len(lasting)
         for reference in fresh:
             # The store has counted every durable subscription already.
             stored_for = collectors if reference.state == VOLATILE else reference.holders
             reference.holders = stored_for + takers
-        selected = [*self._select(fresh), *self._collect(fresh)]
+        selected = [*self._select(fresh), *self._collect(fresh, durables)]
+        shared = SharedReferences(fresh) if takers + collectors > 1 else fresh
         for taker in (*everybody, *lasting):
-            taker.offer(fresh)
+            try:
+                taker.offer(shared)
+            except Exception as error:
+                self._give_later(taker, shared, error)
         for taker, chosen in selected:
-            taker.offer(chosen)
+            try:
+                taker.offer(chosen)
+            except Exception as error:
+                self._give_later(taker, chosen, error)
         unwanted = [reference for reference in fresh if reference.holders <= 0]
         if self.is_advising:
             self._tell_arrived([each for each in fresh if each.holders > 0], is_wanted=True)
             self._tell_arrived(unwanted, is_wanted=False)
         self.residency.refund(unwanted)
+
+    def _give_later(
+        self, taker: TopicSubscription, references: Sequence[Reference], error: Exception
+    ) -> None:
+        """Let messages wait for a subscription that could not take them."""
+        taker.put_back(references)
+        self.context.set_aside(taker, error)
 
     def _tell_arrived(self, references: Iterable[Reference], is_wanted: bool) -> None:
         for reference in references:
@@ -159,24 +207,24 @@ class Topic:
         """Yield what each consumer wants that does not want everything."""
         for taker in self.volatiles:
             if taker.is_selective:
-                chosen = [reference for reference in fresh if taker.accepts(reference.loaded)]
+                chosen = [reference for reference in fresh if self._wants(taker, reference)]
                 for reference in chosen:
                     reference.holders += 1
                 yield taker, chosen
 
     def _collect(
-        self, fresh: list[Reference]
+        self, fresh: list[Reference], durables: list[DurableSubscription]
     ) -> Iterator[tuple[TopicSubscription, list[Reference]]]:
         """Yield what durable subscriptions want that do not want everything.
 
         The store learns of each what it does not want.
         """
-        for durable in self.durables:
+        for durable in durables:
             if not durable.is_selective:
                 continue
             chosen = []
             for reference in fresh:
-                if durable.accepts(reference.loaded):
+                if self._wants(durable, reference):
                     chosen.append(reference)
                     reference.holders += reference.state == VOLATILE
                 elif reference.state != VOLATILE:
@@ -185,6 +233,14 @@ class Topic:
                         self.destination, reference, None, durable.subscription
                     )
             yield durable, chosen
+
+    def _wants(self, taker: TopicSubscription, reference: Reference) -> bool:
+        """Tell whether a subscription wants a message; one that it cannot judge it does not."""
+        try:
+            return taker.accepts(reference.loaded)
+        except Exception as error:
+            self.context.containment.note("message", self.destination, error)
+            return taker.subscription is not None
 
     def memory_full(self) -> bool:
         """Tell whether the topic's own memory limit is reached."""
@@ -233,8 +289,20 @@ class Topic:
 
     def remove_durable(self, durable: DurableSubscription) -> None:
         """Stop collecting for a durable subscription, and forget what it collected."""
+        self.dispatch()
         self.durables.remove(durable)
         durable.close()
+        self.context.transactions.backlog_ended(durable)
+        for reference, takers in self.expected.items():
+            if durable in takers:
+                takers.remove(durable)
+                self.context.store.release(reference)
+
+    def pack(self) -> None:
+        """Pack what waits for durable subscriptions on the disk alone."""
+        if self.kept is None:
+            for durable in self.durables:
+                durable.pack()
 
     def depth(self) -> int:
         """Return how many messages wait for durable subscriptions, each counted for each."""
@@ -246,15 +314,15 @@ class Topic:
         """Keep messages as the policy says; in need of memory, only the last one."""
         kept, residency = self.kept, self.residency
         assert kept is not None
-        for reference in kept.add(fresh, self.context.now):
+        for reference in kept.add(fresh, self.context.steady):
             residency.charge(reference)
-        residency.refund(kept.trim(self.context.now))
+        residency.refund(kept.trim(self.context.steady))
         while residency.is_tight() and len(kept.entries) > 1:
             residency.refund((kept.forget_oldest(),))
         self._sweep_later()
 
     def _sweep_later(self) -> None:
-        due = self.kept.next_sweep(self.context.now) if self.kept is not None else None
+        due = self.kept.next_sweep(self.context.steady) if self.kept is not None else None
         if due is not None and self.sweep_timer is None:
             self.sweep_timer = self.context.timers.call_at(due, self._sweep)
 
@@ -262,13 +330,13 @@ class Topic:
         """Forget what has been kept long enough although nothing new comes."""
         self.sweep_timer = None
         if self.kept is not None:
-            self.residency.refund(self.kept.trim(self.context.now))
+            self.residency.refund(self.kept.trim(self.context.steady))
             self._sweep_later()
 
     def replay_kept(self, subscription: TopicSubscription) -> None:
         """Offer what is kept to a subscription that begins."""
         if self.kept is not None:
-            self.residency.refund(self.kept.trim(self.context.now))
+            self.residency.refund(self.kept.trim(self.context.steady))
             self.replay(subscription, self.kept.messages(self.context.now))
 
     def replay(self, subscription: TopicSubscription, messages: Iterable[Message]) -> None:
@@ -282,7 +350,8 @@ class Topic:
         subscription.offer(references)
 
     def close(self) -> None:
-        """Let go of everything that is kept: the topic is gone."""
+        """Let go of everything that is kept, and of what nobody was offered yet."""
+        self.dispatch()
         if self.sweep_timer is not None:
             self.sweep_timer.cancel()
         if self.kept is not None:

@@ -59,17 +59,23 @@ class Turns:
 
     def _arrange(self) -> None:
         self.active = self.consumers if self.exclusive is None else [self.exclusive]
+        # Who may come together costs each of them little: the order is made when it is asked for.
+        self._tiers = []
+
+    def _ranked(self) -> "list[_Tier]":
+        """Make the order, anew after every change."""
         ranks: dict[int, list[Consumer]] = {}
         for consumer in self.active:
             ranks.setdefault(self._policy.rank(consumer), []).append(consumer)
         self._tiers = [_Tier(ranks[rank]) for rank in sorted(ranks, reverse=True)]
+        return self._tiers
 
     def next(self) -> "Consumer | None":
         """Return the next consumer that has room, of the highest rank where one has."""
         if len(self.active) == 1:
             alone = self.active[0]
             return alone if alone.credit() > 0 else None
-        for tier in self._tiers:
+        for tier in self._tiers or self._ranked():
             consumers, turn = tier.consumers, tier.turn
             count = len(consumers)
             for step in range(count):

@@ -12,7 +12,7 @@ from lockkeeper.broker.routing.router import Router, Target
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.transacting import Transacting
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Add, Receipt, Reference
+from lockkeeper.store.base import Add, Receipt, Reference, UnitTooLargeError
 
 COPIES_BYTES_MAX = 1 << 30
 
@@ -71,9 +71,9 @@ class Forwarding:
             if receipt is not None:
                 receipt.settle()
             return
+        self._accept(copies, receipt)
         if connection.fault_tolerant and message.persistent:
             self._audit.record(message)
-        self._accept(copies, receipt)
 
     def _with_room(self, message: Message, targets: list[Target]) -> list[Target]:
         """Return the targets without those that are left out because they have no room."""
@@ -102,7 +102,10 @@ class Forwarding:
             if region.stores(reference)
         ]
         if adds:
-            self._context.store.add_together(adds, receipt)
+            try:
+                self._context.store.add_together(adds, receipt)
+            except UnitTooLargeError as error:
+                raise ResourceAllocationError(str(error)) from error
         elif receipt is not None:
             receipt.settle()
         for region, reference in references:

@@ -49,14 +49,24 @@ def read_job(message: Message) -> Job:
     )
 
 
-def stored(message: Message, schedule: Schedule, due: int, born: int, sequence: int) -> Message:
+def stored(
+    message: Message,
+    schedule: Schedule,
+    due: int,
+    born: int,
+    sequence: int,
+    message_id: MessageId | None = None,
+) -> Message:
     """Return the job of a message, whose time to live is what follows *born*, delivered at last.
 
-    Both times are in ms since the epoch.
+    Both times are in ms since the epoch. *message_id* is that of a copy, whose twin may be a job
+    as well.
     """
     fields = decoded(message)
     properties = properties_of(fields)
-    properties[JOB_ID] = str(fields.message_id)
+    if message_id is not None:
+        fields.message_id = message_id
+    properties[JOB_ID] = "" if fields.message_id is None else fields.message_id.producer_key
     properties[_DESTINATION] = str(message.destination)
     properties[_PERSISTENT] = fields.persistent
     if fields.expiration:

@@ -22,20 +22,25 @@ Fire = Callable[[Job, Reference], bool]
 
 
 class JobQueue(Queue):
-    """Jobs by their id, each with a timer that fires it."""
+    """Jobs, each with a timer that fires it; several may have one id.
 
-    __slots__ = ("_fire", "_jobs")
+    A delay is as long as it is to be whatever the clock is set to meanwhile; a cron expression
+    goes by the clock, and so does every job that was read from the journal.
+    """
+
+    __slots__ = ("_fire", "_jobs", "_named")
 
     def __init__(self, context: Context, fire: Fire) -> None:
         super().__init__(context, JOBS)
         self._fire = fire
-        self._jobs: dict[str, tuple[Job, Reference, Timer]] = {}
+        self._jobs: dict[Reference, tuple[Job, Timer]] = {}
+        self._named: dict[str, list[Reference]] = {}
 
     def admit(self, reference: Reference) -> None:
         """Let a job wait for its time."""
         self.statistics.enqueued += 1
         self.residency.charge(reference)
-        self._wait(reference)
+        self._wait(reference, is_fresh=True)
 
     def restore(self, references: Iterable[Reference]) -> None:
         """Let the jobs wait again that the store held; each is read once, to learn its time."""
@@ -69,39 +74,67 @@ class JobQueue(Queue):
 
     def jobs(self) -> list[tuple[Job, Reference]]:
         """Return every job with its message, the next one first."""
-        found = [(job, reference) for job, reference, _ in self._jobs.values()]
+        found = [(job, reference) for reference, (job, _) in self._jobs.items()]
         return sorted(found, key=lambda entry: entry[0].due)
 
     def cancel(self, identifier: str) -> None:
-        """End a job, if there is one of this id."""
-        found = self._jobs.pop(identifier, None)
-        if found is None:
-            return
-        _, reference, timer = found
-        timer.cancel()
-        self._discard(reference)
+        """End the jobs of this id, if there are any."""
+        for reference in list(self._named.get(identifier, ())):
+            _, timer = self._take(reference)
+            timer.cancel()
+            self._discard(reference)
 
     def close(self) -> None:
         """Stop every job: the queue is gone."""
         super().close()
-        for _, _, timer in self._jobs.values():
+        for _, timer in self._jobs.values():
             timer.cancel()
         self._jobs.clear()
+        self._named.clear()
 
-    def _wait(self, reference: Reference) -> None:
-        timers, now = self.context.timers, self.context.now
+    def _wait(self, reference: Reference, is_fresh: bool = False) -> None:
+        context = self.context
         try:
             job = read_job(reference.loaded)
         except BrokerError as error:
-            timers.call_at(now, partial(self.poison, reference, str(error)))
+            poison = partial(self.poison, reference, str(error))
+            context.timers.call_at(context.steady, poison)
             return
-        timer = timers.call_at(job.due, partial(self._due, job.identifier))
-        self._jobs[job.identifier] = (job, reference, timer)
+        except Exception as error:
+            context.timers.call_at(context.steady, partial(self.quarantine, reference, error))
+            return
+        action = partial(self._due, reference)
+        if is_fresh and not job.schedule.cron:
+            timer = context.timers.call_at(context.steady + job.due - context.now, action)
+        else:
+            timer = context.calendar.call_at(job.due, action)
+        self._keep(reference, job, timer)
 
-    def _due(self, identifier: str) -> None:
-        job, reference, _ = self._jobs.pop(identifier)
+    def _keep(self, reference: Reference, job: Job, timer: Timer) -> None:
+        self._jobs[reference] = (job, timer)
+        self._named.setdefault(job.identifier, []).append(reference)
+
+    def _take(self, reference: Reference) -> tuple[Job, Timer]:
+        """Let a job wait no more."""
+        job, timer = self._jobs.pop(reference)
+        same = self._named[job.identifier]
+        same.remove(reference)
+        if not same:
+            del self._named[job.identifier]
+        return job, timer
+
+    def _due(self, reference: Reference) -> None:
+        if reference not in self._jobs:
+            return
         self.body_of(reference)
-        if not self._fire(job, reference):
-            again = self.context.now + FULL_RETRY_MS
-            timer = self.context.timers.call_at(again, partial(self._due, identifier))
-            self._jobs[identifier] = (job, reference, timer)
+        job, _ = self._take(reference)
+        try:
+            is_done = self._fire(job, reference)
+        except Exception as error:
+            self.context.containment.note("timer", job.identifier, error)
+            # With its transaction handed to the store it has ended; else it is to come again.
+            is_done = reference.holders <= 0
+        if not is_done:
+            again = self.context.steady + FULL_RETRY_MS
+            timer = self.context.timers.call_at(again, partial(self._due, reference))
+            self._keep(reference, job, timer)

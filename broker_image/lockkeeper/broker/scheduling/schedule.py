@@ -68,7 +68,7 @@ def next_cron(expression: str, now: int, zone: tzinfo) -> int:
 def _check_cron(expression: str) -> None:
     try:
         CronSim(expression, datetime.fromtimestamp(0))
-    except CronSimError as error:
+    except (CronSimError, ValueError) as error:
         raise BrokerError(
             f"{CRON}: {error} in {expression!r}; it has minute, hour, day of month, month and "
             "day of week"

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, ResourceAllocationError
+from lockkeeper.broker.policies.redelivery import redeliveries_of
 from lockkeeper.broker.scheduling import job as jobs
 from lockkeeper.broker.scheduling.job import JOBS, Job
 from lockkeeper.broker.scheduling.job_queue import JobQueue
@@ -90,8 +91,10 @@ class Scheduler:
         """Let a message of a destination that failed come again after *delay* ms."""
         schedule = Schedule(delay, 0, 0, "")
         due = self._context.now + delay
-        sequence = self._context.next_sequence()
-        self._queue.accept(jobs.stored(message, schedule, due, due, sequence), None)
+        message_id = self._context.copy_id(message)
+        sequence = message_id.broker_sequence
+        job = jobs.stored(message, schedule, due, due, sequence, message_id)
+        self._queue.accept(job, None)
 
     def _fire(self, job: Job, reference: Reference) -> bool:
         """Deliver a job that is due, and let it wait for its next time if it has one.
@@ -100,15 +103,15 @@ class Scheduler:
         """
         transaction = self._begin()
         message = reference.loaded
-        following = self._following(job)
         try:
+            following = self._following(job)
             if not self._only_begins_others(job):
                 message_id = None if following is None else self._message_id()
                 sequence = self._context.next_sequence()
                 due = jobs.delivered(message, self._context.now, message_id, transaction, sequence)
                 self._send(due)
                 for _, sent in self._transactions.find(self._connection, transaction).sent:
-                    sent.redeliveries = decoded(due).redelivery_counter
+                    sent.redeliveries = redeliveries_of(decoded(due))
             for each in following or ():
                 self._send(self._again(message, each, transaction))
         except (ResourceAllocationError, StoreFullError):
@@ -117,6 +120,10 @@ class Scheduler:
         except BrokerError as error:
             self._transactions.rollback(self._connection, transaction, None)
             self._queue.poison(reference, str(error))
+            return True
+        except Exception as error:
+            self._transactions.rollback(self._connection, transaction, None)
+            self._queue.quarantine(reference, error)
             return True
         found = self._transactions.find(self._connection, transaction)
         found.consumed.append((self._queue, reference, None))

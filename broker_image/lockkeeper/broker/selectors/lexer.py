@@ -20,6 +20,9 @@ RESERVED_WORDS = frozenset(
 INTEGER_DIGITS_MAX = 40
 """Digits of an integer literal; 64-bit numbers need 20."""
 
+TOKENS_MAX = 5000
+"""Tokens of a selector: whoever sends one may not hold up the others."""
+
 _TOKEN = re.compile(
     r"""
     (?P<space>   [\ \t\n\r\f]+ | --[^\n\r]* | /\*.*?\*/ )
@@ -67,6 +70,8 @@ def tokenize(text: str) -> list[Token]:
         match = _TOKEN.match(text, position)
         if match is None:
             raise InvalidSelectorError(text, position, _complaint(text, position))
+        if len(tokens) == TOKENS_MAX:
+            raise InvalidSelectorError(text, position, f"more than {TOKENS_MAX} words and signs")
         if match.lastgroup != "space":
             _require_gap(text, match)
             tokens.append(_token(text, match))

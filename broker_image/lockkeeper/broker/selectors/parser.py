@@ -18,6 +18,9 @@ from lockkeeper.broker.selectors.lexer import Token, TokenKind, tokenize
 NESTING_MAX = 200
 """How deep operands may nest; a parenthesis, a sign and the right side of an operator count."""
 
+LIKES_MAX = 200
+"""How many LIKE there may be: each one is compiled."""
+
 
 class Level(IntEnum):
     """The levels of precedence, from loose to tight."""
@@ -53,6 +56,7 @@ class Parser:
         self._tokens = tokenize(text)
         self._index = 0
         self._nesting = 0
+        self._likes = 0
         self.identifiers: set[str] = set()
 
     def parse(self) -> Part:
@@ -205,6 +209,9 @@ class Parser:
 
     def _like(self, left: Part, at: Token, negated: bool) -> Part:
         """Read the pattern of LIKE and its escape character."""
+        self._likes += 1
+        if self._likes > LIKES_MAX:
+            raise InvalidSelectorError(self._text, at.position, f"more than {LIKES_MAX} LIKE")
         pattern = self._expect_string("LIKE")
         escape = self._expect_string("ESCAPE") if self._accept("ESCAPE") else None
         return self._maybe_not(negated, at, lambda: expressions.likeness(left, pattern, escape))

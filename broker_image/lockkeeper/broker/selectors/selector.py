@@ -9,6 +9,7 @@ from lockkeeper.broker.selectors.values import Evaluate, Lookup, MismatchError, 
 __all__ = ["Lookup", "Selector", "Value", "compile_selector"]
 
 TEXT_CHARACTERS_MAX = 65_536
+KEPT_CHARACTERS_MAX = 256
 """Length of a selector's text."""
 
 CONVERT_PREFIX = "convert_string_expressions:"
@@ -41,12 +42,21 @@ class Selector:
         return f"Selector({self.text!r})"
 
 
-@lru_cache(maxsize=1024)
 def compile_selector(text: str) -> Selector:
     """Return the compiled selector; blank text matches every message.
 
     Raises InvalidSelectorError with the position and what was expected there.
     """
+    # A long one takes a hundred times its length: those of clients long gone would fill the memory.
+    return _kept(text) if len(text) <= KEPT_CHARACTERS_MAX else _compiled(text)
+
+
+@lru_cache(maxsize=1024)
+def _kept(text: str) -> Selector:
+    return _compiled(text)
+
+
+def _compiled(text: str) -> Selector:
     if len(text) > TEXT_CHARACTERS_MAX:
         problem = f"longer than {TEXT_CHARACTERS_MAX} characters ({len(text)})"
         raise InvalidSelectorError(text, TEXT_CHARACTERS_MAX, problem)

@@ -1,10 +1,13 @@
 """Queue browsers: a snapshot of a queue, sent as copies that change nothing."""
 
+from collections import deque
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.context import SHARE_BYTES_MAX
 from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.line import Snapshot
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.store.base import Receipt, Reference
@@ -20,29 +23,38 @@ class Browse(Backlog):
     Messages that consumers hold are shown first, as they are the oldest; then what waits.
     """
 
-    __slots__ = ("consumer", "ended", "origin")
+    __slots__ = ("consumer", "ended", "origin", "shown")
 
     def __init__(self, queue: "Queue", consumer: "Consumer") -> None:
         residency = Residency(queue.context, queue.destination, queue.policy)
         super().__init__(queue.context, queue.destination, Statistics(), residency)
         self.consumer = consumer
         self.ended = False
-        held = [ref for other in queue.consumers for ref in other.dispatched.values()]
+        held = [each for other in queue.consumers for each in other.held_of(queue)]
         held.sort(key=attrgetter("delivery"))
-        self.ready.extend(held)
-        self.ready.extend(queue.waiting())
+        self.shown = Snapshot([deque(held), *queue.segments()])
+
+    def depth(self) -> int:
+        """Return how many messages it has not been shown."""
+        return len(self.shown)
 
     def dispatch(self) -> None:
         """Show what the browser has room for, then the end."""
-        while self.ready and self.consumer.credit() > 0:
-            reference = self.ready.popleft()
+        size = 0
+        while self.shown and self.consumer.credit() > 0:
+            if size >= SHARE_BYTES_MAX:
+                self.context.unsent += size
+                self.context.postpone(self)
+                return
+            reference = self.shown.popleft()
             message = self.peek(reference)
             if message is None or self.is_expired(message) or not self.consumer.accepts(message):
                 continue
+            size += len(message.body)
             copy = Reference(message, reference.size)
             copy.redeliveries = reference.redeliveries
             self.consumer.deliver((copy,))
-        if not self.ready and not self.ended:
+        if not self.shown and not self.ended:
             self.ended = True
             _end_when_all_is_shown(self.consumer)
 

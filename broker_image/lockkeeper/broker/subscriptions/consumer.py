@@ -5,6 +5,7 @@ it reported as delivered; with a prefetch of 0 it gets one message for each pull
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from lockkeeper.broker.outputs import EndOfMessages
 from lockkeeper.broker.selectors import Lookup, Selector
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Reference
+from lockkeeper.store.base import Receipt, Reference
 
 if TYPE_CHECKING:
     from lockkeeper.broker.connections import Connection
@@ -160,6 +161,42 @@ class Consumer:
             raise AcknowledgeError(self._unmatched(last, count))
         return [dispatched.pop(sequence) for sequence in sequences[-count:]]
 
+    def backlog_of(self, reference: Reference) -> "Backlog":
+        """Return what a dispatched message came from."""
+        backlogs = self.backlogs
+        if len(backlogs) == 1:
+            return backlogs[0]
+        destination = reference.loaded.destination
+        return next(backlog for backlog in backlogs if backlog.destination == destination)
+
+    def by_backlog(
+        self, references: Sequence[Reference]
+    ) -> "list[tuple[Backlog, list[Reference]]]":
+        """Return dispatched messages, in order, with what they came from, several at a time.
+
+        All that the consumer has messages from may send more; what these came from goes last.
+        """
+        found = [(backlog, list(run)) for backlog, run in groupby(references, self.backlog_of)]
+        served = dict.fromkeys(backlog for backlog, _ in found)
+        self.backlogs = [each for each in self.backlogs if each not in served]
+        self.backlogs += served
+        self.reactivate()
+        return found
+
+    def consumed(self, references: Sequence[Reference], receipt: Receipt | None) -> None:
+        """Forget messages that it acknowledged, each where it came from."""
+        backlogs = self.backlogs
+        if len(backlogs) == 1:
+            backlogs[0].consumed(self, references, receipt)
+            return
+        for backlog, own in self.by_backlog(references):
+            backlog.consumed(self, own, receipt if own[-1] is references[-1] else None)
+
+    def reactivate(self) -> None:
+        """Have sent what there is room for now."""
+        for backlog in self.backlogs:
+            backlog.activate()
+
     def take_back(self, references: list[Reference]) -> None:
         """Hold messages again that `take` gave away, in the order in which they were sent."""
         held = [*references, *self.dispatched.values()]
@@ -174,6 +211,14 @@ class Consumer:
             f"consumer {self.identifier} has {len(self.dispatched)} dispatched"
         )
 
+    def held_of(self, backlog: "Backlog") -> list[Reference]:
+        """Return those of the dispatched messages that came from *backlog*."""
+        held = self.dispatched.values()
+        if len(self.backlogs) == 1:
+            return list(held)
+        destination = backlog.destination
+        return [reference for reference in held if reference.loaded.destination == destination]
+
     def extend(self, count: int) -> None:
         """Widen the window by *count* messages that the application has taken."""
         self.extension = min(self.extension + count, len(self.dispatched))
@@ -185,18 +230,18 @@ class Consumer:
 
 
 def own_prefix(connection: "Connection") -> bytes:
-    """Return what the key of every message begins with that *connection* sends."""
+    """Return what the id of every message begins with that *connection* sends."""
     return connection.identifier.encode() + b":"
 
 
 def wants(
     message: Message, selector: Selector | None, own: bytes | None, lookup: Lookup | None = None
 ) -> bool:
-    """Tell whether *message* fits *selector*, and its key does not begin with *own*.
+    """Tell whether *message* fits *selector*, and its id does not begin with *own*.
 
     *lookup* is `property_lookup` of the message, if the caller has it already.
     """
-    if own is not None and message.key.startswith(own):
+    if own is not None and message.identifier.startswith(own):
         return False
     if selector is None:
         return True

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 class DurableSubscription(TopicSubscription):
     """A subscription that outlives its consumers, and the broker.
 
-    `offline_since` is when the last consumer left (ms since the epoch), or when the broker read
-    the subscription; None while there is a consumer. Until its next consumer comes, what the
-    connection of the last one sends is still local to it.
+    Until its next consumer comes, what the connection of the last one sends is still local to it.
     """
 
-    __slots__ = ("_examined", "_keeps_active", "_own", "offline_since", "selector")
+    __slots__ = ("_examined", "_keeps_active", "_own", "selector")
 
     def __init__(
         self,
@@ -36,7 +34,6 @@ class DurableSubscription(TopicSubscription):
         """*keeps_active* says whether messages that are not persistent are collected offline."""
         super().__init__(context, topic, None, subscription)
         self.selector = selector
-        self.offline_since: int | None = context.now
         self._keeps_active = keeps_active
         self._own: bytes | None = None
         self._examined = 0
@@ -49,16 +46,27 @@ class DurableSubscription(TopicSubscription):
     def resume(self, consumer: "Consumer") -> None:
         """Go on with a consumer."""
         self.consumer = consumer
-        self.offline_since = None
-        self._own = own_prefix(consumer.connection) if consumer.no_local else None
-        self.is_selective = self._is_selective()
+        self.disown(own_prefix(consumer.connection) if consumer.no_local else None)
         self.activate()
+
+    def disown(self, own: bytes | None) -> None:
+        """Want no messages whose id begins with *own*."""
+        self._own = own
+        self.is_selective = self._is_selective()
 
     def pause(self) -> None:
         """Go on without a consumer."""
         self.consumer = None
-        self.offline_since = self.context.now
         self.is_selective = self._is_selective()
+
+    def offer(self, references: Sequence[Reference]) -> None:
+        """Take messages; without memory for what the consumer would hold, they wait."""
+        consumer, memory = self.consumer, self.context.memory
+        if memory.used > memory.limit and consumer is not None and not self.may_hold(consumer, []):
+            self.ready.extend(references)
+            self.hold_back(references)
+        else:
+            super().offer(references)
 
     def accepts(self, message: Message) -> bool:
         """Tell whether the subscription wants *message*, its consumer there or not."""

@@ -21,7 +21,7 @@ class Watched:
     """What the last check of a consumer found.
 
     `progress` changes with what counts as a sign of life, `progress_at` is when it was last seen
-    to change (ms since the epoch), `checks` counts the checks in a row that found the consumer
+    to change (ms of `steady`), `checks` counts the checks in a row that found the consumer
     slow.
     """
 
@@ -54,14 +54,14 @@ class SlowConsumers:
         if watched is None:
             watched = self._watched[policy] = {}
             self._check_later(policy)
-        watched.setdefault(consumer, Watched(self._context.now))
+        watched.setdefault(consumer, Watched(self._context.steady))
 
     def find(self, consumer: "Consumer") -> Watched | None:
         """Return what is known of a consumer under watch."""
         return next((one[consumer] for one in self._watched.values() if consumer in one), None)
 
     def _check_later(self, policy: SlowConsumerPolicy) -> None:
-        due = self._context.now + policy.check_period
+        due = self._context.steady + policy.check_period
         self._context.timers.call_at(due, lambda: self._check(policy))
 
     def _check(self, policy: SlowConsumerPolicy) -> None:
@@ -86,7 +86,7 @@ class SlowConsumers:
             is_moving = record.learn((consumer.delivered, acknowledged, consumer.extension))
             is_slow = consumer.is_slow() and not is_moving
         else:
-            now = self._context.now
+            now = self._context.steady
             is_idle = policy.ignore_idle_consumers and not consumer.dispatched
             if record.learn((acknowledged, consumer.extension)) or is_idle:
                 record.progress_at = now

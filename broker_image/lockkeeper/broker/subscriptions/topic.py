@@ -1,9 +1,9 @@
 """Subscriptions of topics: each a backlog of its own, for one consumer, durable or not."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import SHARE_BYTES_MAX, Context
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
@@ -11,6 +11,9 @@ from lockkeeper.store.base import Receipt, Reference, Subscription
 if TYPE_CHECKING:
     from lockkeeper.broker.regions.topic import Topic
     from lockkeeper.broker.subscriptions.consumer import Consumer
+
+
+DROPPED_AT_ONCE = 1000
 
 
 class TopicSubscription(Backlog):
@@ -56,6 +59,12 @@ class TopicSubscription(Backlog):
         """Let messages wait that were just added to `ready`."""
         self.activate()
 
+    def abandon(self, references: Iterable[Reference]) -> None:
+        """Let go of messages that end with this subscription, which held them."""
+        held = list(references)
+        self._drop(held)
+        self.residency.let_go(held)
+
     def _drop(self, references: Sequence[Reference]) -> None:
         """End this subscription's part in messages that it was not sent."""
         for reference in references:
@@ -67,23 +76,54 @@ class TopicSubscription(Backlog):
         consumer, ready = self.consumer, self.ready
         if consumer is None or not ready:
             return
-        room = consumer.credit()
+        room, size, now = consumer.credit(), 0, self.context.now
+        memory = self.context.memory
         chosen: list[Reference] = []
-        while ready and len(chosen) < room:
-            if ready[0].message is None:
-                self.page_in()
-            reference = ready.popleft()
-            if self.unexamined and not self.examine(reference):
-                continue
-            if self.is_expired(reference.loaded):
-                self.expire(reference)
-            else:
-                chosen.append(reference)
-        if chosen:
-            self.statistics.dispatched += len(chosen)
-            consumer.deliver(chosen)
+        if memory.used > memory.limit and self.subscription and not self.may_hold(consumer, chosen):
+            return
+        reference: Reference | None = None
+        try:
+            while ready and len(chosen) < room:
+                if size >= SHARE_BYTES_MAX:
+                    self.context.postpone(self)
+                    break
+                reference = ready.popleft()
+                message = reference.message
+                if message is None:
+                    ready.appendleft(reference)
+                    if not self.may_hold(consumer, chosen):
+                        break
+                    self.page_in()
+                    reference = ready.popleft()
+                    message = reference.loaded
+                if self.unexamined and not self.examine(reference):
+                    continue
+                if 0 < message.expiration < now:
+                    self.expire(reference)
+                else:
+                    chosen.append(reference)
+                    size += reference.size
+            if chosen:
+                self.context.unsent += size
+                self.statistics.dispatched += len(chosen)
+                consumer.deliver(chosen)
+        except Exception:
+            self.put_back(chosen if reference is None else [*chosen, reference])
+            raise
         if ready and self.policy.advisories.advisory_for_slow_consumers:
             self.context.advisories.slow(consumer, self.destination)
+
+    def put_back(self, taken: Iterable[Reference]) -> None:
+        """Let those of *taken* wait again that its consumer has not got and that have not ended.
+
+        Dispatch failed with them in hand. The last one may be the culprit: it goes to the end.
+        """
+        known = set(self.ready)
+        if self.consumer is not None:
+            known.update(self.consumer.dispatched.values())
+        lost = [each for each in dict.fromkeys(taken) if each not in known and each.holders > 0]
+        self.ready.extendleft(reversed(lost[:-1]))
+        self.ready.extend(lost[-1:])
 
     def examine(self, reference: Reference) -> bool:
         """Tell whether the subscription wants an unexamined message it took; end it if not."""
@@ -140,5 +180,5 @@ class TopicSubscription(Backlog):
     def close(self) -> None:
         """Let go of everything that waits: the subscription is gone."""
         self.expiry.stop()
-        self._drop([*self.ready])
-        self.ready.clear()
+        while self.ready:
+            self._drop([self.ready.popleft() for _ in range(min(len(self.ready), DROPPED_AT_ONCE))])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.message_eviction import evict
 from lockkeeper.broker.policies.pending_message_limit import UNLIMITED, pending_message_limit
+from lockkeeper.broker.regions.line import Line
 from lockkeeper.broker.subscriptions.topic import TopicSubscription
 from lockkeeper.store.base import Reference
 
@@ -33,6 +34,9 @@ class VolatileSubscription(TopicSubscription):
             self.policy.pending_message_limit, consumer.prefetch, consumer.request.pending_limit
         )
 
+    def pack(self) -> None:
+        """Pack nothing: what is too much is discarded."""
+
     def hold_back(self, references: Sequence[Reference]) -> None:
         """Let messages wait, or discard what is too much once the consumer's window is full."""
         if self.pending_limit == UNLIMITED:
@@ -40,6 +44,7 @@ class VolatileSubscription(TopicSubscription):
             return
         self._expect_expiry(references)
         self.dispatch()
+        assert not isinstance(self.ready, Line)
         if len(self.ready) > self.pending_limit:
             if self._next_expiry < self.context.now:
                 self._end_expired()

@@ -26,6 +26,7 @@ from lockkeeper.message.openwire.structure import (
 from lockkeeper.message.openwire.wiretypes import SHORT, BadValueError
 
 NESTING_MAX = 16
+ARRAY_ELEMENTS_MAX = 4096
 FIXED = {Wire.FLAG: "?", Wire.INT8: "b", Wire.INT32: "i", Wire.INT64: "q", Wire.RAW8: "8s"}
 READERS: dict[Wire, Callable[[bytes, int], tuple[Any, int]]] = {
     Wire.TEXT: wiretypes.read_text,
@@ -284,6 +285,8 @@ def _array_reader(nested: Read) -> Read:
         (count,) = SHORT.unpack_from(data, position + 1)
         if count < 0:
             raise BadValueError(f"an array of {count} elements")
+        if count > ARRAY_ELEMENTS_MAX:
+            raise BadValueError(f"an array of {count} elements, more than {ARRAY_ELEMENTS_MAX}")
         position += 3
         elements = []
         for _ in range(count):

@@ -17,6 +17,8 @@ LENGTH = Struct(">H")
 INT = Struct(">i")
 TEXT_BYTES_MAX = 0xFFFF
 CAUSES_MAX = 64
+PROPERTIES_BYTES_MAX = 0xFFFF
+"""Of a WireFormatInfo, which alone has properties that are read at once."""
 
 
 class BadValueError(ValueError):
@@ -114,6 +116,8 @@ def read_properties(data: bytes, position: int) -> tuple[dict[str, Value] | None
     octets, position = read_octets(data, position)
     if octets is None:
         return None, position
+    if len(octets) > PROPERTIES_BYTES_MAX:
+        raise BadValueError(f"properties of {len(octets)} bytes")
     try:
         properties, end = decode_map(octets)
     except MalformedMessageError as error:

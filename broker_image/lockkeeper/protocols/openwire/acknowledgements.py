@@ -66,16 +66,8 @@ class AckReader:
             ended.append(reference)
             position = end
         if ended:
-            self._consumed(consumer, ended)
+            consumer.consumed(ended, None)
         return position
-
-    def _consumed(self, consumer: Consumer, ended: list[Reference]) -> None:
-        backlogs = consumer.backlogs
-        if len(backlogs) == 1:
-            backlogs[0].consumed(consumer, ended, None)
-            return
-        for reference in ended:
-            self._broker.backlog_of(consumer, reference).consumed(consumer, [reference], None)
 
     def learn(self, data: bytes, start: int, ack: MessageAck) -> None:
         """Remember how this acknowledgement began, if the next one may be for one message too."""
@@ -102,6 +94,8 @@ class AckReader:
         else:
             last = _sequence_of(consumer, ack.last_message_id)
         count = ack.message_count
+        if count < 0:
+            raise AcknowledgeError(f"an acknowledgement of {count} messages")
         if ack.ack_type == AckType.POISON and ack.transaction_id is None:
             cause = ack.poison_cause
             text = f"{cause.class_name}: {cause.message}" if cause else "poison acknowledgement"

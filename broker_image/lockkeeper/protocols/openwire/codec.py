@@ -28,16 +28,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What both sides agreed on; times in ms, 0 for no inactivity check."""
+    """What both sides agreed on; times in ms, 0 for no inactivity check.
+
+    With `spliced`, messages pass as the bytes they are.
+    """
 
     codec: Codec
     inactivity_duration: int
     inactivity_initial_delay: int
-
-    @property
-    def spliced(self) -> bool:
-        """Tell whether messages pass as the bytes they are."""
-        return self.codec.version >= SPLICED_VERSION_MIN
+    spliced: bool
 
 
 def offer(settings: Settings) -> WireFormatInfo:
@@ -52,6 +51,8 @@ def offer(settings: Settings) -> WireFormatInfo:
         "MaxInactivityDuration": Long(settings.inactivity_duration),
         "MaxInactivityDurationInitalDelay": Long(settings.inactivity_initial_delay),
         "MaxFrameSize": Long(settings.frame_bytes_max),
+        # Without it newer clients keep no limit of their own, whatever the size says.
+        "MaxFrameSizeEnabled": True,
         "ProviderName": "Lockkeeper",
     }
     return WireFormatInfo(version=VERSION, properties=properties)
@@ -64,12 +65,14 @@ def agree(settings: Settings, peer: WireFormatInfo) -> Agreement:
     if peer.version < 1:
         raise ProtocolError(f"OpenWire version {peer.version} is below 1")
     properties = peer.properties or {}
+    codec = codec_for(min(VERSION, peer.version), False)
     return Agreement(
-        codec_for(min(VERSION, peer.version), False),
+        codec,
         _smaller(settings.inactivity_duration, properties.get("MaxInactivityDuration")),
         _smaller(
             settings.inactivity_initial_delay, properties.get("MaxInactivityDurationInitalDelay")
         ),
+        codec.version >= SPLICED_VERSION_MIN,
     )
 
 

@@ -13,6 +13,7 @@ from lockkeeper.broker.errors import (
     InvalidDestinationError,
     TransactionError,
 )
+from lockkeeper.broker.names import check_name
 from lockkeeper.broker.outputs import InDoubt, Introduction, Prepared, Reply
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -81,7 +82,8 @@ class Commands:
             self.is_admitted = True
 
         self.login = Login(self._connection, info.user_name or None, receipt, announce)
-        authenticator.check(info.user_name or None, info.password or None, self.login.tell)
+        user, password = info.user_name or None, info.password or None
+        authenticator.check(user, password, self.login.tell, self._connection.address)
 
     def _announce(
         self, info: openwire.ConnectionInfo, receipt: Receipt | None, user_name: str
@@ -170,6 +172,7 @@ class Commands:
         destination, connection = info.destination, self._connection
         if destination is None:
             raise InvalidDestinationError("a DestinationInfo without its destination")
+        check_name(destination)
         removes = info.operation_type == DestinationOperation.REMOVE
         if destination.is_temporary and removes:
             self._broker.destinations.remove_temporary(connection, destination)
@@ -192,7 +195,7 @@ class Commands:
         client_id = self._connection.client_id or info.client_id or ""
         name = info.subscription_name or ""
         rights = self._connection.rights
-        self._broker.subscribing.forget_subscription(client_id, name, receipt, rights)
+        self._broker.subscribing.lasting.forget(client_id, name, receipt, rights)
 
     def _transact(self, info: openwire.TransactionInfo, receipt: Receipt | None) -> None:
         transactions, connection = self._broker.transactions, self._connection

@@ -17,10 +17,12 @@ from lockkeeper.broker.outputs import (
     Prepared,
     ProducerCredit,
     Reply,
+    SharedReferences,
     WindowChanged,
 )
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_OUT_TIME_FROM_END
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import (
     Codec,
@@ -45,6 +47,9 @@ from lockkeeper.store.base import Reference
 
 XA_OK, XA_RDONLY = 0, 3
 _NO_REDELIVERIES = bytes(4)
+# A message that is not the first of its group, and was never delivered before.
+_MOSTLY = b"\x00" + _NO_REDELIVERIES
+_BEFORE_OUT_TIME = slice(None, -BROKER_OUT_TIME_FROM_END)
 # Response: type 30, command id 0, no response wanted; the correlation id follows.
 _RESPONSE = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
 
@@ -74,32 +79,32 @@ class DispatchHeader:
         self.frame = b""
         self._prefix = b""
 
-    def aim(self, message: Message) -> None:
-        """Make `frame` right for *message*."""
-        if message.destination is not self.destination:
-            self.destination = message.destination
-            dispatch = MessageDispatch(
-                consumer_id=self.consumer_id, destination=message.destination
-            )
+    def aim(self, destination: Destination, length: int) -> None:
+        """Make `frame` right for messages of *destination* whose body has *length* bytes."""
+        if destination is not self.destination:
+            self.destination = destination
+            dispatch = MessageDispatch(consumer_id=self.consumer_id, destination=destination)
             # An absent message is one byte 0 and the counter four: the message goes between.
             self._prefix = encode(dispatch)[:-5] + b"\x01"
-        self.length = len(message.body)
+        self.length = length
         self.frame = (len(self._prefix) + self.length + 4).to_bytes(4, "big") + self._prefix
 
 
-def append_outputs(out: list[bytes], outputs: list[Output], codec: Codec, spliced: bool) -> None:
-    """Append the frames of *outputs* to *out*.
+def append_outputs(
+    out: list[bytes], outputs: list[Output], codec: Codec, spliced: bool, now: int
+) -> None:
+    """Append the frames of *outputs* to *out*; *now* becomes the brokerOutTime of messages.
 
-    A *spliced* delivery is the consumer's header, the message as it is, and the count of
-    redeliveries.
+    A *spliced* delivery is the consumer's header, the message as it is but for that time, and
+    the count of redeliveries.
     """
     for output in outputs:
         if type(output) is tuple:
             consumer, references = cast("Delivery", output)
             if spliced:
-                _append_spliced(out, cast("DispatchHeader", consumer.tag), references)
+                _append_spliced(out, cast("DispatchHeader", consumer.tag), references, now)
             else:
-                out += (framed(codec.encode(_dispatch(consumer, each))) for each in references)
+                out += (framed(codec.encode(_dispatch(consumer, each, now))) for each in references)
         elif type(output) is Reply:
             out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
         else:
@@ -107,17 +112,70 @@ def append_outputs(out: list[bytes], outputs: list[Output], codec: Codec, splice
 
 
 def _append_spliced(
-    out: list[bytes], header: DispatchHeader, references: Sequence[Reference]
+    out: list[bytes], header: DispatchHeader, references: Sequence[Reference], now: int
 ) -> None:
-    """Append messages as they are, each between the consumer's header and its redeliveries."""
+    """Append messages, each between the consumer's header and its redeliveries.
+
+    A body may be in the journal's hands and in those of other consumers: its end with the time
+    is replaced in what is sent, not in the body.
+    """
+    if type(references) is SharedReferences:
+        _append_shared(out, header, references, now)
+        return
+    ending = now.to_bytes(8, "big") + _MOSTLY
     for reference in references:
-        message, redeliveries = reference.message, reference.redeliveries
+        message = reference.message
         assert message is not None
         body = message.body
+        if reference.redeliveries or body[-1] or body[0] == BLOB_MESSAGE:
+            body = _timed(message, now)
+            header.aim(message.destination, len(body))
+            out += (header.frame, body, reference.redeliveries.to_bytes(4, "big"))
+            continue
         if header.length != len(body) or header.destination is not message.destination:
-            header.aim(message)
-        count = redeliveries.to_bytes(4, "big") if redeliveries else _NO_REDELIVERIES
-        out += (header.frame, body, count)
+            header.aim(message.destination, len(body))
+        out += (header.frame, body[_BEFORE_OUT_TIME], ending)
+
+
+def _append_shared(
+    out: list[bytes], header: DispatchHeader, references: SharedReferences, now: int
+) -> None:
+    """Append messages that others are sent, too: what follows the header is made only once."""
+    if references.sent_at != now:
+        references.sent_at, references.sent = now, _runs(references, now)
+    for destination, length, pieces in references.sent:
+        if header.length != length or header.destination is not destination:
+            header.aim(destination, length)
+        out.append(header.frame.join(pieces))
+
+
+def _runs(references: Sequence[Reference], now: int) -> list[tuple[Destination, int, list[bytes]]]:
+    """Return what follows the headers of messages, those together that have the same header.
+
+    The first piece is nothing: so a header that joins them is before each of the others.
+    """
+    runs: list[tuple[Destination, int, list[bytes]]] = []
+    pieces: list[bytes] = []
+    destination, length = None, -1
+    for reference in references:
+        message = reference.loaded
+        body = _timed(message, now)
+        if message.destination is not destination or len(body) != length:
+            destination, length, pieces = message.destination, len(body), [b""]
+            runs.append((destination, length, pieces))
+        pieces.append(body + reference.redeliveries.to_bytes(4, "big"))
+    return runs
+
+
+def _timed(message: Message, now: int) -> bytes:
+    """Return a message's bytes with *now* as its brokerOutTime."""
+    body = message.body
+    if body[0] != BLOB_MESSAGE:
+        return body[_BEFORE_OUT_TIME] + now.to_bytes(8, "big") + body[-1:]
+    fields, _ = decode(body)
+    assert isinstance(fields, MessageFields)
+    fields.broker_out_time = now
+    return encode(fields)
 
 
 def _command(output: Notice) -> Structure:
@@ -153,10 +211,11 @@ def _command(output: Notice) -> Structure:
             assert_never(output)
 
 
-def _dispatch(consumer: Consumer, reference: Reference) -> MessageDispatch:
+def _dispatch(consumer: Consumer, reference: Reference, now: int) -> MessageDispatch:
     """Return a dispatch for a client whose version needs the message encoded anew."""
     message, _ = decode(reference.loaded.body)
     assert isinstance(message, MessageFields)
+    message.broker_out_time = now
     redeliveries = message.redelivery_counter = reference.redeliveries
     return MessageDispatch(
         consumer_id=consumer_id_of(consumer),
@@ -173,9 +232,15 @@ def consumer_id_of(consumer: Consumer) -> ConsumerId:
     return header.consumer_id
 
 
+REASON_CHARACTERS_MAX = 4096
+
+
 def throwable(error: Exception) -> Throwable:
     """Return the Java exception a client throws for *error* (openwire.md section 7.7)."""
     text = str(error)
+    if len(text) > REASON_CHARACTERS_MAX:
+        # Mostly what the client said itself; a text of the wire has 65,535 bytes at most.
+        text = text[: REASON_CHARACTERS_MAX - 1] + "…"
     if isinstance(error, errors.TransactionError):
         text = f"{text} xaErrorCode:{error.xa_code}"
     name = _JAVA_CLASSES.get(type(error), "javax.jms.JMSException")  # type: ignore[arg-type]

@@ -2,26 +2,36 @@
 
 from lockkeeper.protocols.openwire.errors import ProtocolError
 
+SMALL_BYTES = 4096
+"""Pieces below are put together as they come."""
+
 
 class FrameBuffer:
     """Joins what arrives in pieces; whole frames are read in place by the session.
 
     `feed` returns the bytes to read from now on and `keep` takes back what is left of them.
-    Pieces of a large frame are joined once, when it is whole.
+    Pieces of a large frame are joined once, when it is whole; it costs what arrived of it,
+    however small the pieces are.
     """
 
     __slots__ = ("_missing", "_pieces", "frame_bytes_max")
 
     def __init__(self, frame_bytes_max: int) -> None:
         self.frame_bytes_max = frame_bytes_max
-        self._pieces: list[bytes] = []
+        self._pieces: list[bytes | bytearray] = []
         self._missing = 0
 
     def feed(self, data: bytes) -> bytes | None:
         """Return everything received and not read yet, or None while a frame is incomplete."""
         if not self._pieces:
             return data
-        self._pieces.append(data)
+        pieces = self._pieces
+        if len(data) >= SMALL_BYTES:
+            pieces.append(data)
+        elif type(last := pieces[-1]) is bytearray:
+            last += data
+        else:
+            pieces.append(bytearray(data))
         self._missing -= len(data)
         if self._missing > 0:
             return None

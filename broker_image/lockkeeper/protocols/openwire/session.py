@@ -8,7 +8,7 @@ from struct import Struct
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
+from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
 from lockkeeper.broker.outputs import Disconnect, ProducerCredit, Reply
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
@@ -28,6 +28,10 @@ _SIZE = Struct(">I")
 RESPONSE_REQUIRED_AT = 5
 # What the Java client counts for a message beyond its content and properties.
 MESSAGE_OVERHEAD_BYTES = 1024
+LOGIN_FRAME_BYTES_MAX = 64 << 10
+"""A client that is not let in yet has nothing longer to say."""
+COMMAND_BYTES_MAX = 256 << 10
+"""What is no message is never longer: a few names, and a selector."""
 
 
 class OpenWireSession:
@@ -44,19 +48,22 @@ class OpenWireSession:
         "_buffer",
         "_commands",
         "_held",
+        "_login_frame_bytes_max",
         "_out",
         "_reader",
         "_settings",
         "closing",
         "connection",
         "failure",
+        "partial",
     )
 
     def __init__(self, broker: Broker, settings: Settings, address: str) -> None:
         self._broker = broker
         self._settings = settings
         self.connection = Connection(broker.dirty, address)
-        self._buffer = FrameBuffer(settings.frame_bytes_max)
+        self._login_frame_bytes_max = min(LOGIN_FRAME_BYTES_MAX, settings.frame_bytes_max)
+        self._buffer = FrameBuffer(self._login_frame_bytes_max)
         self._reader = MessageReader()
         self._acks = AckReader(broker, self.connection)
         self._commands = Commands(broker, settings, self.connection)
@@ -65,6 +72,8 @@ class OpenWireSession:
         self._admitted: Agreement | None = None
         self._held: list[bytes] | None = None
         self._out: list[bytes] = []
+        # What has come of a frame that is not whole yet is in memory, too.
+        self.partial = 0
         self.closing = False
         self.failure = ""
 
@@ -93,10 +102,27 @@ class OpenWireSession:
             return
         try:
             joined = self._buffer.feed(data)
-            if joined is not None:
+            if joined is None:
+                self._count_partial(len(data))
+            else:
+                if self.partial:
+                    self._count_partial(-self.partial)
                 self._read_frames(joined)
         except (ProtocolError, MalformedMessageError) as error:
             self._fail(str(error))
+        except Exception as error:
+            self._note(error)
+            self._fail(str(internal_error(error)))
+
+    def _note(self, error: Exception) -> None:
+        """Count an error that nobody expected. Raises it if it is the store's."""
+        self._broker.context.containment.note("command", self.connection.address, error)
+
+    def _count_partial(self, size: int) -> None:
+        memory = self._broker.context.memory
+        self.partial += size
+        memory.partial += size
+        memory.used += size
 
     def _read_frames(self, data: bytes) -> None:
         position, length = 0, len(data)
@@ -127,8 +153,11 @@ class OpenWireSession:
                 if self._waits():
                     self._held = [data[end:]]
                     return
+                limit = self._buffer.frame_bytes_max
             position = end
         if position < length:
+            if length - position > 4 and data[position + 4] not in MESSAGE_TYPES:
+                _check_command(_SIZE.unpack_from(data, position)[0])
             self._buffer.keep(data, position)
 
     def _waits(self) -> bool:
@@ -146,10 +175,15 @@ class OpenWireSession:
         """Admit the client, or part with it, in time for it to close its connection itself."""
         self._commands.login = None
         if self._commands.is_admitted:
-            self._admitted = self._agreement
+            self._let_in()
         else:
             context = self._broker.context
-            context.timers.call_at(context.now + PARTING_MS, self._part)
+            context.timers.call_at(context.steady + PARTING_MS, self._part)
+
+    def _let_in(self) -> None:
+        """Let the client do more than say who it is, in frames as long as the listener takes."""
+        self._admitted = self._agreement
+        self._buffer.frame_bytes_max = self._settings.frame_bytes_max
 
     def _go_on(self) -> None:
         """Carry out what was held while the client waited."""
@@ -190,6 +224,9 @@ class OpenWireSession:
         except StoreFullError as error:
             refusal = ResourceAllocationError(str(error))
             self._refuse(receipt, refusal, message.transaction_id)
+        except Exception as error:
+            self._note(error)
+            self._refuse(receipt, internal_error(error), message.transaction_id)
 
     def _credit(self, data: bytes, start: int, end: int) -> Receipt | None:
         """Return what gives a producer with a window its room back (openwire.md section 7.9)."""
@@ -205,6 +242,7 @@ class OpenWireSession:
         agreement = self._admitted
         if agreement is None:
             raise ProtocolError("an acknowledgement before its connection is open")
+        _check_command(end - start)
         receipt: Receipt | None = None
         if data[start + RESPONSE_REQUIRED_AT]:
             correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
@@ -216,8 +254,12 @@ class OpenWireSession:
             self._acks.learn(data, start, ack)
         except BrokerError as error:
             self._refuse(receipt, error, ack.transaction_id)
+        except Exception as error:
+            self._note(error)
+            self._refuse(receipt, internal_error(error), ack.transaction_id)
 
     def _receive_command(self, data: bytes, start: int, end: int) -> None:
+        _check_command(end - start)
         if self._agreement is None:
             self._shake_hands(data, start, end)
             return
@@ -229,8 +271,12 @@ class OpenWireSession:
             self._commands.carry_out(command, receipt)
         except BrokerError as error:
             self._refuse(receipt, error)
+        except Exception as error:
+            self._note(error)
+            self._refuse(receipt, internal_error(error))
         if not self._commands.is_admitted:
             self._admitted = None
+            self._buffer.frame_bytes_max = self._login_frame_bytes_max
         if self._commands.ended:
             self.closing = True
 
@@ -240,7 +286,7 @@ class OpenWireSession:
             raise ProtocolError(f"{type(peer).__name__} before the WireFormatInfo")
         self._agreement = agree(self._settings, peer)
         if self._commands.is_admitted:
-            self._admitted = self._agreement
+            self._let_in()
         broker = self._broker
         info = openwire.BrokerInfo(
             broker_id=openwire.BrokerId(broker.broker_id), broker_name=broker.name, broker_url=""
@@ -277,7 +323,7 @@ class OpenWireSession:
             agreement = self._agreement
             codec = agreement.codec if agreement else openwire.codec_for(1, False)
             spliced = agreement is not None and agreement.spliced
-            append_outputs(out, outputs, codec, spliced)
+            append_outputs(out, outputs, codec, spliced, self._broker.context.now)
             if connection.is_ended:
                 self.closing = True
         return out
@@ -285,6 +331,12 @@ class OpenWireSession:
     def connection_lost(self) -> None:
         """Give back what the peer held."""
         self.closing = True
+        self._count_partial(-self.partial)
         if self._commands.login is not None:
             self._commands.login.forget()
         self._broker.disconnect(self.connection)
+
+
+def _check_command(size: int) -> None:
+    if size > COMMAND_BYTES_MAX:
+        raise ProtocolError(f"a command of {size} bytes; none is longer than {COMMAND_BYTES_MAX}")

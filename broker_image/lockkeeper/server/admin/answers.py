@@ -1,8 +1,10 @@
 """What the themes of the admin endpoint share: refusals, whether this is the master, receipts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeAlias, TypeVar
 
 from aiohttp import web
 
@@ -10,6 +12,10 @@ from lockkeeper.server.engine import Engine
 
 JSON = "application/json"
 NOT_MASTER = "this process is not the master"
+SLICE_SECONDS = 0.005
+"""How long an answer is worked on before everybody else has a turn."""
+
+_Item = TypeVar("_Item")
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 StatusOf: TypeAlias = Callable[[], dict[str, Any]]
@@ -34,6 +40,33 @@ def refuse_other_types(request: web.Request) -> web.Response | None:
     if request.content_type != JSON:
         return refusal(415, f"Content-Type: {JSON} is needed")
     return None
+
+
+async def read_json(request: web.Request) -> Any:
+    """Return what a body says. Raises ValueError when it is no JSON that anybody can read."""
+    try:
+        return await request.json()
+    except (RecursionError, LookupError) as error:
+        raise ValueError(str(error)) from error
+
+
+async def in_slices(items: Iterable[_Item]) -> list[_Item]:
+    """Return *items*, which may take long to make, with turns for everybody else meanwhile."""
+    found: list[_Item] = []
+    until = time.monotonic() + SLICE_SECONDS
+    for item in items:
+        found.append(item)
+        if time.monotonic() > until:
+            await asyncio.sleep(0)
+            until = time.monotonic() + SLICE_SECONDS
+    return found
+
+
+async def json_list(name: str, items: Iterable[Any]) -> web.Response:
+    """Return an answer with a list that may be long."""
+    texts = await in_slices(map(json.dumps, items))
+    body = f'{{"{name}": [{", ".join(texts)}]}}'
+    return web.Response(body=body.encode(), content_type=JSON, charset="utf-8")
 
 
 class Done:

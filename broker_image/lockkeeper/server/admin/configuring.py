@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from lockkeeper.server.admin.answers import refusal, refuse_other_types
+from lockkeeper.server.admin.answers import read_json, refusal, refuse_other_types
 from lockkeeper.server.configuration import (
     TEXT_BYTES_MAX,
     RefusedConfigurationError,
@@ -37,7 +37,7 @@ class Configuring:
         # Longer than other requests may be: twice the text, for what JSON escapes.
         wanted = request.clone(client_max_size=2 * TEXT_BYTES_MAX)
         try:
-            said = await wanted.json()
+            said = await read_json(wanted)
             text, expected = said["text"], said.get("hash")
         except (ValueError, LookupError, TypeError, AttributeError):
             return refusal(400, FORM)

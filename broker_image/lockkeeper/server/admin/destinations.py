@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Iterable
+from heapq import merge
+from typing import Any
 
 from aiohttp import web
 
@@ -14,6 +17,9 @@ from lockkeeper.server.admin.answers import (
     Done,
     Serving,
     StatusOf,
+    in_slices,
+    json_list,
+    read_json,
     refusal,
     refuse_other_types,
 )
@@ -25,7 +31,7 @@ from lockkeeper.server.declarations import (
     read_declaration,
 )
 from lockkeeper.server.engine import Engine
-from lockkeeper.server.views import destinations_view
+from lockkeeper.server.views import destination_views, in_order, place
 
 ALL, ONE = "/api/v1/destinations", "/api/v1/destinations/{kind}/{name}"
 
@@ -52,10 +58,12 @@ class Destinations:
     async def _list(self, request: web.Request) -> web.Response:
         engine = self._master()
         if request.query.get("owned") == "true":
-            found = self._declarations.owned(engine.broker)
+            found: Iterable[dict[str, Any]] = self._declarations.owned(engine.broker)
         else:
-            found = destinations_view(engine.broker)
-        return web.json_response({"destinations": found})
+            views = await in_slices(destination_views(engine.broker))
+            pieces = await in_slices(in_order(views))
+            found = merge(*pieces, key=place)
+        return await json_list("destinations", found)
 
     async def _show(self, request: web.Request) -> web.Response:
         engine, destination = self._master(), _destination(request)
@@ -69,7 +77,7 @@ class Destinations:
         if refused is not None:
             return refused
         try:
-            value = await request.json()
+            value = await read_json(request)
         except ValueError:
             return refusal(400, "the body is no JSON")
         engine = self._master()

@@ -8,6 +8,7 @@ from aiohttp import web
 from lockkeeper.server.admin.answers import Serving, StatusOf
 from lockkeeper.server.admin.configuring import Configuring, Take
 from lockkeeper.server.admin.destinations import Destinations
+from lockkeeper.server.admin.encryption import AdminEncryption, refuse_in_the_clear
 from lockkeeper.server.admin.explaining import Explaining
 from lockkeeper.server.admin.fencing import Fencing
 from lockkeeper.server.admin.figures import Figures
@@ -51,15 +52,28 @@ class Admin:
         """Return all that is answered; docs/reference/admin-api.md tells of each."""
         return [route for theme in self._themes for route in theme.routes()]
 
-    async def start(self, host: str, port: int) -> None:
-        """Listen on *host*:*port*. Raises OSError when another program does."""
-        app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=[self._token.check])
+    async def start(
+        self,
+        host: str,
+        port: int,
+        encryption: AdminEncryption | None = None,
+        tls_port: int = 0,
+    ) -> None:
+        """Listen on *host*:*port*, and with *encryption* on *tls_port*, too.
+
+        Raises OSError when another program does.
+        """
+        checks = [self._token.check]
+        if encryption is not None:
+            checks.insert(0, refuse_in_the_clear)
+        app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=checks)
         app.add_routes(self.routes())
         runner = web.AppRunner(app, access_log=None)
         await runner.setup()
-        site = web.TCPSite(runner, host, port)
         try:
-            await site.start()
+            await web.TCPSite(runner, host, port).start()
+            if encryption is not None:
+                await web.TCPSite(runner, host, tls_port, ssl_context=encryption.context).start()
         except OSError:
             await runner.cleanup()
             raise

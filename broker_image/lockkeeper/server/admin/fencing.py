@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from lockkeeper.server.admin.answers import refusal, refuse_other_types
+from lockkeeper.server.admin.answers import read_json, refusal, refuse_other_types
 
 FORM = '{"fenced": true or false} is needed'
 
@@ -24,7 +24,7 @@ class Fencing:
         if refused is not None:
             return refused
         try:
-            fenced = (await request.json())["fenced"]
+            fenced = (await read_json(request))["fenced"]
         except (ValueError, LookupError, TypeError):
             return refusal(400, FORM)
         if not isinstance(fenced, bool):

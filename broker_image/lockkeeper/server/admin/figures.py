@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from lockkeeper.server.admin.answers import Serving, StatusOf
-from lockkeeper.server.metrics import exposition, families
-from lockkeeper.server.views import destinations_view
+from lockkeeper.server.admin.answers import Serving, StatusOf, in_slices
+from lockkeeper.server.metrics import exposition_lines, families
+from lockkeeper.server.views import destination_views
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -22,6 +22,8 @@ class Figures:
 
     async def _tell(self, request: web.Request) -> web.Response:
         engine = self._serving()
-        destinations = [] if engine is None else destinations_view(engine.broker)
-        text = exposition(families(self._status(), destinations))
-        return web.Response(body=text.encode(), headers={"Content-Type": TEXT})
+        views = () if engine is None else destination_views(engine.broker)
+        destinations = await in_slices(views)
+        lines = await in_slices(exposition_lines(families(self._status(), destinations)))
+        body = "\n".join(lines) + "\n"
+        return web.Response(body=body.encode(), headers={"Content-Type": TEXT})

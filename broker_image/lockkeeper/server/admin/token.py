@@ -37,7 +37,8 @@ class TokenCheck:
         if token is None:
             return True
         scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
-        same = hmac.compare_digest(shown.strip().encode(), token)
+        # Bytes of a header that are no UTF-8 come as lone surrogates.
+        same = hmac.compare_digest(shown.strip().encode(errors="surrogateescape"), token)
         return bool(token) and scheme.lower() == _SCHEME and same
 
     def _read(self) -> bytes | None:

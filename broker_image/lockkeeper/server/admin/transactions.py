@@ -9,6 +9,7 @@ from lockkeeper.server.admin.answers import (
     Serving,
     StatusOf,
     not_master,
+    read_json,
     refusal,
     refuse_other_types,
 )
@@ -46,7 +47,7 @@ class Transactions:
         if refused is not None:
             return refused
         try:
-            wanted = await request.json()
+            wanted = await read_json(request)
             identifier, commit = parse_xid(wanted["transaction"]), OUTCOMES[wanted["outcome"]]
         except (ValueError, LookupError, TypeError):
             return refusal(

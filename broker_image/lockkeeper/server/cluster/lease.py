@@ -85,6 +85,15 @@ class LeaseGuard:
             self._wake.set()
         return self._own is not None and not self._is_over
 
+    def withdraw(self) -> None:
+        """Want it no more for now, and give it back if it is held: the file lock is another's.
+
+        Who had only the Lease would keep the one who has only the lock from serving, for ever.
+        """
+        if self._is_wanted:
+            self._is_wanted = False
+            self._wake.set()
+
     def check(self) -> None:
         """See `Guard.check`."""
         self.deadline.check()
@@ -105,7 +114,8 @@ class LeaseGuard:
     async def first_look(self, seconds: float) -> None:
         """Wait until it was seen, *seconds* at most."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._seen.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._seen.wait()
 
     @property
     def is_free(self) -> bool:
@@ -137,7 +147,8 @@ class LeaseGuard:
         if own is None:
             return
         try:
-            await asyncio.wait_for(self._free(own), RELEASE_SECONDS_MAX)
+            async with asyncio.timeout(RELEASE_SECONDS_MAX):
+                await self._free(own)
         except (ApiServerError, OSError, TimeoutError) as error:
             logger.warning("the lease is not given back, others have to wait: %s", error)
 
@@ -164,7 +175,7 @@ class LeaseGuard:
         """Renew the Lease while it is held; else look at it, and take it when that may be."""
         while not self._is_over:
             try:
-                await (self._observe_and_take() if self._own is None else self._renew())
+                await self._take_part()
                 self._trouble = ""
             except (ApiServerError, OSError) as error:
                 self._note(str(error))
@@ -174,17 +185,31 @@ class LeaseGuard:
                 return
             await self._pause()
 
+    async def _take_part(self) -> None:
+        """Do once what is to be done all the time."""
+        own = self._own
+        if own is None:
+            await self._observe_and_take()
+        elif self._is_wanted:
+            await self._renew()
+        else:
+            self._own = None
+            self.deadline.lapse("the lease was given back")
+            await self._free(own)
+
     async def _pause(self) -> None:
         """Wait for the next look.
 
-        The wait is short with the file lock in hand, and for a holder without an answer.
+        The wait is short with the file lock in hand, and for a holder without an answer, or
+        without the lock.
         """
         seconds = self._times.retry_period / SECOND_NS
-        if self._is_wanted if self._own is None else self._trouble:
+        if self._is_wanted == (self._own is None) or (self._own is not None and self._trouble):
             seconds = min(seconds, SHORT_SECONDS)
         self._wake.clear()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
 
     def _note(self, trouble: str) -> None:
         if not self._trouble:

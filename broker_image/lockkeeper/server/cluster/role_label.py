@@ -45,7 +45,8 @@ class RoleLabel:
     async def settled(self, seconds: float) -> None:
         """Wait until the label says what is wanted, *seconds* at most."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._settled.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._settled.wait()
 
     async def close(self) -> None:
         """Leave the label as it is."""
@@ -72,7 +73,8 @@ class RoleLabel:
     async def _pause(self, seconds: float) -> None:
         """Wait *seconds*, or until another role is wanted."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
 
     async def _look_or_write(self) -> None:
         """Write the label, unless it was written before and still stands there."""

@@ -21,16 +21,18 @@ def collectable(files: Mapping[int, FileLedger], pinned: set[int], current: int)
         for file_id, ledger in files.items()
         if file_id < current and not ledger.live and file_id not in pinned
     }
-    while True:
-        staying = files.keys() - going
-        needed = {
-            file_id
-            for file_id in going
-            if not files[file_id].refers.isdisjoint(staying - {file_id})
-        }
-        if not needed:
-            return sorted(going)
-        going -= needed
+    # Each file that stays keeps what undoes something in it: each is looked at once, as one
+    # message may keep thousands of files, one by one.
+    undoing: dict[int, list[int]] = {}
+    for file_id in going:
+        for needed in files[file_id].needs():
+            undoing.setdefault(needed, []).append(file_id)
+    staying = list(files.keys() - going)
+    while staying:
+        kept = going.intersection(undoing.get(staying.pop(), ()))
+        going -= kept
+        staying += kept
+    return sorted(going)
 
 
 def described(ledger: Ledger, current: int) -> list[StoreFile]:
@@ -41,12 +43,18 @@ def described(ledger: Ledger, current: int) -> list[StoreFile]:
             data_file_name(file_id),
             file.size,
             file_id == current,
-            tuple(key for key, one in ledger.subscriptions.items() if one.last_create == file_id),
-            tuple(key for key, files in ledger.prepared.items() if file_id in files),
-            frozenset(file.refers & ledger.files.keys() - {file_id}),
+            _created_in(ledger, file_id),
+            tuple(key for key, one in ledger.prepared.items() if file_id in one.files),
+            frozenset(file.needs() & ledger.files.keys() - {file_id}),
         )
         for file_id, file in sorted(ledger.files.items())
     ]
+
+
+def _created_in(ledger: Ledger, file_id: int) -> tuple[str, ...]:
+    """Return the keys of the subscriptions that the file keeps alive, each once."""
+    places = ledger.subscriptions.items()
+    return tuple(dict.fromkeys(key for (_, key), one in places if one.last_create == file_id))
 
 
 def movable_subscriptions(ledger: Ledger, current: int) -> list[SubscriptionLedger]:
@@ -54,7 +62,7 @@ def movable_subscriptions(ledger: Ledger, current: int) -> list[SubscriptionLedg
 
     Repeating it makes the subscription begin anew, so only one with nothing pending is moved.
     """
-    held = {file_id for files in ledger.prepared.values() for file_id in files}
+    held = {file_id for one in ledger.prepared.values() for file_id in one.files}
     return [
         entry
         for entry in ledger.subscriptions.values()

@@ -7,9 +7,17 @@ without waiting. Only one sync is outstanding, so that at most one batch can be 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from zlib import adler32
 
-from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, EOF_SIZE, control_record
+from lockkeeper.journal.batch import (
+    CONTROL,
+    CONTROL_SIZE,
+    CONTROL_START,
+    EOF_RECORD,
+    EOF_SIZE,
+    control_record,
+)
 from lockkeeper.store.base import Receipt, StoreError, StoreFullError
 from lockkeeper.store.kahadb.disk import Disk
 from lockkeeper.store.kahadb.files import JournalFiles
@@ -19,10 +27,13 @@ from lockkeeper.store.kahadb.waiting import (
     Batch,
     gather,
     needs_writing,
-    settle_states,
+    settle,
     undo,
 )
 
+JOINED_BYTES_MAX: Final = 8 << 20
+BUFFERS_MAX: Final = 1000
+"""The system takes 1024 buffers at once."""
 FRAME_BYTES = CONTROL_SIZE + EOF_SIZE
 UNIT_BYTES_MAX = 2**31 - 2**20
 """What one batch may hold at most: offsets in a file are 32 bits."""
@@ -31,9 +42,8 @@ UNIT_BYTES_MAX = 2**31 - 2**20
 class GroupCommit:
     """Writes what waits. Raises StoreError for good once the journal cannot be trusted.
 
-    `items` and `kinds` are what waits (see `waiting`), `refers` the files that waiting records
-    refer to. `is_urgent` tells that somebody waits for an answer, `is_lazy` that what waits
-    should be written soon without that.
+    `items` and `kinds` are what waits (see `waiting`). `is_urgent` tells that somebody waits for
+    an answer, `is_lazy` that what waits should be written soon without that.
     """
 
     def __init__(
@@ -47,7 +57,6 @@ class GroupCommit:
         """Past the *deadline* nothing is written, and nothing is durable any more."""
         self.items: list[Any] = []
         self.kinds: list[Any] = []
-        self.refers: set[int] = set()
         self.is_urgent = False
         self.is_lazy = False
         self.is_writing = False
@@ -85,7 +94,10 @@ class GroupCommit:
                 self._write(batch)
         except StoreFullError:
             return ()
-        settle_states(batch)
+        except StoreError as error:
+            self.give_up(error)
+            raise
+        settle(batch, self._files.file_id)
         self._use_up(batch)
         if not batch.size:
             self._durable = self._taken
@@ -112,6 +124,8 @@ class GroupCommit:
 
     def drain(self) -> None:
         """Write and sync everything that waits. Raises StoreError when that cannot be done."""
+        if self._failure is not None and (self.is_writing or self.items):
+            raise self._failure
         if self.is_writing:
             self.finish()
         while self.items:
@@ -121,6 +135,11 @@ class GroupCommit:
                 self.finish()
             elif len(self.items) == waiting:
                 raise StoreFullError(f"{self._path}: no room for what was not yet written")
+
+    def give_up(self, error: StoreError) -> None:
+        """Write nothing more, whatever happens: *error* is raised instead."""
+        if self._failure is None:
+            self._failure = error
 
     def _finish(self) -> Sequence[Receipt]:
         if self._deadline is not None:
@@ -159,9 +178,8 @@ class GroupCommit:
     def _write(self, batch: Batch) -> None:
         """Write *batch* behind the last one and begin to sync it."""
         files = self._files
-        records = b"".join(batch.parts)
         try:
-            write_all(files.descriptor, [control_record(records), records, EOF_RECORD], files.end)
+            write_all(files.descriptor, _buffers(batch), files.end)
         except OSError as error:
             undo(batch)
             raise self._write_failed(error) from error
@@ -170,12 +188,11 @@ class GroupCommit:
         except OSError as error:
             raise self._fail(error) from error
         self.is_writing = True
-        files.end += CONTROL_SIZE + len(records)
+        files.end += CONTROL_SIZE + batch.size
         ledger = self._ledger.files[files.file_id]
         ledger.size = max(ledger.size, files.end + EOF_SIZE)
         ledger.live += batch.live
         ledger.refers |= batch.refers
-        ledger.refers |= self.refers
 
     def _use_up(self, batch: Batch) -> None:
         """Drop the items of *batch* from what waits."""
@@ -184,10 +201,7 @@ class GroupCommit:
             del self.items[: batch.count]
             del self.kinds[: batch.count]
             return
-        # What the rest refers to is not told apart from what this batch does: only when all
-        # is written may it be forgotten.
         self.items, self.kinds = [], []
-        self.refers.clear()
         self.is_urgent = self.is_lazy = False
 
     def _write_failed(self, error: OSError) -> StoreError:
@@ -212,6 +226,18 @@ class GroupCommit:
     @property
     def _path(self) -> Path:
         return self._files.path(self._files.file_id)
+
+
+def _buffers(batch: Batch) -> list[bytes]:
+    """Return what to write for a batch; what is large is not copied."""
+    parts = batch.parts
+    if batch.size < JOINED_BYTES_MAX or len(parts) > BUFFERS_MAX:
+        records = b"".join(parts)
+        return [control_record(records), records, EOF_RECORD]
+    checksum = 1
+    for part in parts:
+        checksum = adler32(part, checksum)
+    return [CONTROL.pack(CONTROL_START, batch.size, checksum), *parts, EOF_RECORD]
 
 
 def write_all(descriptor: int, buffers: list[bytes], offset: int) -> None:

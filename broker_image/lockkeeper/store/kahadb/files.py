@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,11 +10,12 @@ from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import FILE_ID_MAX, data_file_name
 from lockkeeper.store.base import StoreError, StoreFullError
 from lockkeeper.store.kahadb.guard import LockLostError
-from lockkeeper.store.kahadb.index import IndexFiles, sync_directory
-from lockkeeper.store.kahadb.spare import SpareFile
+from lockkeeper.store.kahadb.index import IndexFiles
+from lockkeeper.store.kahadb.leftovers import delete_leftovers
+from lockkeeper.store.kahadb.placing import NO_LINKS, place, sync_directory, unique_path
+from lockkeeper.store.kahadb.spare import NO_ROOM, SpareFile
 
 ARCHIVE_NAME = "data-archive"
-_NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
 class Tail(NamedTuple):
@@ -26,41 +28,57 @@ class Tail(NamedTuple):
 class JournalFiles:
     """Where the journal is written: the current file, its end, and the one after it.
 
-    Nothing in the directory changes before the first write. `descriptor` is -1 until then.
+    Each file has one writer for its whole life: the process that made it, through the descriptor
+    that made it. `descriptor` is -1 until the first write; nothing that anybody reads changes in
+    the directory before.
     """
 
-    def __init__(self, directory: Path, file_bytes_max: int, archive: bool = False) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        file_bytes_max: int,
+        archive: bool = False,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
+        """*check* raises LockLostError when this process may not change the directory any more.
+
+        It is asked before every change of a name, and of a file that another process made.
+        """
         self.directory = directory
         self._archive = directory / ARCHIVE_NAME if archive else None
         self.file_bytes_max = file_bytes_max
         self.descriptor = -1
         self.file_id = 0
         self.end = 0
-        self._reusable: int | None = None
-        self._tail: Tail | None = None
+        self.check = check
+        self._tails: Sequence[Tail] = ()
         self._index = IndexFiles(directory)
-        self._spare = SpareFile(directory, file_bytes_max)
+        self._spare = SpareFile(directory, file_bytes_max, check)
 
     def path(self, file_id: int) -> Path:
         """Return where data file *file_id* is."""
         return self.directory / data_file_name(file_id)
 
-    def resume(self, last_file_id: int, reusable_file_id: int | None, tail: Tail | None) -> None:
-        """Go on behind the file *last_file_id*, or in the last one when it holds no batch.
+    def resume(self, last_file_id: int, tails: Sequence[Tail]) -> None:
+        """Go on behind the file *last_file_id*: never in it, whose maker may write still.
 
-        Before the first write ActiveMQ's index is deleted and a torn *tail* cut off.
+        Before the first write ActiveMQ's index is deleted and the *tails* get an end. Raises
+        StoreError.
         """
         self.file_id = last_file_id
-        self._reusable = reusable_file_id
-        self._tail = tail
+        self._tails = tails
+        try:
+            delete_leftovers(self.directory, self.check)
+        except OSError as error:
+            raise self.failure(error, self.directory) from error
         self._spare.prepare()
 
     def rotate(self) -> None:
         """Begin the next file. Raises StoreFullError without room, else StoreError."""
         self.discard_index()
-        if self._tail is not None:
-            self._repair(self._tail)
-            self._tail = None
+        for tail in self._tails:
+            self._repair(tail)
+        self._tails = ()
         try:
             self._open_next()
         except OSError as error:
@@ -70,23 +88,29 @@ class JournalFiles:
     def check_full(self) -> None:
         """Raise StoreFullError while the file after the current one cannot be prepared."""
         error = self._spare.error
-        if error is not None:
+        if error is not None and error.errno in NO_ROOM:
             raise self.failure(error, self.path(self.file_id + 1))
 
     def retry_spare(self) -> None:
-        """Try again to prepare the next file, if that has failed."""
-        if self._spare.error is not None:
-            self._spare.prepare()
+        """Try again to prepare the next file, if there was no room. Raises StoreError."""
+        error = self._spare.error
+        if error is None:
+            return
+        if error.errno not in NO_ROOM:
+            # The disk fails: nothing more is trusted to it.
+            raise self.failure(error, self.path(self.file_id + 1))
+        self._spare.prepare()
 
     def failure(self, error: OSError, path: Path) -> StoreError:
         """Return what the core is told about *error* at *path*."""
-        if error.errno in _NO_ROOM:
+        if error.errno in NO_ROOM:
             return StoreFullError(f"{path}: no room on the disk; free some and it goes on")
         return StoreError(f"{path}: {error.strerror}")
 
     def discard_index(self) -> None:
         """Delete ActiveMQ's index, if it is there. Raises StoreError."""
         if self._index.exist():
+            self.check()
             self._index.delete()
 
     def delete(self, file_ids: list[int]) -> None:
@@ -95,16 +119,58 @@ class JournalFiles:
         try:
             for file_id in file_ids:
                 self._put_away(self.path(file_id))
+            if self._archive is not None:
+                sync_directory(self._archive)
             sync_directory(self.directory)
         except OSError as error:
             raise StoreError(f"{self.directory}: {error.strerror}") from error
 
+    def replace(self, copy: Path, file_id: int) -> bool:
+        """Let *copy* take the place of a data file, durably; the index goes first.
+
+        False when the copy is gone, or the file cannot be kept in the archive. Raises OSError,
+        StoreError.
+        """
+        self.discard_index()
+        path = self.path(file_id)
+        self.check()
+        if self._archive is not None and not self._keep_in_archive(path):
+            return False
+        self.check()
+        try:
+            copy.rename(path)
+        except FileNotFoundError:
+            return False
+        sync_directory(self.directory)
+        return True
+
+    def _keep_in_archive(self, path: Path) -> bool:
+        """Give a data file a second name in the archive; False where files have only one."""
+        assert self._archive is not None
+        self._archive.mkdir(exist_ok=True)
+        target = self._archive / path.name
+        if target.exists():
+            target = unique_path(self._archive, f"{path.name}.", "")
+        try:
+            os.link(path, target)
+        except OSError as error:
+            if error.errno in NO_LINKS:
+                return False
+            raise
+        sync_directory(self._archive)
+        return True
+
     def _put_away(self, path: Path) -> None:
+        self.check()
         if self._archive is None:
             path.unlink(missing_ok=True)
             return
         self._archive.mkdir(exist_ok=True)
-        path.replace(self._archive / path.name)
+        target = self._archive / path.name
+        if target.exists():
+            target = unique_path(self._archive, f"{path.name}.", "")
+        if not place(path, target) and path.exists():
+            path.rename(target)
 
     def close(self) -> None:
         """Let go of the current file and of the spare."""
@@ -114,28 +180,30 @@ class JournalFiles:
         self._spare.close()
 
     def _repair(self, tail: Tail) -> None:
-        """Cut off what a torn write left, durably: ActiveMQ checks only the last file."""
+        """Have a file end where its sound part ends, durably: ActiveMQ checks only the last one.
+
+        What follows the mark is never read. Whoever repairs the same file writes the same bytes.
+        """
+        self.check()
         try:
-            with tail.path.open("r+b") as file:
-                file.truncate(tail.end)
-                file.seek(tail.end)
-                file.write(EOF_RECORD)
-                file.flush()
-                os.fsync(file.fileno())
+            descriptor = os.open(tail.path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.pwrite(descriptor, EOF_RECORD, tail.end)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
         except OSError as error:
             raise self.failure(error, tail.path) from error
 
     def _open_next(self) -> None:
-        file_id = self._reusable
-        if file_id is None:
-            file_id = self.file_id + 1
-            if file_id > FILE_ID_MAX:
-                raise OSError(errno.EOVERFLOW, "the numbers of data files are used up")
-            if self.path(file_id).exists():
-                raise LockLostError(f"{self.path(file_id)} was written by another master")
-            self._spare.take(self.path(file_id))
-        descriptor = os.open(self.path(file_id), os.O_RDWR | os.O_CLOEXEC)
+        file_id = self.file_id + 1
+        if file_id > FILE_ID_MAX:
+            raise OSError(errno.EOVERFLOW, "the numbers of data files are used up")
+        path = self.path(file_id)
+        try:
+            descriptor = self._spare.take(path)
+        except FileExistsError:
+            raise LockLostError(f"{path} was written by another master") from None
         if self.descriptor >= 0:
             os.close(self.descriptor)
-        self._reusable = None
         self.descriptor, self.file_id, self.end = descriptor, file_id, 0

@@ -1,5 +1,7 @@
 """The OpenWire frames that records carry besides messages: acknowledgements, subscriptions."""
 
+from lockkeeper.journal.errors import BadRecordError
+from lockkeeper.journal.records import Subscription as SubscriptionRecord
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import MessageId, ProducerId, TransactionId
@@ -11,7 +13,7 @@ from lockkeeper.message.openwire import (
     codec_for,
 )
 from lockkeeper.message.text import decode_text
-from lockkeeper.store.base import StoreError, Subscription
+from lockkeeper.store.base import Subscription
 
 STORE_VERSION = 11
 _PREFIX_BYTES = 4
@@ -30,7 +32,7 @@ def ack_frame(destination: Destination, key: bytes, transaction: TransactionId) 
     ActiveMQ reads prepared acknowledgements back from it; it names no real consumer, because
     none outlives the restart after which it is read.
     """
-    message_id = _message_id(key)
+    message_id = message_id_of(key)
     ack = MessageAck(
         destination=destination,
         transaction_id=transaction,
@@ -50,37 +52,46 @@ def subscription_frame(subscription: Subscription) -> bytes:
         destination=subscription.destination,
         selector=subscription.selector,
         subscription_name=subscription.name,
-        subscribed_destination=subscription.destination,
+        subscribed_destination=subscription.wanted or subscription.destination,
         no_local=subscription.no_local,
     )
     return _framed(_CODEC.encode(info))
 
 
-def read_subscription(frame: bytes, destination: Destination, where: str) -> Subscription:
-    """Return the subscription to *destination* that *frame* holds.
+def read_subscription(
+    record: SubscriptionRecord, destination: Destination, file_name: str = "", offset: int = 0
+) -> Subscription:
+    """Return the subscription to *destination* that *record* creates.
 
-    Raises StoreError, naming *where*, when it does not hold one.
+    Raises BadRecordError when it does not hold one, or another one than it says.
     """
     try:
-        info, _ = _CODEC.decode(frame, _PREFIX_BYTES)
+        info, _ = _CODEC.decode(record.info or b"", _PREFIX_BYTES)
     except MalformedMessageError as error:
-        raise StoreError(f"{where}: not a subscription: {error}") from error
+        raise BadRecordError(f"not a subscription: {error}", file_name, offset) from error
     if not isinstance(info, SubscriptionInfo):
-        raise StoreError(f"{where}: a {type(info).__name__} instead of a subscription")
-    return Subscription(
+        reason = f"a {type(info).__name__} instead of a subscription"
+        raise BadRecordError(reason, file_name, offset)
+    wanted = info.subscribed_destination
+    subscription = Subscription(
         info.client_id or "",
         info.subscription_name or "",
         destination,
         info.selector,
         info.no_local,
+        None if wanted == destination else wanted,
     )
+    if subscription.key != record.subscription_key:
+        reason = f"the subscription of {subscription.key} is filed as {record.subscription_key}"
+        raise BadRecordError(reason, file_name, offset)
+    return subscription
 
 
 def _framed(body: bytes) -> bytes:
     return len(body).to_bytes(_PREFIX_BYTES, "big") + body
 
 
-def _message_id(key: bytes) -> MessageId:
+def message_id_of(key: bytes) -> MessageId:
     """Return the id whose text is *key*, as a text view where it is not a producer's."""
     text = decode_text(key)
     parts = text.rsplit(":", 3)

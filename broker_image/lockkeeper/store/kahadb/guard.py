@@ -38,6 +38,11 @@ def boot_time() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
+def boot_milliseconds() -> int:
+    """Return `boot_time` in ms."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+
 class Deadline:
     """Until when this process may write and answer; once that has passed, it never may again.
 

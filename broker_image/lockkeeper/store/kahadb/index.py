@@ -7,10 +7,10 @@ restart, which the journal held. The journal alone is enough for it, but for wha
 compaction has put out of order (docs/compatibility.md).
 """
 
-import os
 from pathlib import Path
 
 from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb.placing import sync_directory
 
 INDEX_NAME = "db.data"
 INDEX_NAMES = (INDEX_NAME, "db.redo", "db.free")
@@ -58,15 +58,6 @@ class IndexFiles:
             return b""
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}") from error
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in *directory* durable. Raises OSError."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _store_version(page: bytes) -> int | None:

@@ -1,33 +1,62 @@
 """Bookkeeping of the journal's files: what each still holds, and what its records refer to."""
 
-from lockkeeper.journal.splice import destination_field, remove_lead
+from collections.abc import Iterable
+
+from lockkeeper.journal.splice import add_frame, destination_field, remove_lead
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import XATransactionId
-from lockkeeper.store.base import Subscription
+from lockkeeper.store.base import Reference, Subscription
 
 OFFSET_BITS = 32
+OFFSET_MASK = (1 << OFFSET_BITS) - 1
 """A location is `file id << OFFSET_BITS | offset of the record's header`."""
+
+Place = tuple[Destination, str]
+"""A topic, and the key of a durable subscription: one to a wildcard has several topics."""
 
 
 class FileLedger:
-    """One data file: live messages in it, the other files its records undo, bytes on disk.
+    """One data file: bytes of live messages in it, the files its records undo, bytes on disk.
 
-    `refers` holds the files of the messages that records of this file acknowledge, commit, roll
-    back or drop: while one of those exists, this file must too (kahadb.md section 6).
+    `refers` holds the files of what records of this file acknowledge, replace or drop,
+    `outcomes` those with records of transactions that it commits or rolls back: while one of
+    those exists, this file must too (kahadb.md section 6). `awaiting` are those of
+    them of which a copy is being made without what was ended; `besides` are the bytes that the
+    last copy of this file had besides live messages, `needed` what it was needed for then.
     """
 
-    __slots__ = ("live", "refers", "size")
+    __slots__ = ("awaiting", "besides", "live", "needed", "outcomes", "refers", "size")
 
     def __init__(self, size: int) -> None:
         self.live = 0
         self.refers: set[int] = set()
+        self.outcomes: set[int] = set()
+        self.awaiting: set[int] = set()
         self.size = size
+        self.besides = 0
+        self.needed: set[int] = set()
+
+    def needs(self) -> set[int]:
+        """Return the files that must be gone, or go with it, for this one to go."""
+        return self.refers | self.outcomes | self.awaiting
+
+    def in_vain(self) -> int:
+        """Return how many bytes a copy would not have, as far as is known."""
+        besides = self.besides if self.needs() == self.needed else 0
+        return self.size - self.live - besides
+
+    def leave_as_is(self, besides: int) -> None:
+        """Note how many bytes are needed besides live messages, until its needs change."""
+        self.besides = besides
+        self.needed = self.needs()
 
 
 class DestinationLedger:
     """One destination: its encoded field, the files with adds of it, its subscriptions."""
 
     __slots__ = (
+        "_add_frame",
+        "_add_sizes",
         "_remove_lead",
         "_remove_sizes",
         "destination",
@@ -42,9 +71,17 @@ class DestinationLedger:
         self.field = destination_field(destination)
         self.files: set[int] = set()
         self.last_file = 0
-        self.subscriptions: list[SubscriptionLedger] = []
-        self._remove_sizes = (0, 0)
+        self.subscriptions: dict[str, SubscriptionLedger] = {}
+        self._add_sizes = self._remove_sizes = (0, 0)
+        self._add_frame = (b"", b"")
         self._remove_lead = b""
+
+    def add_frame(self, id_size: int, body_size: int) -> tuple[bytes, bytes]:
+        """Return what stands around the id in an add record; kept, as the next one is like it."""
+        sizes = (id_size, body_size)
+        if sizes != self._add_sizes:
+            self._add_sizes, self._add_frame = sizes, add_frame(self.field, *sizes)
+        return self._add_frame
 
     def remove_lead(self, id_size: int, rest_size: int) -> bytes:
         """Return what a remove record begins with; kept, as the next one is like it as a rule."""
@@ -75,19 +112,38 @@ class SubscriptionLedger:
         self.last_create = file_id
 
 
+class PreparedLedger:
+    """One prepared transaction: the files of its records, and what it consumed of topics.
+
+    What has ended meanwhile together with its subscription is among that.
+    """
+
+    __slots__ = ("consumed", "files")
+
+    def __init__(self) -> None:
+        self.files: set[int] = set()
+        self.consumed: list[tuple[DestinationLedger, Reference]] = []
+
+
 class Ledger:
     """The bookkeeping of one directory.
 
-    `prepared` holds the files with the records of each prepared transaction; `shadows` the
+    `prepared` are the transactions without an outcome; `shadows` holds the
     files of second adds of a message, which count only once the first is gone, by location.
+    `superseded` are files that only repeat another one: they have to go before it does.
+    `copied` is the file of which a copy is being made, 0 for none; `unsure` are the files with
+    records since then that end what records in sets of files began, it among them.
     """
 
     def __init__(self) -> None:
         self.files: dict[int, FileLedger] = {}
         self.destinations: dict[Destination, DestinationLedger] = {}
-        self.subscriptions: dict[str, SubscriptionLedger] = {}
-        self.prepared: dict[XATransactionId, set[int]] = {}
+        self.subscriptions: dict[Place, SubscriptionLedger] = {}
+        self.prepared: dict[XATransactionId, PreparedLedger] = {}
         self.shadows: dict[int, set[int]] = {}
+        self.superseded: set[int] = set()
+        self.copied = 0
+        self.unsure: list[tuple[int, list[set[int]]]] = []
         self._last: Destination | None = None
         self._last_entry: DestinationLedger
 
@@ -102,34 +158,37 @@ class Ledger:
         return entry
 
     def subscribe(self, entry: SubscriptionLedger) -> set[int]:
-        """Enter a subscription in place of one with its key; returns the latter's files."""
-        subscription = entry.subscription
-        replaced = self.unsubscribe(subscription.key)
-        entry.create_files |= replaced
-        self.subscriptions[subscription.key] = entry
-        self.destination(subscription.destination).subscriptions.append(entry)
+        """Enter a subscription in place of one of its topic with its key; returns its files."""
+        destination, key = entry.subscription.destination, entry.subscription.key
+        is_there = (destination, key) in self.subscriptions
+        replaced = self.unsubscribe(destination, key)
+        if is_there:
+            # The same set, empty or not: a create record of the other one may wait to be written.
+            entry.create_files = replaced
+        self.subscriptions[destination, key] = entry
+        self.destination(destination).subscriptions[key] = entry
         return replaced
 
-    def unsubscribe(self, key: str) -> set[int]:
-        """Forget a subscription; returns the files of its create records."""
-        entry = self.subscriptions.pop(key, None)
+    def unsubscribe(self, destination: Destination, key: str) -> set[int]:
+        """Forget a topic's subscription; returns the files of its create records."""
+        entry = self.subscriptions.pop((destination, key), None)
         if entry is None:
             return set()
-        self.destination(entry.subscription.destination).subscriptions.remove(entry)
+        del self.destination(destination).subscriptions[key]
         return entry.create_files
 
     def remove_destination(self, destination: Destination) -> list[set[int]]:
         """Forget a destination; returns the sets of files whose records its removal undoes.
 
-        They are the ledger's own: adds that still wait to be written enter their files later.
+        They are the ledger's own: what still waits to be written enters its files later.
         """
         self._last = None
         entry = self.destinations.pop(destination, None)
         if entry is None:
             return []
-        for subscription in entry.subscriptions:
-            del self.subscriptions[subscription.subscription.key]
-        return [entry.files, *(subscription.create_files for subscription in entry.subscriptions)]
+        for key in entry.subscriptions:
+            del self.subscriptions[destination, key]
+        return [entry.files, *(one.create_files for one in entry.subscriptions.values())]
 
     def forget_files(self, file_ids: set[int]) -> None:
         """Drop deleted files from all bookkeeping."""
@@ -137,12 +196,39 @@ class Ledger:
             del self.files[file_id]
         for ledger in self.files.values():
             ledger.refers -= file_ids
+            ledger.outcomes -= file_ids
+            ledger.awaiting -= file_ids
         for destination in self.destinations.values():
             destination.files -= file_ids
         for subscription in self.subscriptions.values():
             subscription.create_files -= file_ids
 
+    def refer(self, file_id: int, several: Iterable[set[int]]) -> None:
+        """Note that a record in *file_id* ends what records in these files began."""
+        several = list(several)
+        began = self.files.keys() & set().union(*several)
+        if self.copied in began:
+            # Whether the copy has something of it is known when it is there.
+            began.discard(self.copied)
+            self.files[file_id].awaiting.add(self.copied)
+            self.unsure.append((file_id, several))
+        self.files[file_id].refers |= began
+
+    def end(self, file_id: int, files: set[int]) -> None:
+        """Note that the outcome of a transaction with records in *files* is in *file_id*."""
+        self.files[file_id].outcomes |= self.files.keys() & files
+
+    def consume(self, files: set[int], consumed: Iterable[int]) -> None:
+        """Note that a transaction with records in *files* ended the messages at *consumed*."""
+        ended = [self.adds_of(location) for location in consumed]
+        for file_id in files & self.files.keys():
+            self.refer(file_id, ended)
+
+    def adds_of(self, location: int) -> set[int]:
+        """Return the files with adds of the message at *location*."""
+        return self.shadows.get(location, set()) | {location >> OFFSET_BITS}
+
     def pinned(self) -> set[int]:
         """Return the files that live subscriptions and prepared transactions need."""
         files = {entry.last_create for entry in self.subscriptions.values()}
-        return files.union(*self.prepared.values())
+        return files.union(*(entry.files for entry in self.prepared.values()))

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from lockkeeper.journal.batch import CONTROL_SIZE
-from lockkeeper.journal.decode import decode_record
+from lockkeeper.journal.decode import decode_destination, decode_record
+from lockkeeper.journal.encode import encode_destination
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import data_file_name
 from lockkeeper.journal.records import AddMessage, UpdateMessage
@@ -13,74 +15,100 @@ from lockkeeper.journal.walk import ADD, QuickRecord, walk_batch
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
+from lockkeeper.message.rewrite import unreadable
 from lockkeeper.store.base import WRITTEN, Reference, StoreError
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS
+from lockkeeper.store.kahadb.frames import message_id_of
+from lockkeeper.store.kahadb.ledger import OFFSET_BITS, OFFSET_MASK
+from lockkeeper.store.kahadb.rewriting import Moves
 
 PAGE_BYTES = 1 << 20
 GAP_BYTES_MAX = 1 << 16
-_OFFSET_MASK = (1 << OFFSET_BITS) - 1
 _PREFIX_BYTES = 4
 
-Wanted = tuple[Reference, int]
-"""A message to be read, and the sequence number it gets."""
+Wanted = tuple[int, Reference, int]
+"""A message to be read, after where it is now, and the sequence number it gets."""
 
 
 class BodyReader:
-    """Reads messages of one directory by their locations."""
+    """Reads messages of one directory by their locations.
+
+    `moved` has the data files in which messages are elsewhere by now: a location stays what it
+    was when the message got it.
+    """
 
     def __init__(self, directory: Path) -> None:
+        self.moved: dict[int, Moves] = {}
         self._directory = directory
         self._messages = MessageReader()
 
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:
         """Set the `message` of the written references that have none; see `Store.load`."""
         wanted = [
-            (reference, next_sequence + index)
+            (self._place(reference.location), reference, next_sequence + index)
             for index, reference in enumerate(references)
             if reference.message is None and reference.state == WRITTEN
         ]
         if len(wanted) > 1:
-            wanted.sort(key=_location)
+            wanted.sort(key=_place)
         for page in _pages(wanted):
             self._load_page(page)
 
     def key(self, reference: Reference) -> bytes:
         """Return the message id, as the journal has it, of a message without a body."""
-        offset = reference.location & _OFFSET_MASK
-        data, path = self._read(reference.location, reference.size)
+        place = self._place(reference.location)
+        offset = place & OFFSET_MASK
+        data, path = self._read(place, reference.size)
         try:
             row = walk_batch(data, 0, len(data), path.name)[0]
             return row[4] if row[0] == ADD else _add(data).message_id.encode()
         except BadRecordError as error:
             raise StoreError(f"{path} at offset {offset}: {error.reason}") from error
 
+    def _place(self, location: int) -> int:
+        """Return where what was at *location* is now. Raises StoreError when it is gone."""
+        moves = self.moved.get(location >> OFFSET_BITS) if self.moved else None
+        if moves is None:
+            return location
+        offset = moves.find(location & OFFSET_MASK)
+        if offset < 0:
+            name = data_file_name(location >> OFFSET_BITS)
+            raise StoreError(f"{name}: what was at offset {location & OFFSET_MASK} is gone")
+        return location & ~OFFSET_MASK | offset
+
     def _load_page(self, page: list[Wanted]) -> None:
-        start = page[0][0].location
-        last = page[-1][0]
-        data, path = self._read(start, last.location + last.size - start)
+        start = page[0][0]
+        data, path = self._read(start, _end(page[-1]) - start)
         try:
             for run in _runs(page):
-                first, last = run[0][0], run[-1][0]
-                rows = walk_batch(data, first.location - start, last.location + last.size - start)
+                rows = walk_batch(data, run[0][0] - start, _end(run[-1]) - start)
                 by_offset = {row[1]: row for row in rows}
-                for reference, sequence in run:
-                    row = by_offset[reference.location - start]
+                for place, reference, sequence in run:
+                    row = by_offset[place - start]
                     reference.message = self._restore(data, row, sequence)
-        except (BadRecordError, MalformedMessageError, KeyError) as error:
-            offset = start & _OFFSET_MASK
+        except (BadRecordError, KeyError) as error:
+            offset = start & OFFSET_MASK
             raise StoreError(f"{path}: bad message after offset {offset}: {error}") from error
 
     def _restore(self, data: bytes, row: QuickRecord, sequence: int) -> Message:
-        command, offset, size, _, _, at, length, _, _, _ = row
+        command, offset, size, destination, key, at, length, _, _, _ = row
         if command == ADD:
-            return self._messages.restore(data, at + _PREFIX_BYTES, at + length, sequence)
-        frame = _add(data[offset : offset + size]).message
-        return self._messages.restore(frame, _PREFIX_BYTES, len(frame), sequence)
+            frame, start, end = data, at + _PREFIX_BYTES, at + length
+        else:
+            add = _add(data[offset : offset + size])
+            frame, start, end = add.message, _PREFIX_BYTES, len(add.message)
+            destination, key = encode_destination(add.destination), add.message_id.encode()
+        try:
+            return self._messages.restore(frame, start, end, sequence)
+        except MalformedMessageError as error:
+            # The record is sound: somebody wrote a message that nobody can read.
+            message_id = replace(message_id_of(key), broker_sequence=sequence)
+            place = decode_destination(destination)
+            return unreadable(frame[start:end], place, message_id, str(error))
 
     def _read(self, location: int, size: int) -> tuple[bytes, Path]:
         """Return *size* bytes from *location*, and the path of the file they are in."""
         path = self._directory / data_file_name(location >> OFFSET_BITS)
-        offset = location & _OFFSET_MASK
+        offset = location & OFFSET_MASK
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
@@ -94,8 +122,12 @@ class BodyReader:
         return data, path
 
 
-def _location(wanted: Wanted) -> int:
-    return wanted[0].location
+def _place(wanted: Wanted) -> int:
+    return wanted[0]
+
+
+def _end(wanted: Wanted) -> int:
+    return wanted[0] + wanted[1].size
 
 
 def _pages(wanted: list[Wanted]) -> Iterator[list[Wanted]]:
@@ -103,14 +135,14 @@ def _pages(wanted: list[Wanted]) -> Iterator[list[Wanted]]:
     page: list[Wanted] = []
     start = end = 0
     for item in wanted:
-        location = item[0].location
+        location = item[0]
         if page and (location - end > GAP_BYTES_MAX or location - start > PAGE_BYTES):
             yield page
             page = []
         if not page:
             start = location
         page.append(item)
-        end = location + item[0].size
+        end = _end(item)
     if page:
         yield page
 
@@ -120,12 +152,12 @@ def _runs(page: list[Wanted]) -> Iterator[list[Wanted]]:
     run: list[Wanted] = []
     end = 0
     for item in page:
-        location = item[0].location
+        location = item[0]
         if run and location != end and location != end + CONTROL_SIZE:
             yield run
             run = []
         run.append(item)
-        end = location + item[0].size
+        end = _end(item)
     yield run
 
 

@@ -55,6 +55,6 @@ def _may_be_overtaken(items: list[Any], kinds: list[Any]) -> bool:
                 if not item.held:
                     return False
                 some_held = True
-        elif kind is not RECORD:
+        elif kind is not RECORD and type(kind) is not int:
             return False
     return some_held

@@ -14,13 +14,17 @@ from typing import NamedTuple
 from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, EOF_SIZE
 from lockkeeper.journal.errors import CorruptBatchError, JournalError
 from lockkeeper.journal.files import DataFile, data_file_id, list_data_files
+from lockkeeper.journal.rewritten import in_reading_order
 from lockkeeper.journal.scan import Batch, FileScan, scan_file
 from lockkeeper.journal.walk import walk_batch
-from lockkeeper.store.base import Recovered, StoreError
+from lockkeeper.store.base import DamagedError, Recovered, StoreError
 from lockkeeper.store.kahadb.files import Tail
 from lockkeeper.store.kahadb.ledger import FileLedger, Ledger
+from lockkeeper.store.kahadb.losses import DAMAGED_NAME, losses_of
 from lockkeeper.store.kahadb.replay import Replay, is_superseded
+from lockkeeper.store.kahadb.unsynced import LastBatch
 
+ACCEPT_LOSS_ANNOTATION = "lockkeeper.dev/accept-loss"
 _SPAN_BYTES = 1 << 20
 
 
@@ -28,28 +32,29 @@ class Replayed(NamedTuple):
     """What the journal says.
 
     `rollbacks` are the records that end transactions which were open, with the files these are
-    in. `last_file_id` is 0 without a file; `reusable_file_id` is the same if no batch is in it.
+    in. `tails` are the files at the end of the journal that do not end properly; `last_file_id`
+    is 0 without a file, `last_batch` None without a batch.
     """
 
     recovered: Recovered
     ledger: Ledger
     rollbacks: list[tuple[bytes, set[int]]]
-    tail: Tail | None
+    tails: list[Tail]
     last_file_id: int
-    reusable_file_id: int | None
+    last_batch: LastBatch | None
 
 
 def replay_directory(directory: Path) -> Replayed:
     """Read all data files of *directory*; blocks, about 4 microseconds a record.
 
-    Raises StoreError, naming file and offset, for anything but a torn tail.
+    Raises DamagedError, which says what is lost, for anything but a torn tail; StoreError.
     """
     was_collecting = gc.isenabled()
     gc.disable()
     try:
         return _Reader(directory).read()
     except JournalError as error:
-        raise StoreError(f"{directory}: {error}") from error
+        raise _damaged(directory, error) from error
     except OSError as error:
         raise StoreError(f"{error.filename or directory}: {error.strerror}") from error
     finally:
@@ -62,31 +67,32 @@ class _Reader:
         self._directory = directory
         self._ledger = Ledger()
         self._replay = Replay(self._ledger)
-        self._files = list_data_files(directory)
-        self._torn: FileScan | None = None
-        self._torn_path = directory
-        self._unmarked: Tail | None = None
+        self._files = in_reading_order(list_data_files(directory))
+        self._torn: CorruptBatchError | None = None
+        self._tails: list[Tail] = []
+        self._last_batch: LastBatch | None = None
 
     def read(self) -> Replayed:
         present = {file.file_id for file in self._files}
-        empty_file_id: int | None = None
         for file, data in _read_ahead(self._files):
             scan = scan_file(data, file.path.name)
             self._check(file, scan)
             if scan.batches:
-                self._unmarked = None if _is_marked(data, scan) else Tail(file.path, scan.end)
+                self._tails.clear()
+                self._last_batch = _last_batch(file.path, data, scan.batches[-1])
+            if not _is_marked(data, scan):
+                self._tails.append(Tail(file.path, scan.end))
             self._ledger.files[file.file_id] = FileLedger(file.size)
-            empty_file_id = None if scan.end else file.file_id
             self._read_file(file, data, scan, present)
-        torn = self._torn
-        last_file_id = self._last_file_id()
+            # Not two files in memory at a time.
+            del data
         return Replayed(
             self._replay.finish(),
             self._ledger,
             self._replay.rollbacks(),
-            self._unmarked if torn is None else Tail(self._torn_path, torn.end),
-            last_file_id,
-            empty_file_id if empty_file_id == last_file_id else None,
+            self._tails,
+            self._last_file_id(),
+            self._last_batch,
         )
 
     def _last_file_id(self) -> int:
@@ -97,17 +103,18 @@ class _Reader:
     def _check(self, file: DataFile, scan: FileScan) -> None:
         """Accept a torn tail only where nothing was written behind it."""
         if self._torn is not None and (scan.batches or scan.problem is not None):
-            raise _hopeless(self._torn.problem)
+            raise self._torn
         if scan.problem is None:
             return
         if not scan.is_torn:
-            raise _hopeless(scan.problem)
-        self._torn, self._torn_path = scan, file.path
+            raise scan.problem
+        self._torn = scan.problem
 
     def _read_file(self, file: DataFile, data: bytes, scan: FileScan, present: set[int]) -> None:
         for start, end in _spans(scan.batches):
             rows = walk_batch(data, start, end, scan.file_name)
             if start == CONTROL_SIZE and is_superseded(rows[0], data, present):
+                self._ledger.superseded.add(file.file_id)
                 return
             self._replay.apply_batch(rows, file.file_id, data, scan.file_name)
 
@@ -119,6 +126,11 @@ def _read_ahead(files: list[DataFile]) -> Iterator[tuple[DataFile, bytes]]:
             with following.path.open("rb") as ahead:
                 os.posix_fadvise(ahead.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
         yield file, file.path.read_bytes()
+
+
+def _last_batch(path: Path, data: bytes, batch: Batch) -> LastBatch:
+    start = batch.start - CONTROL_SIZE
+    return LastBatch(path, start, data[start : batch.end])
 
 
 def _is_marked(data: bytes, scan: FileScan) -> bool:
@@ -141,8 +153,13 @@ def _spans(batches: list[Batch]) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _hopeless(problem: CorruptBatchError | None) -> StoreError:
-    return StoreError(
-        f"{problem}. What follows it in the journal is sound, so this is no interrupted write: "
-        "restore the file from a copy, or move it away to go on without its messages"
+def _damaged(directory: Path, error: JournalError) -> DamagedError:
+    """Return what the operator is told of a journal that cannot be read as a whole."""
+    text = "\n".join(map(str, losses_of(directory)))
+    return DamagedError(
+        f"{directory}: {error}. This is no interrupted write: what follows it is sound, or it was "
+        "durable once. Restore the file from a copy; or serve the rest, with the damaged bytes "
+        f"set aside in {DAMAGED_NAME}/: lockkeeper broker or up with --accept-loss, the annotation "
+        f'{ACCEPT_LOSS_ANNOTATION}: "true" of the Broker; or have a sound copy made: '
+        f"lockkeeper journal salvage.\n{text}"
     )

@@ -1,14 +1,16 @@
 """The replay's state, and the records that are rarer than plain adds and removes of queues."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from lockkeeper.journal import records
 from lockkeeper.journal.decode import decode_destination, decode_record, decode_transaction
 from lockkeeper.journal.encode import encode_destination, encode_record
 from lockkeeper.journal.records import PRIORITY_DEFAULT
+from lockkeeper.journal.rewritten import REWRITTEN_FILE
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
-from lockkeeper.message.destination import Destination
+from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.store.base import (
     WRITTEN,
@@ -18,13 +20,24 @@ from lockkeeper.store.base import (
     RecoveredSubscription,
     Reference,
     Remove,
-    StoreError,
+    Subscription,
 )
+from lockkeeper.store.kahadb.existing import queues_of
 from lockkeeper.store.kahadb.frames import read_subscription
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS, Ledger, SubscriptionLedger
+from lockkeeper.store.kahadb.ledger import (
+    OFFSET_BITS,
+    Ledger,
+    PreparedLedger,
+    SubscriptionLedger,
+)
+from lockkeeper.store.kahadb.long_index import LongIndex
 from lockkeeper.store.kahadb.term import epoch_of
+from lockkeeper.store.producers import Producers
 
-REWRITTEN_FILE: Final = 16
+LONG_MIN: Final = 100_000
+"""A queue with fewer messages is kept in a dictionary: that is quicker, and 400 bytes each."""
+COMPACTED_AFTER: Final = 8
+"""Runs of batches, a megabyte each as a rule."""
 
 Messages = dict[bytes, Reference]
 """Messages by their id, in the order of their adds."""
@@ -33,18 +46,28 @@ Messages = dict[bytes, Reference]
 class ReplayedDestination:
     """A destination: `index` holds a queue's messages, `pending` a topic's by subscription.
 
-    `encodings` are the bytes that records name it by.
+    `encodings` are the bytes that records name it by; `added` has where all of a topic's adds
+    are. Their removals refer there even when the subscription's creation is no longer before
+    them, because it was created again.
     """
 
-    __slots__ = ("destination", "encodings", "index", "pending")
+    __slots__ = ("added", "destination", "encodings", "index", "pending")
 
     def __init__(self, destination: Destination) -> None:
         self.destination = destination
         self.encodings: list[bytes] = []
-        self.index: Messages | None = {} if destination.is_queue else None
+        self.index: Messages | LongIndex | None = {} if destination.is_queue else None
         self.pending: dict[str, Messages] = {}
+        self.added: dict[bytes, int] = {}
 
-    def messages_of(self, key: bytes | None) -> list[Messages]:
+    def compact(self) -> None:
+        """Keep a queue that has become long in less memory."""
+        if isinstance(self.index, LongIndex):
+            self.index.compact()
+        elif self.index is not None and len(self.index) > LONG_MIN:
+            self.index = LongIndex(self.index)
+
+    def messages_of(self, key: bytes | None) -> "list[Messages | LongIndex]":
         """Return where the messages of a subscription are, or all places without its *key*."""
         if self.index is not None:
             return [self.index]
@@ -52,7 +75,9 @@ class ReplayedDestination:
             return list(self.pending.values())
         return [self.pending[_text(key)]] if _text(key) in self.pending else []
 
-    def holders_of(self, message_id: bytes, key: bytes | None = None) -> list[Messages]:
+    def holders_of(
+        self, message_id: bytes, key: bytes | None = None
+    ) -> "list[Messages | LongIndex]":
         """Return those of `messages_of` that contain *message_id*."""
         return [messages for messages in self.messages_of(key) if message_id in messages]
 
@@ -92,12 +117,13 @@ class Replay:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.producers: dict[bytes, int] = {}
+        self.producers = Producers()
         self._destinations: dict[bytes, ReplayedDestination] = {}
         self._by_name: dict[Destination, ReplayedDestination] = {}
-        self._subscribed: dict[str, ReplayedDestination] = {}
         self._transactions: dict[TransactionId, OpenTransaction] = {}
+        self._existing: dict[Destination, None] = {}
         self._last_trace = ""
+        self._batches = 0
         self._epoch = 0
 
     def apply_batch(
@@ -121,6 +147,10 @@ class Replay:
                     run = self._open(decode_transaction(transaction)).run_in(file_id)
                 run.append(row)
         self._apply_plain(plain, file_id)
+        self._batches += 1
+        if self._batches % COMPACTED_AFTER == 0:
+            for replayed in self._by_name.values():
+                replayed.compact()
 
     def _apply_plain(self, rows: list[QuickRecord], file_id: int) -> None:
         """Apply adds and removes whose records are in *file_id*; quick for those of queues."""
@@ -128,14 +158,18 @@ class Replay:
             return
         base = file_id << OFFSET_BITS
         refers, shadows = self.ledger.files[file_id].refers, self.ledger.shadows
-        producers = self.producers
-        index: Messages | None = None
+        note = self.producers.note
+        index: Messages | LongIndex | None = None
         last: bytes | None = None
+        entered: bytes | None = None
         for row in rows:
             command, offset, size, destination, message_id, _, _, _, key, priority = row
             if destination is not last:
-                index = self._enter(destination, file_id).index
+                index = self._enter(destination).index
                 last = destination
+            if command == ADD and destination is not entered:
+                self._added(destination, file_id)
+                entered = destination
             if index is None or key is not None:
                 self._operate(row, file_id)
             elif command == ADD:
@@ -148,9 +182,7 @@ class Replay:
                     reference.priority = priority
                 producer, _, sequence = message_id.rpartition(b":")
                 if sequence.isdigit():
-                    number = int(sequence)
-                    if number > producers.get(producer, -1):
-                        producers[producer] = number
+                    note(producer, int(sequence))
             else:
                 removed = index.pop(message_id, None)
                 if removed is not None:
@@ -173,14 +205,22 @@ class Replay:
             case records.RemoveDestination(destination=destination):
                 self._remove_destination(destination, file_id)
             case records.Subscription() as record:
-                where = f"{file_name} at offset {offset}"
-                self._subscription(record, data[offset : offset + size], file_id, where)
+                made = None
+                if record.info is not None:
+                    made = read_subscription(record, record.destination, file_name, offset)
+                self._subscription(record, made, data[offset : offset + size], file_id)
             case records.Trace(message=text):
+                self._note_existing(text)
                 self._last_trace = text
                 self._epoch = max(self._epoch, epoch_of(text))
             case _:
                 # ActiveMQ's own bookkeeping says nothing about messages.
                 return
+
+    def _note_existing(self, text: str) -> None:
+        """Note the queues that a trace record names, if it is of that kind."""
+        for name in queues_of(text):
+            self._existing[queue(name)] = None
 
     def rollbacks(self) -> list[tuple[bytes, set[int]]]:
         """Return a rollback record for each transaction that never ended, and its files."""
@@ -197,32 +237,45 @@ class Replay:
         )
         for identifier, opened in self._transactions.items():
             if opened.is_prepared and isinstance(identifier, XATransactionId):
-                recovered.prepared[identifier] = self._operations(opened)
-                self.ledger.prepared[identifier] = opened.files
+                prepared = self.ledger.prepared[identifier] = PreparedLedger()
+                prepared.files = opened.files
+                recovered.prepared[identifier] = self._operations(opened, prepared)
         operations = [one for several in recovered.prepared.values() for one in several]
-        live = {operation.reference.location for operation in operations}
+        live = {operation.reference.location: operation.reference for operation in operations}
         for replayed in dict.fromkeys(self._destinations.values()):
-            if replayed.index:
+            if isinstance(replayed.index, LongIndex):
+                recovered.queues[replayed.destination], counts = replayed.index.finish()
+                self._count_in(counts)
+            elif replayed.index:
                 references = list(replayed.index.values())
                 recovered.queues[replayed.destination] = references
-                self._count([reference.location for reference in references])
+                self._count(references)
             for key, messages in replayed.pending.items():
-                entry = self.ledger.subscriptions[key]
+                entry = self.ledger.subscriptions[replayed.destination, key]
                 entry.pending = len(messages)
                 pending = RecoveredSubscription(entry.subscription, list(messages.values()))
                 recovered.subscriptions.append(pending)
-                live.update(reference.location for reference in pending.pending)
-        self._count(list(live))
+                live |= {reference.location: reference for reference in pending.pending}
+        self._count(live.values())
+        recovered.existing = [name for name in self._existing if not name.is_temporary]
         _count_holders(self.ledger, recovered)
         return recovered
 
-    def _count(self, locations: list[int]) -> None:
-        counts = Counter([location >> OFFSET_BITS for location in locations])
+    def _count(self, references: Iterable[Reference]) -> None:
+        files = self.ledger.files
+        for reference in references:
+            files[reference.location >> OFFSET_BITS].live += reference.size
+
+    def _count_in(self, counts: Counter[int]) -> None:
         for file_id, count in counts.items():
             self.ledger.files[file_id].live += count
 
-    def _enter(self, destination: bytes, file_id: int) -> ReplayedDestination:
-        """Return the destination of these bytes, which a record in *file_id* names."""
+    def _added(self, destination: bytes, file_id: int) -> None:
+        """Note that an add in *file_id* was applied to the destination of these bytes."""
+        self.ledger.destination(self._enter(destination).destination).files.add(file_id)
+
+    def _enter(self, destination: bytes) -> ReplayedDestination:
+        """Return the destination of these bytes."""
         replayed = self._destinations.get(destination)
         if replayed is None:
             decoded = decode_destination(destination)
@@ -230,7 +283,8 @@ class Replay:
             replayed = self._by_name.get(decoded) or ReplayedDestination(decoded)
             replayed.encodings.append(destination)
             self._destinations[destination] = self._by_name[decoded] = replayed
-        self.ledger.destination(replayed.destination).files.add(file_id)
+            if decoded.is_queue:
+                self._existing[decoded] = None
         return replayed
 
     def _open(self, identifier: TransactionId) -> OpenTransaction:
@@ -247,23 +301,34 @@ class Replay:
 
     def _commit(self, identifier: TransactionId, file_id: int) -> None:
         opened = self._end(identifier, file_id)
-        for row_file, rows in opened.runs if opened is not None else ():
+        if opened is None:
+            return
+        files = self.ledger.files
+        before = {row_file: files[row_file].refers for row_file in opened.files}
+        for row_file in before:
+            files[row_file].refers = set()
+        for row_file, rows in opened.runs:
             self._apply_plain(rows, row_file)
+        # All its files are needed while one of the messages that it consumed is in the journal.
+        consumed = set().union(*(files[row_file].refers for row_file in before))
+        for row_file, refers in before.items():
+            files[row_file].refers = refers | consumed
 
     def _end(self, identifier: TransactionId, file_id: int) -> OpenTransaction | None:
         opened = self._transactions.pop(identifier, None)
         if opened is not None:
-            self.ledger.files[file_id].refers |= opened.files
+            self.ledger.end(file_id, opened.files)
         return opened
 
     def _operate(self, row: QuickRecord, file_id: int) -> None:
         """Apply an add or a remove, of a queue or a topic, whose record is in *file_id*."""
         command, offset, size, destination, message_id, _, _, _, key, priority = row
-        replayed = self._enter(destination, file_id)
+        replayed = self._enter(destination)
         if command == REMOVE:
             self._remove(replayed, message_id, key, file_id)
             return
-        self._note_producer(message_id)
+        self.producers.note_key(message_id)
+        replayed.added[message_id] = file_id << OFFSET_BITS
         present = replayed.holders_of(message_id)
         if present:
             location = present[0][message_id].location
@@ -271,17 +336,15 @@ class Replay:
             return
         replayed.keep(message_id, _written(size, file_id << OFFSET_BITS | offset, priority))
 
-    def _note_producer(self, message_id: bytes) -> None:
-        """Remember the highest sequence number of the message's producer."""
-        producer, _, sequence = message_id.rpartition(b":")
-        if sequence.isdigit():
-            self.producers[producer] = max(int(sequence), self.producers.get(producer, 0))
-
     def _remove(
         self, replayed: ReplayedDestination, message_id: bytes, key: bytes | None, file_id: int
     ) -> None:
-        for messages in replayed.holders_of(message_id, key):
-            self._refer(file_id, messages.pop(message_id))
+        holders = replayed.holders_of(message_id, key)
+        for messages in holders:
+            self._refer(file_id, messages[message_id])
+            messages.pop(message_id)
+        if not holders and message_id in replayed.added:
+            self.ledger.files[file_id].refers.add(replayed.added[message_id] >> OFFSET_BITS)
 
     def _refer(self, file_id: int, consumed: Reference) -> None:
         """Note that a record in *file_id* ends a message, wherever its adds are."""
@@ -293,7 +356,9 @@ class Replay:
         """Let an update's contents take the place of the message's, which keeps its turn."""
         file_id = location >> OFFSET_BITS
         message_id = add.message_id.encode()
-        replayed = self._enter(encode_destination(add.destination), file_id)
+        encoded = encode_destination(add.destination)
+        replayed = self._enter(encoded)
+        self._added(encoded, file_id)
         holders = replayed.holders_of(message_id)
         if not holders:
             priority = add.priority if add.priority_supported else PRIORITY_DEFAULT
@@ -305,53 +370,61 @@ class Replay:
         if shadows is not None:
             self.ledger.shadows[location] = shadows
         reference.location, reference.size = location, size
+        if isinstance(replayed.index, LongIndex):
+            replayed.index.move(message_id, location, size)
 
     def _remove_destination(self, destination: Destination, file_id: int) -> None:
         undone = self.ledger.remove_destination(destination)
-        self.ledger.files[file_id].refers.update(*undone)
+        self.ledger.refer(file_id, undone)
+        self._existing.pop(destination, None)
         removed = self._by_name.pop(destination, None)
         for encoding in () if removed is None else removed.encodings:
             del self._destinations[encoding]
 
     def _subscription(
-        self, record: records.Subscription, encoded: bytes, file_id: int, where: str
+        self,
+        record: records.Subscription,
+        subscription: Subscription | None,
+        encoded: bytes,
+        file_id: int,
     ) -> None:
-        replayed = self._enter(encode_destination(record.destination), file_id)
+        replayed = self._enter(encode_destination(record.destination))
         key = record.subscription_key
-        before = self._subscribed.get(key, replayed)
-        if before is not replayed:
-            before.pending.pop(key, None)
-        self._subscribed[key] = replayed
         forgotten = replayed.pending.pop(key, {})
-        if record.info is None:
-            self.ledger.files[file_id].refers |= self.ledger.unsubscribe(key)
+        if subscription is None:
+            created = self.ledger.unsubscribe(replayed.destination, key)
+            self.ledger.files[file_id].refers |= created
             return
-        subscription = read_subscription(record.info, record.destination, where)
-        if subscription.key != key:
-            raise StoreError(f"{where}: the subscription of {subscription.key} is filed as {key}")
         entry = SubscriptionLedger(subscription, encoded)
         self.ledger.subscribe(entry)
         entry.created_in(file_id)
         replayed.pending[key] = replayed.retained(forgotten) if record.retroactive else {}
 
-    def _operations(self, opened: OpenTransaction) -> list[Operation]:
+    def _operations(self, opened: OpenTransaction, prepared: PreparedLedger) -> list[Operation]:
         """Return what a prepared transaction will do; what it consumes is live no more."""
         operations: list[Operation] = []
         added: Messages = {}
         rows = ((row, file_id) for file_id, run in opened.runs for row in run)
         for row, file_id in rows:
             command, offset, size, destination, message_id, _, _, _, key, priority = row
-            replayed = self._enter(destination, file_id)
+            replayed = self._enter(destination)
             if command == ADD:
                 reference = _written(size, file_id << OFFSET_BITS | offset, priority)
                 added[message_id] = reference
                 operations.append(Add(replayed.destination, reference))
                 continue
-            entry = None if key is None else self.ledger.subscriptions.get(_text(key))
+            entry = (
+                None
+                if key is None
+                else self.ledger.subscriptions.get((replayed.destination, _text(key)))
+            )
             holders = [*replayed.messages_of(key), added]
             taken = next((one.pop(message_id) for one in holders if message_id in one), None)
+            if key is not None and (taken is not None or message_id in replayed.added):
+                topic = self.ledger.destination(replayed.destination)
+                gone = Reference(None, 0, replayed.added.get(message_id, 0))
+                prepared.consumed.append((topic, taken or gone))
             if taken is not None:
-                self._refer(file_id, taken)
                 subscription = None if entry is None else entry.subscription
                 operations.append(Remove(replayed.destination, taken, subscription))
         return operations
@@ -392,4 +465,5 @@ def _count_holders(ledger: Ledger, recovered: Recovered) -> None:
             subscriptions = ledger.destination(operation.destination).subscriptions
             operation.reference.holders = len(subscriptions)
         elif isinstance(operation, Remove) and operation.subscription is not None:
-            ledger.subscriptions[operation.subscription.key].pending += 1
+            subscription = operation.subscription
+            ledger.subscriptions[operation.destination, subscription.key].pending += 1

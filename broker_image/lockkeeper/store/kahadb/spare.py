@@ -1,34 +1,47 @@
 """The next data file, filled with zeros ahead of time by a thread of low priority.
 
-Syncing a write into a file whose blocks exist costs a third of one that grows the file. The
-spare has a name that no KahaDB reader takes for a data file: the last data file must be the one
-written last, because only its tail is checked for a torn write.
+Syncing a write into a file whose blocks exist costs a third of one that grows the file. Until it
+is taken the spare has a name that no KahaDB reader takes for a data file, and that no other
+process uses: the thread may have been stopped anywhere, and write into it long after another
+process became the master. Everything goes through the descriptor that made the file.
 """
 
+import errno
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from lockkeeper.journal.batch import EOF_RECORD
-from lockkeeper.store.kahadb.index import sync_directory
+from lockkeeper.store.kahadb.guard import LockLostError
+from lockkeeper.store.kahadb.placing import make_file, place, sync_directory, unique_path
 
-SPARE_NAME = "next.zeros"
+SPARE_PREFIX = "next-"
+SPARE_SUFFIX = ".zeros"
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT))
 _CHUNK = bytes(1 << 20)
 _PAUSE_SECONDS = 0.001
 _LOWEST_PRIORITY = 19
 
 
 class SpareFile:
-    """Prepares one file of *size* bytes at a time in *directory*."""
+    """Prepares one file of *size* bytes at a time in *directory*.
 
-    def __init__(self, directory: Path, size: int) -> None:
+    *check* raises LockLostError when this process may not write any more.
+    """
+
+    def __init__(self, directory: Path, size: int, check: Callable[[], None]) -> None:
         self.error: OSError | None = None
-        self._path = directory / SPARE_NAME
+        self._directory = directory
         self._size = size
+        self._check = check
+        self._path = directory
+        self._descriptor = -1
         self._thread: threading.Thread | None = None
         self._is_closing = False
+        self._lost: LockLostError | None = None
 
     def prepare(self) -> None:
         """Begin to prepare the file, unless that is under way.
@@ -37,6 +50,8 @@ class SpareFile:
         """
         if self._thread is not None and (self.error is None or self._thread.is_alive()):
             return
+        self._check()
+        self._drop()
         try:
             self._reserve()
         except OSError as error:
@@ -46,20 +61,28 @@ class SpareFile:
         self._thread = threading.Thread(target=self._work, name="journal-spare", daemon=True)
         self._thread.start()
 
-    def take(self, target: Path) -> None:
-        """Give the prepared file its name, durably; waits until it is prepared.
+    def take(self, target: Path) -> int:
+        """Give the prepared file its name, durably, and return its descriptor, now the caller's.
 
-        Raises OSError, also that of preparing it, which is tried again only by `prepare`.
+        Waits until it is prepared. Raises FileExistsError, leaving that file alone; OSError, also
+        that of preparing it, which is tried again only by `prepare`; LockLostError.
         """
         if self._thread is None:
             self.prepare()
         if self._thread is not None and self.error is None:
             self._thread.join()
+        if self._lost is not None:
+            raise self._lost
         if self.error is not None:
             raise self.error
+        self._check()
+        if place(self._path, target):
+            descriptor, self._descriptor = self._descriptor, -1
+        else:
+            descriptor = self._make_at(target)
         self._thread = None
-        self._path.rename(target)
-        sync_directory(target.parent)
+        sync_directory(self._directory)
+        return descriptor
 
     def close(self) -> None:
         """Stop preparing and delete the file."""
@@ -67,15 +90,34 @@ class SpareFile:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._path.unlink(missing_ok=True)
+        self._drop()
 
     def _reserve(self) -> None:
-        """Make the file in its full length; what an earlier process left is of no use."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        """Make the file in its full length; never one that is there already."""
+        self._path = unique_path(self._directory, SPARE_PREFIX, SPARE_SUFFIX)
+        self._descriptor = make_file(self._path)
+        os.posix_fallocate(self._descriptor, 0, self._size)
+
+    def _make_at(self, target: Path) -> int:
+        """Make the file under its name: as safe, but its blocks are slower to sync."""
+        descriptor = make_file(target)
         try:
             os.posix_fallocate(descriptor, 0, self._size)
-        finally:
+            os.pwrite(descriptor, EOF_RECORD, 0)
+        except OSError:
             os.close(descriptor)
+            target.unlink(missing_ok=True)
+            raise
+        self._drop()
+        return descriptor
+
+    def _drop(self) -> None:
+        """Delete the file, if there is one."""
+        if self._descriptor >= 0:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def _work(self) -> None:
         with suppress(OSError):
@@ -84,22 +126,20 @@ class SpareFile:
             self._fill()
         except OSError as error:
             self._give_up(error)
+        except LockLostError as error:
+            self._lost = error
 
     def _give_up(self, error: OSError) -> None:
         self.error = error
-        with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+        self._drop()
 
     def _fill(self) -> None:
         """Write zeros: blocks that are only reserved would make the first sync of each slow."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            written = 0
-            while written < self._size and not self._is_closing:
-                chunk = memoryview(_CHUNK)[: self._size - written]
-                written += os.pwrite(descriptor, chunk, written)
-                time.sleep(_PAUSE_SECONDS)
-            os.pwrite(descriptor, EOF_RECORD, 0)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        written = 0
+        while written < self._size and not self._is_closing:
+            self._check()
+            chunk = memoryview(_CHUNK)[: self._size - written]
+            written += os.pwrite(self._descriptor, chunk, written)
+            time.sleep(_PAUSE_SECONDS)
+        os.pwrite(self._descriptor, EOF_RECORD, 0)
+        os.fsync(self._descriptor)

@@ -1,5 +1,6 @@
 """The KahaDB store: one directory from open to close, behind the store's interface."""
 
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -15,10 +16,12 @@ from lockkeeper.store.base import (
     WAITING,
     WRITTEN,
     Add,
+    DamagedError,
     Operation,
     Receipt,
     Recovered,
     Reference,
+    StoreError,
     StoreFile,
     StoreFullError,
     StoreUsage,
@@ -28,25 +31,33 @@ from lockkeeper.store.kahadb.alarm import Alarm, EitherReadable
 from lockkeeper.store.kahadb.caretaker import Caretaker
 from lockkeeper.store.kahadb.cleanup import described
 from lockkeeper.store.kahadb.commit import GroupCommit
+from lockkeeper.store.kahadb.compaction import Compaction, Settings
 from lockkeeper.store.kahadb.disk import Disk, open_disk
+from lockkeeper.store.kahadb.existing import ExistingQueues
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.guard import Deadline, Guard, StoreLockedError
+from lockkeeper.store.kahadb.guard import Deadline, Guard, StoreLockedError, boot_milliseconds
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.intake import Intake
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS
+from lockkeeper.store.kahadb.leftovers import delete_copies
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
 from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
+from lockkeeper.store.kahadb.salvage import accept_loss
 from lockkeeper.store.kahadb.term import Term, term_line
 from lockkeeper.store.kahadb.unit import IN_UNIT
+from lockkeeper.store.kahadb.unsynced import make_durable
 from lockkeeper.store.spool import Spool
+
+logger = logging.getLogger(__name__)
 
 FILE_BYTES_MAX: Final = 32 << 20
 BATCH_BYTES_MAX: Final = 4 << 20
 CLEANUP_INTERVAL_MS: Final = 30_000
 KEEP_ALIVE_MS: Final = 1_000
 REMOVES_MAX: Final = 256
+NO_WISHES: Final = Settings()
 REMOVES_DELAY_MICROSECONDS: Final = 10_000
 
 
@@ -70,15 +81,26 @@ class KahaDBStore:
         spool_bytes_max: int | None = None,
         disk: Callable[[int], Disk] = open_disk,
         deadline: Deadline | None = None,
+        clock: Callable[[], int] = boot_milliseconds,
+        accept_loss: bool = False,
+        compaction: Settings = NO_WISHES,
     ) -> None:
         """*lock* may be held already; `open` takes it otherwise, `close` gives it back.
 
-        Nothing is written, and no receipt given back, past the *deadline*.
+        Nothing is written, and no receipt given back, past the *deadline*. What is due is told
+        by *clock*, in ms: one that nobody sets, and that goes on while the machine sleeps.
+
+        A journal that is damaged is refused, unless it *accepts loss*: then the damaged bytes are
+        set aside, and the rest is served. *compaction* tells when files with little in them
+        are copied without the rest.
 
         *disk* makes what syncs the files; it gets a descriptor in the directory to try on.
         """
         self.lock: Guard = DirectoryLock(directory) if lock is None else lock
         self._deadline = deadline
+        self._clock = clock
+        self._accept_loss = accept_loss
+        self._settings = compaction
         self._directory = directory
         self._file_bytes_max = file_bytes_max
         self._batch_bytes_max = batch_bytes_max
@@ -87,6 +109,7 @@ class KahaDBStore:
         self._archive = archive
         self._keep_alive_ms = keep_alive_ms
         self._keep_alive_due = 0
+        self._apart = 0
         self._bytes_max = bytes_max
         self._is_over_limit = False
         self._measured_files = 0
@@ -101,8 +124,11 @@ class KahaDBStore:
             raise StoreLockedError(f"{self._directory} is locked by another broker")
         try:
             IndexFiles(self._directory).require_readable_version()
-            replayed = replay_directory(self._directory)
+            self._delete_copies()
+            replayed = self._replay()
             self.lock.check()
+            if replayed.last_batch is not None:
+                make_durable(replayed.last_batch)
             self._begin(replayed)
         except BaseException:
             self.lock.release()
@@ -111,9 +137,28 @@ class KahaDBStore:
             self._intake.roll_back(record, files)
         return replayed.recovered
 
+    def _delete_copies(self) -> None:
+        try:
+            delete_copies(self._directory, self._require_mastery)
+        except OSError as error:
+            raise StoreError(f"{self._directory}: {error.strerror}") from error
+
+    def _replay(self) -> Replayed:
+        """Read the journal, without what is damaged if that is accepted. Raises StoreError."""
+        try:
+            return replay_directory(self._directory)
+        except DamagedError:
+            if not self._accept_loss:
+                raise
+        for loss in accept_loss(self._directory, self._require_mastery):
+            logger.error("loss accepted: %s", loss)
+        return replay_directory(self._directory)
+
     def _begin(self, replayed: Replayed) -> None:
         """Get ready to write behind what was read."""
-        files = self._files = JournalFiles(self._directory, self._file_bytes_max, self._archive)
+        files = self._files = JournalFiles(
+            self._directory, self._file_bytes_max, self._archive, self._require_mastery
+        )
         ledger = self._ledger = replayed.ledger
         self._disk = _disk_for(self._directory, self._make_disk)
         self._alarm = Alarm()
@@ -124,9 +169,12 @@ class KahaDBStore:
         )
         self._intake = Intake(ledger, commit, self._bodies)
         self._term = Term(files, commit, self._intake)
-        interval = self._cleanup_interval_ms
-        self._caretaker = Caretaker(ledger, files, commit, self._intake, interval)
-        files.resume(replayed.last_file_id, replayed.reusable_file_id, replayed.tail)
+        self._existing = ExistingQueues(files, self._intake, replayed.recovered.existing)
+        self._compaction = Compaction(ledger, files, commit, self._bodies, self._settings)
+        self._caretaker = Caretaker(
+            ledger, files, commit, self._intake, self._cleanup_interval_ms, self._compaction
+        )
+        files.resume(replayed.last_file_id, replayed.tails)
         self._is_open = True
 
     def close(self) -> None:
@@ -136,6 +184,7 @@ class KahaDBStore:
             return
         self._is_open = False
         try:
+            self._compaction.close()
             self._commit.drain()
         finally:
             self._readable.close()
@@ -156,7 +205,7 @@ class KahaDBStore:
         commit.items.append(reference)
         commit.kinds.append(entry)
         commit.is_urgent = True
-        for subscription in entry.subscriptions:
+        for subscription in entry.subscriptions.values():
             subscription.pending += 1
 
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
@@ -235,8 +284,13 @@ class KahaDBStore:
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
         """See `Store.remove_destination`."""
+        self._existing.forget(destination)
         self._intake.remove_destination(destination)
         self._intake.answer(receipt)
+
+    def remember_queue(self, destination: Destination) -> None:
+        """See `Store.remember_queue`."""
+        self._commit.is_lazy |= self._existing.add(destination)
 
     def trace(self, text: str) -> None:
         """See `Store.trace`."""
@@ -308,6 +362,11 @@ class KahaDBStore:
         """See `Store.waiting`."""
         return len(self._commit.items)
 
+    def is_behind(self) -> bool:
+        """See `Store.is_behind`."""
+        commit = self._commit
+        return commit.is_urgent or commit.is_lazy
+
     def completed(self) -> Sequence[Receipt]:
         """See `Store.completed`."""
         commit = self._commit
@@ -336,16 +395,41 @@ class KahaDBStore:
             )
 
     def maintain(self, now: int) -> None:
-        """See `Store.maintain`."""
+        """See `Store.maintain`.
+
+        People may set the clock of *now*, so it does not tell what is due. But when it jumps, the
+        machine may have stood still without its own clock's knowing: then the lock is looked at.
+        """
+        steady = self._clock()
+        if abs(now - steady - self._apart) >= self._keep_alive_ms:
+            self._apart, self._keep_alive_due = now - steady, steady
+        try:
+            self._maintain(steady)
+        except StoreFullError:
+            raise
+        except StoreError as error:
+            self._commit.give_up(error)
+            raise
+
+    def _maintain(self, now: int) -> None:
+        """Do what is due at *now*, by the store's own clock."""
         if self._deadline is not None:
             self._deadline.check()
         if self._keep_alive_ms and now >= self._keep_alive_due:
             self._keep_alive_due = now + self._keep_alive_ms
             self.lock.check()
             self._term.look()
+            commit = self._commit
+            commit.is_lazy |= self._existing.look()
         self._files.retry_spare()
         self._caretaker.run(now, in_haste=self._is_over_limit)
         self._measure()
+
+    def _require_mastery(self) -> None:
+        """Raise LockLostError when this process may not change the directory; asks the disk."""
+        if self._deadline is not None:
+            self._deadline.check()
+        self.lock.check()
 
     def usage(self) -> StoreUsage:
         """See `Store.usage`."""

@@ -7,7 +7,6 @@ The record is a line of the flight recorder (docs/reference/flight-recorder.md).
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from lockkeeper.journal.encode import encode_record
@@ -16,7 +15,7 @@ from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.guard import LockLostError
 from lockkeeper.store.kahadb.intake import Intake
-from lockkeeper.store.kahadb.waiting import NOTE
+from lockkeeper.store.kahadb.waiting import BOOKED, Booked
 
 _BEGINNING = 'lk1 {"t":"term","epoch":'
 _TERM = re.compile(re.escape(_BEGINNING).encode() + rb"(\d{1,19})[,}]")
@@ -73,9 +72,7 @@ class Term:
 
     def _put(self) -> None:
         self._file_id = -1
-        self._intake.put(self._record)
-        note: Callable[[int], None] = self._is_in
-        self._intake.put(note, NOTE)
+        self._intake.put(Booked(self._record, self._is_in), BOOKED)
 
     def _is_in(self, file_id: int) -> None:
         self._file_id = file_id

@@ -1,5 +1,7 @@
 """Records that wait to be written and must share one batch: a transaction, copies of a message."""
 
+from collections.abc import Callable
+
 from lockkeeper.journal.splice import (
     ADD_TAIL_SIZE,
     ADD_TAILS,
@@ -20,7 +22,9 @@ class Unit:
     """The records of one transaction, or none: `parts` joined are `size` bytes.
 
     `adds` tells where in the unit the record of each added message begins and how many bytes it
-    has; `late` are messages it removes that have no location yet. Messages of one transaction
+    has; `refers` are the files of messages that it removes, `late` those that have no location
+    yet; `book` is called with the number of the file once it is written. Unless it `is_applied`
+    by itself, as when it is only prepared, its adds count later. Messages of one transaction
     are alike as a rule, so what stands around their ids is made anew only when it changes.
     """
 
@@ -34,8 +38,11 @@ class Unit:
         "_remove_sizes",
         "_removed_from",
         "adds",
+        "book",
+        "is_applied",
         "late",
         "parts",
+        "refers",
         "size",
     )
 
@@ -44,6 +51,9 @@ class Unit:
         self.size = 0
         self.adds: list[tuple[Reference, int, int, DestinationLedger]] = []
         self.late: list[Reference] = []
+        self.refers: set[int] = set()
+        self.is_applied = True
+        self.book: Callable[[int], None] | None = None
         self._field = b"" if transaction is None else transaction_field(transaction)
         self._added_to: DestinationLedger | None = None
         self._add_sizes = (0, 0)

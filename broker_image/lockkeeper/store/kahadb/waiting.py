@@ -1,22 +1,27 @@
 """What waits to be written: flat lists, one pass over which makes a batch.
 
-Each item has a kind beside it. Plain typed code, so that mypyc can compile it.
+Each item has a kind beside it. What a record does to the ledger is noted in the batch it goes to,
+so that it is booked for the file that it is really in. Plain typed code, so that mypyc can
+compile it.
 """
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from lockkeeper.journal.splice import ADD_TAIL_SIZE, ADD_TAILS, add_frame
+from lockkeeper.journal.splice import ADD_TAIL_SIZE, ADD_TAILS
 from lockkeeper.store.base import REMOVED, WAITING, WRITTEN, Receipt, Reference
 from lockkeeper.store.kahadb.frames import journal_key
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS, DestinationLedger
 from lockkeeper.store.kahadb.unit import Unit
 
 RECORD: Final = None
+"""The kind of a record that does nothing to the ledger."""
 
 
 class Kind:
-    """What an item is when it is not a plain add (then its kind is the destination's ledger)."""
+    """What an item is when it is neither a plain add (then its kind is the destination's ledger)
+    nor a plain removal (then it is the number of the file that the message is in).
+    """
 
     __slots__ = ("name",)
 
@@ -31,7 +36,7 @@ class Kind:
 RECEIPT = Kind("a receipt: what it waits for stands before it")
 LATE_REMOVE = Kind("a LateRemove")
 UNIT = Kind("a Unit")
-NOTE = Kind("a function to be called with the id of the file that the batch goes to")
+BOOKED = Kind("a Booked")
 
 
 class LateRemove(NamedTuple):
@@ -46,18 +51,35 @@ class LateRemove(NamedTuple):
         return len(self.record)
 
 
-Note = Callable[[int], None]
+Book = Callable[[int], None]
+"""Enters into the ledger what a record does, given the number of the file that it is in."""
+
+
+class Booked(NamedTuple):
+    """A record that does something to the ledger, to be entered once it is written."""
+
+    record: bytes
+    book: Book
+
+    @property
+    def size(self) -> int:
+        """The size of the record in bytes."""
+        return len(self.record)
 
 
 class Batch:
     """A gathered batch: what to write, and what to do once it is written, or could not be.
 
     `count` items of the list were used up; `parts` joined are `size` bytes of records, `live`
-    of them adds that something still needs; `is_cut` tells that an item did not fit any more.
+    of them those of needed messages; `is_cut` tells that an item did not fit any more.
+    `refers` are the files of messages that it removes, `books` what else is to be entered into
+    the ledger, `entered` the destinations with their first add in the file.
     """
 
     __slots__ = (
+        "books",
         "count",
+        "entered",
         "is_cut",
         "live",
         "parts",
@@ -77,6 +99,8 @@ class Batch:
         self.receipts: list[Receipt] = []
         self.references: list[Reference] = []
         self.refers: set[int] = set()
+        self.books: list[Book] = []
+        self.entered: list[DestinationLedger] = []
         self.units: list[Unit] = []
 
 
@@ -93,7 +117,7 @@ def gather(
     base = (file_id << OFFSET_BITS) + start
     size = count = live = 0
     entry: DestinationLedger | None = None
-    sizes = (0, 0)
+    sizes, referred = (0, 0), -1
     before = after = b""
     for item, kind in zip(items, kinds, strict=True):
         if type(kind) is DestinationLedger:
@@ -103,14 +127,13 @@ def gather(
                 continue
             message = reference.message
             assert message is not None
-            body = message.body
-            key = message.key
+            body, key = message.body, message.key
             if not key.isascii():
                 key = journal_key(key)
             if kind is not entry or sizes != (len(key), len(body)):
                 # Messages are alike as a rule: what stands around their ids is made once.
                 entry, sizes = kind, (len(key), len(body))
-                before, after = add_frame(kind.field, *sizes)
+                before, after = kind.add_frame(*sizes)
             length = len(before) + sizes[0] + len(after) + sizes[1] + ADD_TAIL_SIZE
             if size + length > room and (size or length > first_room):
                 batch.is_cut = True
@@ -119,37 +142,47 @@ def gather(
             reference.size = length
             if reference.holders > 0:
                 reference.state = WRITTEN
-                live += 1
+                live += length
             else:
                 reference.state = REMOVED
             if reference.receipt is not None:
                 receipts.append(reference.receipt)
             if kind.last_file != file_id:
                 kind.last_file = file_id
-                kind.files.add(file_id)
+                batch.entered.append(kind)
             references.append(reference)
             parts += (before, key, after, body, ADD_TAILS[reference.priority])
             size += length
         elif kind is RECEIPT:
             receipts.append(item)
-        elif kind is NOTE:
-            item(file_id)
         else:
-            length = len(item) if kind is RECORD else item.size
+            is_plain = kind is RECORD or type(kind) is int
+            length = len(item) if is_plain else item.size
             if size + length > room and (size or length > first_room):
                 batch.is_cut = True
                 break
-            if kind is RECORD:
+            if is_plain:
                 parts.append(item)
-            elif kind is LATE_REMOVE:
-                parts.append(item.record)
-                batch.refers.add(item.reference.location >> OFFSET_BITS)
-            else:
+                if kind is not RECORD and kind != referred:
+                    referred = kind
+                    batch.refers.add(kind)
+            elif kind is UNIT:
                 live += _append_unit(batch, item, base + size, file_id)
+            else:
+                _append(batch, item, kind)
             size += length
         count += 1
     batch.count, batch.size, batch.live = count, size, live
     return batch
+
+
+def _append(batch: Batch, item: Any, kind: object) -> None:
+    """Append a record that does something to the ledger."""
+    batch.parts.append(item.record)
+    if kind is LATE_REMOVE:
+        batch.refers.add(item.reference.location >> OFFSET_BITS)
+    else:
+        batch.books.append(item.book)
 
 
 def needs_writing(items: list[Any], kinds: list[Any]) -> bool:
@@ -164,7 +197,7 @@ def needs_writing(items: list[Any], kinds: list[Any]) -> bool:
 
 
 def _append_unit(batch: Batch, unit: Unit, location: int, file_id: int) -> int:
-    """Append a transaction to *batch*; returns how many of its messages anything needs."""
+    """Append a transaction to *batch*; returns the bytes of its messages that are needed."""
     batch.parts += unit.parts
     batch.units.append(unit)
     live = 0
@@ -173,21 +206,31 @@ def _append_unit(batch: Batch, unit: Unit, location: int, file_id: int) -> int:
         reference.size = size
         if reference.holders > 0:
             reference.state = WRITTEN
-            live += 1
+            live += size
         else:
             reference.state = REMOVED
-        if destination.last_file != file_id:
+        if unit.is_applied and destination.last_file != file_id:
             destination.last_file = file_id
-            destination.files.add(file_id)
+            batch.entered.append(destination)
         batch.references.append(reference)
+    batch.refers |= unit.refers
     batch.refers.update(late.location >> OFFSET_BITS for late in unit.late)
+    if unit.book is not None:
+        batch.books.append(unit.book)
     return live
 
 
-def settle_states(batch: Batch) -> None:
-    """Let go of the receipts of messages whose batch was written; the batch has them."""
+def settle(batch: Batch, file_id: int) -> None:
+    """Book what a batch does that was written into *file_id*.
+
+    The receipts of its messages are let go of: the batch has them.
+    """
     for reference in batch.references:
         reference.receipt = None
+    for entry in batch.entered:
+        entry.files.add(file_id)
+    for book in batch.books:
+        book(file_id)
 
 
 def undo(batch: Batch) -> None:
@@ -197,3 +240,5 @@ def undo(batch: Batch) -> None:
         reference.location = 0
     for unit in batch.units:
         unit.wait()
+    for entry in batch.entered:
+        entry.last_file = 0

@@ -17,6 +17,7 @@ import javax.jms.Queue;
 import javax.jms.Session;
 import javax.jms.TemporaryQueue;
 import javax.jms.TextMessage;
+import javax.jms.Topic;
 import org.apache.activemq.ActiveMQConnection;
 
 /** The failover transport comes back after its socket was cut, and nothing is lost. */
@@ -30,6 +31,8 @@ final class Failover {
         scenarios.put("failover-unacknowledged", Failover::unacknowledged);
         scenarios.put("failover-transaction", Failover::transaction);
         scenarios.put("failover-durable", Failover::durable);
+        scenarios.put(
+                "failover-durable-wildcard", scene -> durableOf(scene, scene.topic(">")));
         scenarios.put("failover-temporary-queue", Failover::temporaryQueue);
     }
 
@@ -117,11 +120,15 @@ final class Failover {
     }
 
     private static void durable(Scene scene) throws Exception {
+        durableOf(scene, scene.topic("all"));
+    }
+
+    private static void durableOf(Scene scene, Topic topic) throws Exception {
         try (CutProxy proxy = new CutProxy(scene.url)) {
             ActiveMQConnection connection =
                     scene.connectTo(proxy.url() + "&jms.clientID=" + scene.name);
             Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
-            MessageConsumer subscriber = session.createDurableSubscriber(scene.topic("all"), "sub");
+            MessageConsumer subscriber = session.createDurableSubscriber(topic, "sub");
             Session sender = scene.session();
             Scene.send(sender, scene.topic("all"), "before");
             only(subscriber, "before");

@@ -26,6 +26,7 @@ import javax.jms.TextMessage;
 import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQConnectionFactory;
 import org.apache.activemq.ActiveMQMessageProducer;
+import org.apache.activemq.command.ActiveMQMessage;
 
 /** What is in a message arrives as it was sent. */
 final class Messages {
@@ -52,6 +53,7 @@ final class Messages {
         scenarios.put("message-async-callback", Messages::asyncCallback);
         scenarios.put("message-jms2-context", Messages::context);
         scenarios.put("message-wire-versions", Messages::wireVersions);
+        scenarios.put("message-broker-times", Messages::brokerTimes);
     }
 
     private static void nonPersistentTypes(Scene scene) throws Exception {
@@ -332,6 +334,29 @@ final class Messages {
             TextMessage found = next(session.createConsumer(queue, "version = " + version));
             same("version " + version, found.getText(), "text");
             same(1, found.getIntProperty("JMSXDeliveryCount"), "delivery count");
+        }
+    }
+
+    private static void brokerTimes(Scene scene) throws Exception {
+        for (int version : new int[] {9, 10, 11, 12}) {
+            for (boolean tight : new boolean[] {false, true}) {
+                String options = "wireFormat.version=" + version
+                        + "&wireFormat.tightEncodingEnabled=" + tight
+                        + "&wireFormat.cacheEnabled=" + tight;
+                Session session = scene.connect(options)
+                        .createSession(false, Session.AUTO_ACKNOWLEDGE);
+                Queue queue = scene.queue("v" + version + tight);
+                session.createProducer(queue).send(session.createTextMessage("kept"));
+                Thread.sleep(100);
+                long before = System.currentTimeMillis();
+                ActiveMQMessage found = next(session.createConsumer(queue));
+                long after = System.currentTimeMillis();
+                String times = options + ": in " + found.getBrokerInTime() + ", out "
+                        + found.getBrokerOutTime() + ", received " + before + " to " + after;
+                check(found.getBrokerInTime() <= before - 50, times);
+                check(found.getBrokerOutTime() >= before - 50, times);
+                check(found.getBrokerOutTime() <= after, times);
+            }
         }
     }
 }

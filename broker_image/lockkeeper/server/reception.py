@@ -1,0 +1,48 @@
+"""Receives the clients of one listener: who may come in, and what becomes of it."""
+
+from lockkeeper.protocols.registry import PROTOCOLS
+from lockkeeper.server.conversion import milliseconds
+from lockkeeper.server.engine import Engine
+from lockkeeper.server.settings import listener_settings
+from lockkeeper.server.strangers import FULL
+from lockkeeper.transport.driver import Guest
+from lockkeeper.transport.peer import Peer
+from lockkeeper_api.broker import Listener
+
+
+class Reception:
+    """The clients of one listener; `transport.listener.Host` is its interface."""
+
+    def __init__(self, listener: Listener, engine: Engine) -> None:
+        self._listener = listener
+        self._engine = engine
+        self._settings = listener_settings(listener)
+        self._make_session = PROTOCOLS[listener.protocol]
+        self._patience = milliseconds(listener.login_timeout)
+        self.handshake_seconds = self._patience / 1000
+
+    def receive(self, guest: Guest) -> None:
+        """See `Host.receive`."""
+        strangers = self._engine.strangers
+        strangers.make_room(self._listener.connections_before_login_max)
+        strangers.came(guest, self._engine.stamp(), self._patience)
+
+    def make_peer(self, address: str, before: Guest | None) -> Peer | None:
+        """See `Host.make_peer`."""
+        engine, strangers = self._engine, self._engine.strangers
+        if before is not None and before not in strangers:
+            return None
+        if len(engine.peers) >= self._listener.connections_max and not strangers.displace():
+            strangers.refused(address, FULL)
+            return None
+        session = self._make_session(engine.broker, self._settings, address)
+        peer = Peer(engine, session, engine.stamp())
+        if before is None:
+            self.receive(peer)
+        else:
+            strangers.went_on(before, peer)
+        return peer
+
+    def lost(self, guest: Guest) -> None:
+        """See `Host.lost`."""
+        self._engine.strangers.gone(guest)

@@ -1,0 +1,259 @@
+"""Which data file is copied without what nobody needs any more, when, and the books after that.
+
+A file goes only whole. One message that stays keeps its file; the records of later files that end
+messages in it keep those, their messages keep the next ones, and so on. A copy of the first one
+with nothing in it that was ended keeps no other file. Order, numbers and locations stay: the copy
+has its file's number, and where its messages are now is looked up when they are read.
+"""
+
+import logging
+from typing import Final, NamedTuple
+
+from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb.commit import GroupCommit
+from lockkeeper.store.kahadb.files import JournalFiles
+from lockkeeper.store.kahadb.ledger import OFFSET_BITS, OFFSET_MASK, FileLedger, Ledger
+from lockkeeper.store.kahadb.paging import BodyReader
+from lockkeeper.store.kahadb.rewriting import Copy, Moves, Rewriting, Subscribed, Task
+from lockkeeper.store.kahadb.waiting import BOOKED
+
+logger = logging.getLogger(__name__)
+
+LIVE_FACTOR: Final = 3
+FILES_FREE: Final = 4
+"""A journal of up to 3 times the bytes of its live messages, and 4 files, is in order."""
+GAIN_MIN: Final = 0.4
+"""What part of a file must be in vain before it is copied."""
+
+
+class Settings(NamedTuple):
+    """ActiveMQ's settings by their names; see the reference of the Broker resource."""
+
+    is_enabled: bool = True
+    after_no_gc: int = 10
+    ignores_store_growth: bool = False
+
+
+class _Work:
+    """A copy being made, and what the books were when it began."""
+
+    def __init__(self, ledger: Ledger, file_id: int, rewriting: Rewriting, position: int) -> None:
+        self.file_id = file_id
+        self.rewriting = rewriting
+        self.position = position
+        self.files = rewriting.task.related | {file_id}
+        self.live = ledger.files[file_id].live
+        self.entered = [
+            (each.destination, each.files)
+            for each in ledger.destinations.values()
+            if file_id in each.files
+        ]
+        self.created = [
+            (key, each.create_files)
+            for key, each in ledger.subscriptions.items()
+            if file_id in each.create_files
+        ]
+        self.consumed = [
+            reference
+            for prepared in ledger.prepared.values()
+            for _, reference in prepared.consumed
+            if reference.location >> OFFSET_BITS == file_id
+        ]
+
+
+class Compaction:
+    """Copies one file at a time. Raises StoreError like the files do."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        files: JournalFiles,
+        commit: GroupCommit,
+        bodies: BodyReader,
+        settings: Settings,
+    ) -> None:
+        self._ledger = ledger
+        self._files = files
+        self._commit = commit
+        self._bodies = bodies
+        self._settings = settings
+        self._work: _Work | None = None
+        self._rounds = 0
+        self._seen_file = 0
+
+    @property
+    def busy(self) -> frozenset[int]:
+        """The files that must stay as they are meanwhile."""
+        work = self._work
+        return frozenset() if work is None else work.files
+
+    def note_round(self, is_freed: bool) -> None:
+        """Count a clean-up that deletes files, or none."""
+        self._rounds = 0 if is_freed else self._rounds + 1
+
+    def forget(self, file_ids: set[int]) -> None:
+        """Forget files that were deleted."""
+        for file_id in file_ids:
+            self._bodies.moved.pop(file_id, None)
+
+    def wait(self) -> None:
+        """Wait until the copy that is being made is ready to take its place."""
+        if self._work is not None:
+            self._work.rewriting.wait()
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        work, self._work = self._work, None
+        if work is not None:
+            work.rewriting.stop()
+
+    def begin(self, in_haste: bool) -> None:
+        """Begin a copy, if one is worth it now; after everything that can be deleted was."""
+        if not self._settings.is_enabled or self._work is not None:
+            return
+        is_quiet = self._seen_file == self._files.file_id
+        self._seen_file = self._files.file_id
+        is_due = self._rounds >= self._settings.after_no_gc and (
+            is_quiet or self._settings.ignores_store_growth
+        )
+        if not (is_due or in_haste or self._is_too_long()) or BOOKED in self._commit.kinds:
+            return
+        file_id = self._choose()
+        if file_id:
+            self._start(file_id)
+
+    def _is_too_long(self) -> bool:
+        """Tell whether the journal is longer than its live messages account for."""
+        files = self._ledger.files.values()
+        live = sum(file.live for file in files)
+        allowed = LIVE_FACTOR * live + FILES_FREE * self._files.file_bytes_max
+        return sum(file.size for file in files) > allowed
+
+    def _choose(self) -> int:
+        """Return the oldest of the files with much in vain, 0 for none."""
+        ledger = self._ledger
+        held = set().union(*(entry.files for entry in ledger.prepared.values()))
+        gains = {
+            file_id: file.in_vain()
+            for file_id, file in ledger.files.items()
+            if file_id < self._files.file_id
+            and file_id not in held
+            and file_id not in ledger.superseded
+            and file.in_vain() >= GAIN_MIN * file.size
+        }
+        most = max(gains.values(), default=0)
+        return min((file_id for file_id, gain in gains.items() if 2 * gain >= most), default=0)
+
+    def _start(self, file_id: int) -> None:
+        ledger, files = self._ledger, self._files
+        everything = ledger.files
+        ending = {each for each, file in everything.items() if file_id in file.refers}
+        concerned = ending | {file_id}
+        deciding = {
+            each for each, file in everything.items() if not file.outcomes.isdisjoint(concerned)
+        }
+        own = everything[file_id]
+        related = ending | deciding | own.refers | own.outcomes
+        task = Task(
+            files.directory,
+            file_id,
+            frozenset(related & everything.keys() - {file_id}),
+            {files.file_id: files.end},
+            [
+                Subscribed(key, topic, each.last_create, each.record)
+                for (topic, key), each in ledger.subscriptions.items()
+            ],
+            frozenset(ledger.prepared),
+        )
+        rewriting = Rewriting(task, files.check)
+        self._work = _Work(ledger, file_id, rewriting, self._commit.position)
+        for each in ending:
+            everything[each].refers.discard(file_id)
+            everything[each].awaiting.add(file_id)
+        ledger.copied, ledger.unsure = file_id, []
+        # What is only handed over must be durable before the copy, which is made without it.
+        self._commit.is_lazy = True
+        rewriting.start()
+
+    def finish(self) -> bool:
+        """Put the copy in place, once it is made; returns whether that was done."""
+        work = self._work
+        if work is None or not work.rewriting.is_done:
+            return False
+        if not self._commit.is_durable(work.position):
+            return False
+        work.rewriting.wait()
+        copy = work.rewriting.copy
+        is_placed = copy is not None and self._is_worth(work, copy) and self._place(work, copy)
+        self._work, self._ledger.copied = None, 0
+        if copy is None or not is_placed:
+            self._give_up(work)
+            return False
+        self._book(work, copy)
+        return True
+
+    def _is_worth(self, work: _Work, copy: Copy) -> bool:
+        """Tell whether a copy is as it has to be, and short enough to take the file's place."""
+        if copy.answer.add_bytes < work.live:
+            logger.error(
+                "compaction of db-%d.log: %d bytes of messages found, %d are live; left as it is",
+                work.file_id,
+                copy.answer.add_bytes,
+                work.live,
+            )
+            return False
+        size = self._ledger.files[work.file_id].size
+        return size - copy.size >= GAIN_MIN * size / 2
+
+    def _place(self, work: _Work, copy: Copy) -> bool:
+        """Let the copy take the place of its file, durably."""
+        files = self._files
+        try:
+            return files.replace(copy.path, work.file_id)
+        except OSError as error:
+            raise StoreError(f"{copy.path}: {error.strerror}") from error
+
+    def _give_up(self, work: _Work) -> None:
+        """Leave the file as it is, and alone until something else is needed of it."""
+        reason = work.rewriting.reason
+        if reason is not None:
+            logger.info("db-%d.log is not compacted: %s", work.file_id, reason)
+        work.rewriting.discard()
+        for file in self._ledger.files.values():
+            if work.file_id in file.awaiting:
+                file.awaiting.discard(work.file_id)
+                file.refers.add(work.file_id)
+        file = self._ledger.files[work.file_id]
+        file.leave_as_is(file.size - file.live)
+
+    def _book(self, work: _Work, copy: Copy) -> None:
+        """Enter what the copy has, and has no more, into the books."""
+        ledger, file_id, answer = self._ledger, work.file_id, copy.answer
+        for each, file in ledger.files.items():
+            file.awaiting.discard(file_id)
+            if each in answer.referring:
+                file.refers.add(file_id)
+            if file_id in file.outcomes and each not in answer.ending:
+                file.outcomes.discard(file_id)
+        own: FileLedger = ledger.files[file_id]
+        own.refers &= answer.refers
+        own.outcomes &= answer.outcomes
+        own.size = copy.size
+        own.leave_as_is(copy.size - answer.add_bytes)
+        for destination, entered in work.entered:
+            if destination not in answer.destinations:
+                entered.discard(file_id)
+        for key, created in work.created:
+            if key not in answer.created:
+                created.discard(file_id)
+        for each, sets in ledger.unsure:
+            if each in ledger.files and any(file_id in one for one in sets):
+                ledger.files[each].refers.add(file_id)
+        before = self._bodies.moved.get(file_id)
+        moves: Moves = copy.moves if before is None else before.after(copy.moves)
+        self._bodies.moved[file_id] = moves
+        for reference in work.consumed:
+            if moves.find(reference.location & OFFSET_MASK) < 0:
+                # It ended with its subscription; what consumes it ends nothing any more.
+                reference.location = 0
+        logger.info("db-%d.log compacted to %d bytes", file_id, copy.size)

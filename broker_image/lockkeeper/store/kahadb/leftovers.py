@@ -1,0 +1,43 @@
+"""What a process that was killed left behind, and what only a master may delete.
+
+Each of these names was used by one process only, and never by a data file: so a superseded master
+that wakes in the middle of this deletes, at worst, what its successor has prepared, and the
+successor makes another one.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from lockkeeper.store.kahadb.rewriting import COPY_PREFIX, COPY_SUFFIX
+from lockkeeper.store.kahadb.salvage import MENDED_PREFIX, MENDED_SUFFIX
+from lockkeeper.store.kahadb.spare import SPARE_PREFIX, SPARE_SUFFIX
+from lockkeeper.store.spool import NAME_PREFIX, NAME_SUFFIX
+
+COPY_PATTERN = f"{COPY_PREFIX}*{COPY_SUFFIX}"
+LEFTOVER_PATTERNS = (
+    COPY_PATTERN,
+    f"{SPARE_PREFIX}*{SPARE_SUFFIX}",
+    f"{NAME_PREFIX}*{NAME_SUFFIX}",
+    f"{MENDED_PREFIX}*{MENDED_SUFFIX}",
+    "next.zeros",  # what versions before called the spare file
+)
+
+
+def delete_leftovers(directory: Path, check: Callable[[], None]) -> None:
+    """Delete what earlier masters prepared; *check* raises when this is none. Raises OSError."""
+    for pattern in LEFTOVER_PATTERNS:
+        _delete(directory, pattern, check)
+
+
+def delete_copies(directory: Path, check: Callable[[], None]) -> None:
+    """Delete the copies of data files that earlier masters made, before the journal is read.
+
+    From then on no earlier master can put one in the place of a file. Raises OSError.
+    """
+    _delete(directory, COPY_PATTERN, check)
+
+
+def _delete(directory: Path, pattern: str, check: Callable[[], None]) -> None:
+    for path in directory.glob(pattern):
+        check()
+        path.unlink(missing_ok=True)

@@ -1,0 +1,227 @@
+"""A long backlog that is packed behaves as one that is not, whatever happens to it."""
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lockkeeper.broker.policies.expiry import ExpiryPolicy
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.purging import purge
+from lockkeeper.broker.regions import line, residency
+from lockkeeper.broker.regions.line import Line
+from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
+from lockkeeper.message.destination import parse_destination
+from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.packed import PackedRun
+
+if TYPE_CHECKING:
+    from conftest import Bench, Client
+
+NAMES = ("Q", "P", "topic://T")
+STEPS = 120
+SETTINGS = BrokerSettings(system_usage=SystemUsage(MemoryUsage(4_000)))
+POLICIES = {
+    "Q": DestinationPolicy(expiry=ExpiryPolicy(expire_messages_period=1000)),
+    "P": DestinationPolicy(prioritized_messages=True),
+}
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """A function that says whether backlogs are packed, in runs of four."""
+
+    def choose(is_packing: bool) -> None:
+        monkeypatch.setattr(line, "RUN_MESSAGES", 4)
+        monkeypatch.setattr(line, "RUN_MESSAGES_MIN", 2)
+        monkeypatch.setattr(line, "LINE_MESSAGES_MIN", 8 if is_packing else 1 << 60)
+        monkeypatch.setattr(residency, "PACKED_AFTER", 1)
+
+    return choose
+
+
+class Settled:
+    """A receipt that nobody waits for."""
+
+    def settle(self) -> None:
+        """Do nothing."""
+
+
+class Play:
+    """A broker, and what is done to it; `told` is everything that anybody saw."""
+
+    def __init__(self, bench: "Bench", seed: int) -> None:
+        self.bench = bench
+        self.random = random.Random(seed)
+        self.told: list[Any] = []
+        self.packed = 0
+        self.number = 0
+        self.producer = bench.client("producer")
+        self.clients: dict[str, tuple[Client, Any]] = {}
+        self.come("topic://T")
+        self.leave("topic://T")
+
+    def step(self) -> None:
+        action = self.random.choices(
+            (
+                self.send,
+                self.come,
+                self.leave,
+                self.acknowledge,
+                self.browse,
+                self.wait,
+                self.purge,
+            ),
+            (8, 2, 2, 6, 1, 2, 0.3),
+        )[0]
+        name = self.random.choice(NAMES)
+        self.told.append((action.__name__, name))
+        action(name)
+        self.bench.tick()
+        self.look()
+
+    def send(self, name: str) -> None:
+        for _ in range(self.random.randrange(1, 30)):
+            self.number += 1
+            lifetime = self.random.choice((0, 0, 0, 1500, 60_000))
+            self.producer.send(
+                name,
+                f"{self.number} " + "x" * 300,
+                wait=self.random.random() < 0.3,
+                persistent=self.random.random() < 0.9,
+                priority=self.random.randrange(10),
+                expiration=self.bench.now + lifetime if lifetime else 0,
+            )
+
+    def come(self, name: str) -> None:
+        if name in self.clients:
+            return
+        client = self.bench.client(f"client-{name}")
+        durable = {"subscription_name": "s"} if "://" in name else {}
+        prefetch = self.random.choice((1, 5, 40))
+        self.clients[name] = client, client.consume(name, prefetch=prefetch, **durable)
+
+    def leave(self, name: str) -> None:
+        if name in self.clients:
+            self.take(name)
+            self.clients.pop(name)[0].leave()
+
+    def take(self, name: str) -> list[Any]:
+        client, consumer = self.clients[name]
+        deliveries = client.deliveries(consumer)
+        self.told += [
+            (name, delivery.message.key, delivery.redeliveries) for delivery in deliveries
+        ]
+        return deliveries
+
+    def acknowledge(self, name: str) -> None:
+        if name in self.clients:
+            client, consumer = self.clients[name]
+            self.take(name)
+            held = list(consumer.dispatched.values())
+            for reference in held[: self.random.randrange(len(held) + 1)]:
+                client.acknowledge(consumer, reference.loaded)
+
+    def browse(self, name: str) -> None:
+        if "://" not in name:
+            client = self.bench.client()
+            browser = client.consume(name, prefetch=100_000, browser=True)
+            self.told += [each.message.key for each in client.deliveries(browser)]
+            client.leave()
+
+    def wait(self, name: str) -> None:
+        self.bench.tick(self.random.choice((1, 1000, 3000)))
+
+    def purge(self, name: str) -> None:
+        self.told.append(list(purge(self.bench.broker, parse_destination(name), Settled())))
+
+    def look(self) -> None:
+        """Note how much waits, where, and in which order."""
+        for name in NAMES:
+            region = self.bench.broker.registry.find(parse_destination(name))
+            if region is None:
+                continue
+            backlogs = region.durables if "://" in name else [region]
+            for backlog in backlogs:
+                self.told.append((name, backlog.depth(), len(list(backlog.waiting()))))
+                peeked = [backlog.peek(each) for each in backlog.waiting()]
+                self.told.append([each and each.key for each in peeked])
+                for segment in backlog.segments():
+                    self.packed += len(segment) if isinstance(segment, PackedRun) else 0
+            self.told.append(vars_of(region.statistics))
+
+    def drain(self) -> None:
+        """Take everything that is left."""
+        for name in NAMES:
+            self.come(name)
+            while self.clients[name][1].dispatched:
+                client, consumer = self.clients[name]
+                self.take(name)
+                for reference in list(consumer.dispatched.values()):
+                    client.acknowledge(consumer, reference.loaded)
+            self.take(name)
+            self.look()
+        self.told.append(self.bench.broker.context.memory.used)
+
+
+def vars_of(statistics: Any) -> dict[str, Any]:
+    names = ("enqueued", "dequeued", "dispatched", "expired", "redelivered")
+    return {name: getattr(statistics, name) for name in names}
+
+
+@pytest.fixture
+def play(
+    make_bench: "type[Bench]", tmp_path: Path, tiny: Callable[[bool], None]
+) -> Iterator[Callable[..., Play]]:
+    """A function that plays a seed with packing or without."""
+    stores = []
+
+    def played(seed: int, is_packing: bool) -> Play:
+        tiny(is_packing)
+        directory = tmp_path / f"{seed}-{is_packing}"
+        directory.mkdir()
+        stores.append(KahaDBStore(directory, file_bytes_max=1 << 16))
+        bench = make_bench(stores[-1], settings=SETTINGS, **POLICIES)  # type: ignore[arg-type]
+        playing = Play(bench, seed)
+        for _ in range(STEPS):
+            playing.step()
+        playing.drain()
+        return playing
+
+    yield played
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_told_is_the_same(play: Callable[..., Play], seed: int) -> None:
+    plain, packing = play(seed, False), play(seed, True)
+    assert plain.packed == 0
+    assert packing.packed > 1000
+    for number, (expected, found) in enumerate(zip(plain.told, packing.told, strict=True)):
+        assert found == expected, f"step {number}"
+
+
+def test_a_browser_sees_what_ended_while_it_browsed(
+    make_bench: "type[Bench]", tmp_path: Path, tiny: Callable[[bool], None]
+) -> None:
+    tiny(True)
+    store = KahaDBStore(tmp_path, file_bytes_max=1 << 14)
+    bench = make_bench(store, settings=SETTINGS)
+    client, other = bench.client(), bench.client()
+    for number in range(100):
+        client.send("Q", f"{number:03}" + "x" * 300)
+    region = bench.broker.registry.find(parse_destination("Q"))
+    assert isinstance(region.ready, Line)
+    browser = other.consume("Q", prefetch=10, browser=True)
+    seen = other.texts(browser)
+    list(purge(bench.broker, parse_destination("Q"), Settled()))
+    bench.tick()
+    for file in tmp_path.glob("db-*.log"):
+        file.write_bytes(b"")
+    for reference in list(browser.dispatched.values()):
+        other.acknowledge(browser, reference.loaded)
+    assert [text[:3] for text in seen] == [f"{number:03}" for number in range(10)]
+    assert other.ends() == 1

@@ -1,0 +1,28 @@
+"""Planted bugs that the first seeds find: the simulation can fail."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = Path(__file__).with_name("planted.py")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("collects-files-with-acknowledgements", "accounts differ from the journal"),
+        ("copies-to-the-first-of-two", "is lost"),
+        ("follows-no-topics-to-come", "did not get"),
+    ],
+)
+def test_a_planted_bug_is_found(name: str, says: str) -> None:
+    command = [sys.executable, str(RUN), name, "--seeds", "20"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert f"{name}: seed " in done.stdout
+    assert says in done.stdout

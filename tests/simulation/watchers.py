@@ -1,0 +1,128 @@
+"""What must hold at every moment: one writer for each file, accounts that the journal confirms."""
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from simulation.faults import HARMLESS
+from simulation.hub import SECOND, Process
+
+from lockkeeper.journal.batch import EOF_RECORD
+from lockkeeper.journal.errors import JournalError
+from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb.audit import differences
+from lockkeeper.store.kahadb.caretaker import Caretaker
+from lockkeeper.store.kahadb.store import KahaDBStore
+
+if TYPE_CHECKING:
+    from simulation.life import Life
+
+RECOUNT_EVERY = SECOND // 2
+RECOUNTS_MAX = 12
+
+
+class Writers:
+    """Who has written into each data file: one process, and after its end nobody.
+
+    What a power cut left is nobody's. Only the mark of the end is set behind what is torn.
+    """
+
+    def __init__(self, life: "Life") -> None:
+        self._hub = life.world.hub
+        self._disk = life.world.disk
+        self._writers: dict[str, Process | None] = {}
+        self._disk.on_write = self._wrote
+        self._disk.on_name = self._named
+        self._disk.on_power_cut = self._after_power_cut
+
+    def _wrote(self, path: str, before: bytes, after: bytes) -> None:
+        """Look who changes bytes."""
+        process = self._hub.process()
+        if not _is_data_file(path) or process is None:
+            return
+        writer = self._writers.setdefault(path, process)
+        if writer is not process and before != after and after != EOF_RECORD:
+            whose = "a power cut" if writer is None else f"{writer.name} (process {writer.number})"
+            name = path.rpartition("/")[2]
+            self._hub.problem(f"{process.name} changes {name}, which is of {whose}")
+            self._writers[path] = process
+
+    def _named(self, old: str | None, new: str | None) -> None:
+        """Follow a file to its next name; None is for no file."""
+        writer = self._writers.pop(old, None) if old is not None else None
+        if new is not None and _is_data_file(new):
+            self._writers[new] = writer or self._hub.process()
+
+    def _after_power_cut(self, paths: list[str]) -> None:
+        """Note that nobody may write any more into what is there."""
+        self._writers = {path: None for path in paths if _is_data_file(path)}
+
+
+class Recounts:
+    """Recounts from the journal alone what its files keep, after clean-ups."""
+
+    def __init__(self, life: "Life") -> None:
+        self._hub = life.world.hub
+        self.count = 0
+        recounts = self
+        maintain, delete = KahaDBStore._maintain, Caretaker._delete
+
+        def note(caretaker: Caretaker, file_ids: set[int]) -> None:
+            delete(caretaker, file_ids)
+            if file_ids:
+                caretaker.__dict__["has deleted"] = True
+
+        def look(store: KahaDBStore, now: int) -> None:
+            maintain(store, now)
+            recounts.look(store)
+
+        Caretaker._delete = note  # type: ignore[method-assign]
+        KahaDBStore._maintain = look  # type: ignore[method-assign]
+        self._next = 0
+
+    def look(self, store: Any) -> None:
+        """Recount, if a clean-up asks for it and all that was handed over is written."""
+        caretaker, commit = store._caretaker, store._commit
+        is_due = caretaker.__dict__.get("has deleted") and self._hub.now >= self._next
+        if not is_due or commit.is_writing or commit.items or self.count >= RECOUNTS_MAX:
+            return
+        with contextlib.suppress(StoreError, OSError):
+            # Who has been superseded knows nothing of what its successor does.
+            store.lock.check()
+            self._recount(store)
+
+    def _recount(self, store: Any) -> None:
+        self.count += 1
+        self._next = self._hub.now + RECOUNT_EVERY
+        store._caretaker.__dict__["has deleted"] = False
+        try:
+            found = differences(store._directory, store._ledger)
+        except JournalError as error:
+            found = [str(error)]
+        if found:
+            self._hub.problem(f"accounts differ from the journal: {found[:3]}")
+
+
+class Steadiness:
+    """Sees to it that a master stays for as long as nothing happens that it should end by."""
+
+    def __init__(self, life: "Life") -> None:
+        self._life = life
+        self._master = life.pair.master()
+        self._process = None if self._master is None else self._master.process
+        # Who sleeps still does what it was about to do, once it wakes.
+        now = life.world.hub.now
+        self._is_calm = all(each.stopped_until <= now for each in life.pair.processes())
+
+    def check(self, kinds: set[str]) -> None:
+        """See that the master is the same as before, if only *kinds* of faults that allow it."""
+        if self._master is None or not self._is_calm or kinds - HARMLESS:
+            return
+        if self._master.process is not self._process or not self._master.is_master:
+            self._life.world.hub.problem(
+                f"{self._master.name} does not stay the master, with nothing worse than {kinds}"
+            )
+
+
+def _is_data_file(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith("db-") and name.endswith(".log")

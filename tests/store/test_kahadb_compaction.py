@@ -1,0 +1,323 @@
+"""Copies of data files without what nobody needs: what they free, and that nothing else changes."""
+
+import random
+import shutil
+
+import pytest
+
+from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.recount import recount_directory
+from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.ids import LocalTransactionId, XATransactionId
+from lockkeeper.store.base import Add, Remove, Subscription
+from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.kahadb.audit import differences
+from lockkeeper.store.kahadb.compaction import Settings
+
+A, B, DEAD, SLOW = queue("A"), queue("B"), queue("DLQ"), queue("SLOW")
+NEWS = topic("NEWS")
+FAST_READER = Subscription("client", "fast", NEWS, None, False)
+SLOW_READER = Subscription("client", "slow", NEWS, None, False)
+FILE_BYTES = 16 * 1024
+EAGER = Settings(after_no_gc=1, ignores_store_growth=True)
+NEVER = Settings(is_enabled=False)
+ROUNDS_MAX = 500
+
+
+def make(directory, kit, settings=EAGER, **others):
+    return KahaDBStore(
+        directory,
+        file_bytes_max=FILE_BYTES,
+        cleanup_interval_ms=0,
+        clock=kit.clock,
+        compaction=settings,
+        **others,
+    )
+
+
+def clean_up(store, kit):
+    """Let the store do all that is due, until nothing changes any more."""
+    idle = 0
+    for _ in range(ROUNDS_MAX):
+        before = store.usage()[:2]
+        kit.maintain(store, kit.clock.now + 1000)
+        kit.until_durable(store)
+        is_idle = store.usage()[:2] == before and not store._compaction.busy
+        idle = idle + 1 if is_idle else 0
+        if idle == 4:
+            return
+    raise AssertionError("the clean-up does not come to an end")
+
+
+def journal_bytes(directory):
+    return sum(file.size for file in list_data_files(directory))
+
+
+def allowed_bytes(directory):
+    live = sum(kept.live_bytes for kept in recount_directory(directory).files.values())
+    return 3 * live + 4 * FILE_BYTES
+
+
+def contents(directory, kit, tmp_path):
+    """Return what a restart finds, in order: read from a copy of the directory."""
+    copy = tmp_path / "copy"
+    shutil.copytree(directory, copy)
+    store = make(copy, kit, NEVER)
+    recovered = store.open()
+    found = {name: kit.numbers(store, list(each)) for name, each in recovered.queues.items()}
+    for one in recovered.subscriptions:
+        found[one.subscription.key] = kit.numbers(store, one.pending)
+    for identifier, operations in recovered.prepared.items():
+        references = [each.reference for each in operations]
+        found[identifier] = kit.numbers(store, references)
+    store.close()
+    shutil.rmtree(copy)
+    return found
+
+
+class Traffic:
+    """Fast and slow consumers in one store, and what each destination must hold."""
+
+    def __init__(self, store, kit, seed):
+        self.random = random.Random(seed)
+        self.store = store
+        self.kit = kit
+        self.number = 0
+        self.waiting = {A: [], B: [], DEAD: [], SLOW: []}
+        self.pending = {FAST_READER: [], SLOW_READER: []}
+        self.prepared = {}
+        for subscription in self.pending:
+            store.subscribe(subscription, None)
+
+    def new(self, destination):
+        self.number += 1
+        size = self.random.choice([60, 200, 900, 3000])
+        return self.kit.reference(self.number, destination, size)
+
+    def step(self):
+        chance = self.random.random()
+        if chance < 0.5:
+            self.send(A)
+        elif chance < 0.6:
+            self.send(SLOW)
+        elif chance < 0.7:
+            self.publish()
+        elif chance < 0.8:
+            self.move(LocalTransactionId("ID:c:1", self.number))
+        elif chance < 0.81:
+            self.send(DEAD)
+        elif chance < 0.82:
+            self.prepare()
+        elif chance < 0.84:
+            self.decide()
+        self.consume()
+        if self.random.random() < 0.3:
+            self.kit.until_durable(self.store)
+
+    def send(self, destination):
+        one = self.new(destination)
+        self.store.add(destination, one, None)
+        self.waiting[destination].append(one)
+
+    def publish(self):
+        one = self.new(NEWS)
+        one.holders = len(self.pending)
+        self.store.add(NEWS, one, None)
+        for references in self.pending.values():
+            references.append(one)
+
+    def move(self, identifier):
+        """Consume from one queue and send to another, in a transaction."""
+        if self.waiting[A]:
+            add = Add(B, self.new(B))
+            self.store.commit(identifier, [Remove(A, self.waiting[A].pop(0)), add], None)
+            self.waiting[B].append(add.reference)
+
+    def prepare(self):
+        if self.waiting[A]:
+            identifier = XATransactionId(1, b"%d" % self.number, b"b")
+            operations = [Remove(A, self.waiting[A].pop(0)), Add(B, self.new(B))]
+            self.store.prepare(identifier, operations, None)
+            self.prepared[identifier] = operations
+
+    def decide(self):
+        if self.prepared:
+            identifier = self.random.choice(list(self.prepared))
+            operations = self.prepared.pop(identifier)
+            self.store.commit_prepared(identifier, operations, None)
+            self.waiting[B].append(operations[1].reference)
+
+    def consume(self):
+        for destination, most in ((A, 5), (B, 5), (SLOW, 60)):
+            while len(self.waiting[destination]) > most:
+                one = self.waiting[destination].pop(0)
+                self.store.remove(destination, one, skip_unwritten=False)
+        for subscription, most in ((FAST_READER, 2), (SLOW_READER, 30)):
+            while len(self.pending[subscription]) > most:
+                one = self.pending[subscription].pop(0)
+                self.store.remove(NEWS, one, None, subscription)
+
+    def expected(self):
+        """Return what a restart must find."""
+        found = {
+            destination: list(map(self.kit.number_of, references))
+            for destination, references in self.waiting.items()
+            if references
+        }
+        for subscription, references in self.pending.items():
+            found[subscription.key] = list(map(self.kit.number_of, references))
+        for identifier, operations in self.prepared.items():
+            found[identifier] = [self.kit.number_of(one.reference) for one in operations]
+        return found
+
+    def unload(self):
+        """Let bodies leave the memory, and read them back."""
+        everything = [*self.waiting.values(), *self.pending.values()]
+        references = {id(one): one for several in everything for one in several}
+        written = [one for one in references.values() if one.state == 2]
+        before = [one.message.body for one in written]
+        for one in written:
+            one.message = None
+        self.store.load(written, 1)
+        assert [len(one.message.body) for one in written] == list(map(len, before))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_journal_stays_short_under_mixed_traffic(seed, tmp_path, kit):
+    directory = tmp_path / "data"
+    store = make(directory, kit)
+    store.open()
+    traffic = Traffic(store, kit, seed)
+    for _ in range(5):
+        for _ in range(150):
+            traffic.step()
+        kit.until_durable(store)
+        expected = traffic.expected()
+        clean_up(store, kit)
+        assert differences(directory, store._ledger) == []
+        assert contents(directory, kit, tmp_path) == expected
+        assert journal_bytes(directory) <= allowed_bytes(directory)
+        traffic.unload()
+        assert traffic.expected() == expected
+    store.close()
+    assert contents(directory, kit, tmp_path) == traffic.expected()
+
+
+def keep_one(store, kit, count=300):
+    """Let one message stay, and others come and go behind it; returns those that are left."""
+    stays = kit.reference(1, DEAD, 2000)
+    store.add(DEAD, stays, None)
+    waiting = []
+    for number in range(2, 2 + count):
+        one = kit.reference(number, A, 2000)
+        store.add(A, one, None)
+        waiting.append(one)
+        if len(waiting) > 5:
+            store.remove(A, waiting.pop(0), skip_unwritten=False)
+        if number % 5 == 0:
+            kit.until_durable(store)
+    kit.until_durable(store)
+    return stays, waiting
+
+
+def test_one_message_that_stays_does_not_keep_the_files_behind_it(tmp_path, kit):
+    store = make(tmp_path / "data", kit)
+    store.open()
+    stays, waiting = keep_one(store, kit)
+    assert len(list_data_files(tmp_path / "data")) > 30
+    clean_up(store, kit)
+    assert len(list_data_files(tmp_path / "data")) <= 4
+    assert store.usage().bytes_on_disk == journal_bytes(tmp_path / "data")
+    stays.message = None
+    store.load([stays], 1)
+    assert kit.number_of(stays) == 1
+    assert contents(tmp_path / "data", kit, tmp_path) == {
+        DEAD: [1],
+        A: [kit.number_of(one) for one in waiting],
+    }
+    store.close()
+
+
+def test_files_stay_when_compaction_is_switched_off(tmp_path, kit):
+    store = make(tmp_path / "data", kit, NEVER)
+    store.open()
+    keep_one(store, kit)
+    before = len(list_data_files(tmp_path / "data"))
+    clean_up(store, kit)
+    assert len(list_data_files(tmp_path / "data")) == before
+    store.close()
+
+
+@pytest.mark.parametrize(("settings", "rounds"), [(Settings(after_no_gc=3), 3), (EAGER, 1)])
+def test_short_journal_is_compacted_after_clean_ups_that_freed_nothing(
+    settings, rounds, tmp_path, kit
+):
+    store = make(tmp_path / "data", kit, settings)
+    store.open()
+    keep_one(store, kit, 17)
+    assert journal_bytes(tmp_path / "data") <= allowed_bytes(tmp_path / "data")
+    for _ in range(rounds - 1):
+        kit.maintain(store, kit.clock.now + 1000)
+        assert not store._compaction.busy
+    for _ in range(2):
+        kit.maintain(store, kit.clock.now + 1000)
+        kit.until_durable(store)
+    clean_up(store, kit)
+    assert list_data_files(tmp_path / "data")[0].size < FILE_BYTES
+    store.close()
+
+
+def test_a_short_journal_that_grows_is_left_alone_by_default(tmp_path, kit):
+    store = make(tmp_path / "data", kit, Settings(after_no_gc=1))
+    store.open()
+    keep_one(store, kit, 12)
+    for number in range(1000, 1020):
+        store.add(SLOW, kit.reference(number, SLOW, 14_000), None)
+        kit.until_durable(store)
+        kit.maintain(store, kit.clock.now + 1000)
+        assert not store._compaction.busy
+    store.close()
+
+
+def test_file_that_is_copied_stays_whole_in_the_archive(tmp_path, kit):
+    directory = tmp_path / "data"
+    store = make(directory, kit, archive=True)
+    store.open()
+    keep_one(store, kit)
+    whole = (directory / "db-1.log").read_bytes()
+    clean_up(store, kit)
+    assert (directory / "data-archive" / "db-1.log").read_bytes() == whole
+    assert len((directory / "db-1.log").read_bytes()) < FILE_BYTES
+    store.close()
+
+
+def test_copy_of_a_master_that_was_killed_is_deleted_before_the_journal_is_read(tmp_path, kit):
+    directory = tmp_path / "data"
+    store = make(directory, kit)
+    store.open()
+    keep_one(store, kit, 20)
+    store.close()
+    left = directory / "compacted-0123456789abcdef.tmp"
+    shutil.copy(directory / "db-1.log", left)
+    expected = contents(directory, kit, tmp_path)
+    again = make(directory, kit)
+    again.open()
+    assert not left.exists()
+    again.close()
+    assert contents(directory, kit, tmp_path) == expected
+
+
+def test_closing_in_the_middle_of_a_copy_leaves_no_trace(tmp_path, kit):
+    directory = tmp_path / "data"
+    store = make(directory, kit)
+    store.open()
+    keep_one(store, kit)
+    kit.clock.now += 1000
+    store.maintain(0)
+    kit.clock.now += 1000
+    store.maintain(0)
+    assert store._compaction.busy
+    expected = contents(directory, kit, tmp_path)
+    store.close()
+    assert not list(directory.glob("compacted-*"))
+    assert contents(directory, kit, tmp_path) == expected
