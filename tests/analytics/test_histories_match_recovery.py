@@ -108,15 +108,17 @@ def test_what_is_live_is_what_recovery_finds(directory):
         if row["destination_kind"] == "queue" and row["outcome"] == "pending":
             found.setdefault(row["destination"], []).append(where)
         for key in row["waiting_for"]:
-            waiting.setdefault(key, []).append(where)
+            waiting.setdefault((row["destination"], key), []).append(where)
     assert found == {
         place.name: [place_of(one) for one in references]
         for place, references in recovered.queues.items()
         if references
     }
     # A retroactive subscription gets what was there by place, not by commit.
-    assert {key: sorted(places) for key, places in waiting.items()} == {
-        one.subscription.key: sorted(place_of(each) for each in one.pending)
+    assert {owner: sorted(places) for owner, places in waiting.items()} == {
+        (one.subscription.destination.name, one.subscription.key): sorted(
+            place_of(each) for each in one.pending
+        )
         for one in recovered.subscriptions
         if one.pending
     }
@@ -153,6 +155,11 @@ def test_a_clean_up_would_free_the_files_that_the_table_says(directory):
     # Open transactions of clients that are gone are rolled back at the start.
     held = {row["file_id"] for row in rows if row["transactions"]}
     going = set(collectable(ledger.files, ledger.pinned() | held, current))
-    kinds = {row["kind"] for row in rows_of(directory, columns="kind")}
-    # Right after a start the broker is more careful with removed destinations than it need be.
-    assert freed == going if "remove_destination" not in kinds else freed >= going
+    records = rows_of(directory, columns="kind,file_id,subscription")
+    # Right after a start the broker is more careful than it need be: with removed destinations,
+    # and with acknowledgements of subscriptions that are to another topic meanwhile.
+    careful = {row["file_id"] for row in records if row["subscription"]}
+    if any(row["kind"] == "remove_destination" for row in records):
+        careful = freed
+    assert going <= freed
+    assert freed - going <= careful

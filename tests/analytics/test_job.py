@@ -71,7 +71,8 @@ def fill(directory: Path) -> None:
     store.trace(f'lk1 {{"t":"clock","at":{START + 20_000}}}')
     for order in orders[:7]:
         store.remove(ORDERS, order)
-    letter = dead_letter(orders[7].loaded, LETTERS, "out of stock", 99, 0)
+    copy = MessageId(ProducerId("ID:broker-1:1", 1, 1), 1, 99, orders[7].loaded.identifier.decode())
+    letter = dead_letter(orders[7].loaded, LETTERS, "out of stock", copy, 0)
     store.add(LETTERS, Reference(letter, len(letter.body)), None)
     store.remove(ORDERS, orders[7])
     write(store)

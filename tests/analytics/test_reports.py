@@ -70,6 +70,9 @@ def test_totals_are_what_the_manifests_say(activemq, golden):
         # In the clean directories most of these messages are in files that are gone.
         assert found["GOLD.BULK"] == (bulk["sent"], bulk["consumed"])
         assert found["GOLD.TX"] == (len(both["committed"]), len(both["tx_acked"]))
+        # What a selector did not match, nobody has acknowledged.
+        topic = manifest["GOLD.TOPIC"]
+        assert found["GOLD.TOPIC"] == (len(topic["messages"]), 4 + 1)
         assert found["GOLD.INDIVIDUAL"][1] == len(manifest["GOLD.INDIVIDUAL"]["acked"])
 
 

@@ -56,6 +56,9 @@ def transaction(info):
 
 def ack_type(ack):
     names = {2: "standard", 4: "individual", 5: "unmatched"}
+    if ack and not ack["frame_len"]:
+        # So ActiveMQ writes that a subscription's selector did not match.
+        return "unmatched"
     return names[ack["frame"]["ackType"]] if ack and ack.get("frame") else None
 
 

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.facts.grouping import MESSAGE, dead_letters_of
+from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE, dead_letters_of
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _ACCURACY = 1000
@@ -17,17 +17,22 @@ def acknowledged_of(effects: DataFrame) -> DataFrame:
     remove's time, `latency_ms` from the likeliest time between. Dead letters' removes are none.
     """
     stored = effects.where(F.col("kind") == "add").groupBy(*MESSAGE)
-    dead = dead_letters_of(effects).select("directory", "origin_kind", "origin", "message_id")
+    arrivals = stored.agg(
+        F.min("stored_at").alias("arrived_at"), F.min("shown_id").alias("stored_as")
+    )
+    shown = [*DESTINATION, "shown_id"]
+    dead = dead_letters_of(effects).select("directory", "origin_kind", "origin", "shown_id")
     removes = effects.where(F.col("kind") == "remove").drop("stored_at")
-    taken = removes.join(dead.toDF(*MESSAGE), list(MESSAGE), "left_anti")
+    removes = removes.join(arrivals, list(MESSAGE), "left")
+    removes = removes.withColumn("shown_id", F.coalesce("stored_as", "message_id"))
+    taken = removes.join(dead.toDF(*shown), shown, "left_anti")
     arrived = F.unix_millis("arrived_at")
 
     def since_arrival(moment: str) -> Column:
         elapsed = F.unix_millis(moment) - arrived
         return F.when(elapsed.isNotNull(), F.greatest(elapsed, F.lit(0)))
 
-    arrivals = stored.agg(F.min("stored_at").alias("arrived_at"))
-    return taken.join(arrivals, list(MESSAGE), "left").select(
+    return taken.select(
         *MESSAGE,
         "subscription",
         "consumer_id",

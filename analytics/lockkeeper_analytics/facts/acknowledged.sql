@@ -1,11 +1,12 @@
 -- Every remove that acknowledges, with the ms since its message arrived (null: its file is gone).
 -- The time of a remove lies between two bounds; `latency_ms` is from the likeliest between.
 WITH arrived AS (
-    SELECT directory, destination_kind, destination, message_id, min(stored_at) AS arrived_at
+    SELECT directory, destination_kind, destination, message_id, min(stored_at) AS arrived_at,
+        min(shown_id) AS stored_as
     FROM effects WHERE kind = 'add' GROUP BY ALL
 ),
 dead AS (
-    SELECT directory, origin_kind AS destination_kind, origin AS destination, message_id
+    SELECT directory, origin_kind AS destination_kind, origin AS destination, shown_id
     FROM effects WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
 ),
 elapsed AS (
@@ -15,8 +16,11 @@ elapsed AS (
         epoch_ms(happened_at) - epoch_ms(arrived_at) AS latency_ms,
         epoch_ms(happened_before) - epoch_ms(arrived_at) AS latest_ms
     FROM (FROM effects WHERE kind = 'remove') taken
-    ANTI JOIN dead USING (directory, destination_kind, destination, message_id)
     LEFT JOIN arrived USING (directory, destination_kind, destination, message_id)
+    ANTI JOIN dead ON dead.directory = taken.directory
+        AND dead.destination_kind = taken.destination_kind
+        AND dead.destination = taken.destination
+        AND dead.shown_id = coalesce(stored_as, message_id)
 )
 SELECT * REPLACE (
     if(earliest_ms < 0, 0, earliest_ms) AS earliest_ms,

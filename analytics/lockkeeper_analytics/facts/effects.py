@@ -13,6 +13,7 @@ _TOLD = (
     "destination_kind",
     "destination",
     "message_id",
+    "copy_of",
     "subscription",
     "transaction",
     "stored_at",
@@ -43,6 +44,8 @@ RECORD_COLUMNS = (
 OUTCOMES = ("commit", "rollback")
 EFFECTS = ("add", "update", "remove", "subscribe", "unsubscribe", "remove_destination")
 PREPARED_REMOVE = "prepared_remove"
+UNMATCHED = "unmatched"
+"""A subscription is done with a message that its selector did not want: nobody took it."""
 _DOUBT = 25
 """Milliseconds: half of what lies between two clock lines."""
 
@@ -58,7 +61,8 @@ def effects_of(records: DataFrame) -> DataFrame:
 
     `position`, `happened_after` and `happened_before` are those of the commit for what was done
     in a transaction; `happened_at` is the likeliest time between the two. `record_position` is
-    where the record itself lies.
+    where the record itself lies. `shown_id` is the JMSMessageID, also where `message_id` is a
+    copy's. A remove without an acknowledgement in it comes as `unmatched`.
     """
     placed = with_position(records).withColumn("record_position", F.col("position"))
     plain = placed.where(F.col("transaction").isNull() & F.col("kind").isin(*EFFECTS))
@@ -71,7 +75,17 @@ def effects_of(records: DataFrame) -> DataFrame:
         after.alias("happened_after"),
         before.alias("happened_before"),
         _likeliest(after, before).alias("happened_at"),
-        *_TOLD,
+        *(_kind() if name == "kind" else name for name in _TOLD),
+        F.coalesce("copy_of", "message_id").alias("shown_id"),
+    )
+
+
+def _kind() -> F.Column:
+    is_unmatched = (F.col("ack_type") == UNMATCHED) & F.col("subscription").isNotNull()
+    return (
+        F.when(is_unmatched & (F.col("kind") == "remove"), UNMATCHED)
+        .otherwise(F.col("kind"))
+        .alias("kind")
     )
 
 

@@ -1,5 +1,6 @@
 -- What the records came to: what was done in a transaction counts where its commit is, or not at
--- all. `position` orders a directory; removes of a prepared transaction are `prepared_remove`.
+-- all. `position` orders a directory; removes of a prepared transaction are `prepared_remove`,
+-- those of what a subscription's selector did not want are `unmatched`.
 WITH placed AS (
     SELECT *, (file_id::BIGINT << 32) + "offset" AS position FROM records
 ),
@@ -33,9 +34,12 @@ decided AS (
     LEFT JOIN prepared
         ON each.directory = prepared.directory AND each.transaction = prepared.transaction
 )
-SELECT directory, place AS position, effect AS kind,
+SELECT directory, place AS position,
+    if(effect = 'remove' AND ack_type = 'unmatched' AND subscription IS NOT NULL,
+        'unmatched', effect) AS kind,
     record_position, record_bytes,
-    destination_kind, destination, message_id, subscription, transaction,
+    destination_kind, destination, message_id, copy_of, subscription, transaction,
+    coalesce(copy_of, message_id) AS shown_id,
     happened_after, happened_before,
     -- The middle of the bounds, but not far above the first.
     happened_after + to_milliseconds(least(25,

@@ -15,6 +15,7 @@ from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE
 from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.facts.lives import (
     PURGE,
+    REMOVES,
     live_subscriptions_of,
     subscriptions_of,
     waiting_in,
@@ -113,7 +114,7 @@ def _live(journal: Journal) -> DataFrame:
 def _subscriptions(journal: Journal) -> DataFrame:
     """Return the file in which each live durable subscription was made."""
     live = live_subscriptions_of(journal.effects)
-    return live.select("directory", "subscription", _file("since").alias("file_id"))
+    return live.select("directory", "subscription", _file("since").alias("file_id")).distinct()
 
 
 def _transactions(journal: Journal) -> DataFrame:
@@ -133,7 +134,7 @@ def _transactions(journal: Journal) -> DataFrame:
 def _references(journal: Journal) -> DataFrame:
     """Return pairs of files: records in `file_id` end or move something that lies in `refers`."""
     lives, effects = journal.lives, journal.effects
-    ended = lives.where("end_kind = 'remove'")
+    ended = lives.where(F.col("end_kind").isin(*REMOVES))
     pairs = [
         ended.select("directory", _file("ender"), _file("located")),
         lives.select("directory", _file("located"), _file("stored")),

@@ -7,10 +7,11 @@ of a replay (kahadb.md section 4), told as joins: nothing is collected anywhere.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.facts.effects import PREPARED_REMOVE
+from lockkeeper_analytics.facts.effects import PREPARED_REMOVE, UNMATCHED
 from lockkeeper_analytics.facts.grouping import DESTINATION, MESSAGE
 
 ADDS = ("add", "update")
+REMOVES = ("remove", UNMATCHED)
 PURGE = "remove_destination"
 _FACTS = ("producer_id", "priority", "group_id", "transaction")
 _HELD = ("record_position", "record_bytes", "stored_at", "message_bytes", "dead_letter_cause")
@@ -24,9 +25,10 @@ def lives_of(effects: DataFrame) -> DataFrame:
     """Return one row for each stay of a message in a queue or with a durable subscription.
 
     `added` and `ended` are positions of effects, `added_at` and `ended_at` their likeliest times;
-    `ended` is null while the message waits. `end_kind` is `remove`, `remove_destination` or
-    `unsubscribe`. `stored` is the position of its first record, `located` that of the one that
-    holds it now, of `record_bytes`, and `ender` that of the record that ended it. `stored_at`,
+    `ended` is null while the message waits. `end_kind` is `remove`, `unmatched`,
+    `remove_destination` or `unsubscribe`. `stored` is the position of its first record, `located`
+    that of the one that holds it now, of `record_bytes`, and `ender` that of the record that ended
+    it. `stored_at`,
     `message_bytes` and `dead_letter_cause` are what the record at `located` tells. `hidden` tells
     that a prepared transaction consumes it.
     """
@@ -78,9 +80,9 @@ def _for_subscriptions(effects: DataFrame, purges: DataFrame) -> DataFrame:
     """Pair each topic's messages with the durable subscriptions that were there then."""
     topics = effects.where(F.col("destination_kind").endswith("topic"))
     messages = topics.where(F.col("kind").isin(*ADDS)).groupBy(*MESSAGE).agg(*_added())
-    removes = topics.where(F.col("kind").isin("remove", PREPARED_REMOVE))
+    removes = topics.where(F.col("kind").isin(*REMOVES, PREPARED_REMOVE))
     done = removes.groupBy(*MESSAGE, "subscription").agg(
-        F.min(_when("remove", *_END)).alias("removed"),
+        F.min(F.when(F.col("kind").isin(*REMOVES), F.struct(*_END))).alias("removed"),
         F.max(F.col("kind") == PREPARED_REMOVE).alias("hidden"),
     )
     added, since = F.col("first.position"), F.col("since")
@@ -101,10 +103,11 @@ def _for_subscriptions(effects: DataFrame, purges: DataFrame) -> DataFrame:
 def subscriptions_of(effects: DataFrame) -> DataFrame:
     """Return each durable subscription, from `since` (a position) `until` it was ended, if it was.
 
-    One that is made again begins anew. That its topic was removed is not looked at.
+    One that is made again begins anew; one to a wildcard has a row for each topic. That its topic
+    was removed is not looked at.
     """
     changes = effects.where(F.col("kind").isin("subscribe", "unsubscribe"))
-    order = Window.partitionBy("directory", "subscription").orderBy("position")
+    order = Window.partitionBy(*DESTINATION, "subscription").orderBy("position")
     until = F.lead(F.struct(*_PLACE, "happened_at", F.lit("unsubscribe").alias("kind"))).over(order)
     begun = changes.withColumn("until", until).where(F.col("kind") == "subscribe")
     created = F.col("happened_after").alias("created_at")

@@ -14,7 +14,7 @@ told AS (
             'happened_at': happened_at, 'kind': kind} AS step,
         kind IN ('add', 'update') AS is_add
     FROM effects LEFT JOIN purges USING (directory, destination_kind, destination)
-    WHERE kind IN ('add', 'update', 'remove', 'prepared_remove')
+    WHERE kind IN ('add', 'update', 'remove', 'unmatched', 'prepared_remove')
 ),
 -- What lies between two removes of a message in a queue is one stay.
 turns AS (
@@ -55,7 +55,7 @@ topic_messages AS (
 ),
 topic_removes AS (
     SELECT directory, destination_kind, destination, message_id, subscription,
-        min(step) FILTER (kind = 'remove') AS removed,
+        min(step) FILTER (kind IN ('remove', 'unmatched')) AS removed,
         bool_or(kind = 'prepared_remove') AS hidden
     FROM told WHERE destination_kind LIKE '%topic' AND NOT is_add GROUP BY ALL
 ),

@@ -132,7 +132,7 @@ def _cause(rows: Rows, bulk: Bulk) -> pa.Array:
 
 def _ack(name: str) -> Builder:
     def build(rows: Rows, bulk: Bulk) -> pa.Array:
-        if ((bulk["command"] == REMOVE) & (bulk["value_size"] > 4)).any():
+        if ((bulk["command"] == REMOVE) & (bulk["value_at"] > 0)).any():
             return BUILDERS[name](rows)
         return _nulls(name, len(bulk))
 

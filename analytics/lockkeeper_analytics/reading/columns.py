@@ -237,6 +237,7 @@ BUILDERS: dict[str, Builder] = {
     "group_id": _head("group_id"),
     "group_sequence": _head("group_sequence"),
     "reply_to": _head("reply_to"),
+    "copy_of": _head("copy_of"),
     "original_destination": _head("original_destination"),
     "jms_type": _tail("jms_type"),
     "compressed": _tail("compressed"),

@@ -49,6 +49,7 @@ class Head(NamedTuple):
     group_sequence: int | None = None
     correlation_id: str | None = None
     reply_to: str | None = None
+    copy_of: str | None = None
 
 
 class Tail(NamedTuple):
@@ -93,6 +94,7 @@ class _Lead(NamedTuple):
     flags_offset: int
     producer: str | None
     original_destination: str | None
+    copy_of: str | None
 
 
 class FrameReader:
@@ -112,7 +114,8 @@ class FrameReader:
             plain, persistent, expiration, priority, reply, sent = _PLAIN_HEAD.unpack_from(data, at)
             if plain == _NOTHING and not reply:
                 known = (lead.producer, lead.original_destination)
-                head = Head(*known, persistent, expiration, priority, sent)
+                times = (persistent, expiration, priority, sent)
+                head = Head(*known, *times, copy_of=lead.copy_of)
                 return head, at + _PLAIN_HEAD.size
         return _full_head(decode_message(data, start, end)), 0
 
@@ -156,13 +159,14 @@ def _read_lead(data: bytes, start: int, end: int) -> _Lead:
     prefix = data[position : start + lead.sequence_at]
     position = skip_string(data, position + 2) + 16 if data[position] else position + 1
     original_at = skip_nested(data, skip_nested(data, position))
-    original = decode_message(data, start, end).original_destination if data[original_at] else None
-    return _Lead(
-        prefix,
-        lead.sequence_at + 16,
-        lead.producer[:-1].decode("utf-8", "replace") or None,
-        str(original) if original else None,
-    )
+    producer = lead.producer[:-1].decode("utf-8", "replace") or None
+    if not data[original_at] and lead.text_view is None:
+        return _Lead(prefix, lead.sequence_at + 16, producer, None, None)
+    fields = _full_head(decode_message(data, start, end))
+    if fields.copy_of is not None:
+        producer = fields.producer
+    original = fields.original_destination
+    return _Lead(prefix, lead.sequence_at + 16, producer, original, fields.copy_of)
 
 
 def _full_head(fields: openwire.Message) -> Head:
@@ -179,6 +183,7 @@ def _full_head(fields: openwire.Message) -> Head:
         fields.group_sequence if grouped else None,
         fields.correlation_id,
         str(fields.reply_to) if fields.reply_to else None,
+        None if fields.message_id is None else fields.message_id.text_view,
     )
 
 

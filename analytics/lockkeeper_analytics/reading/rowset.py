@@ -24,6 +24,8 @@ from lockkeeper_analytics.reading.times import Bounds
 
 _T = TypeVar("_T")
 TRANSACTIONS_MAX = 10_000
+FRAME_AT = 4
+"""So many bytes tell a frame's length before it; without more there is no frame."""
 
 
 class Ack(NamedTuple):
@@ -32,6 +34,10 @@ class Ack(NamedTuple):
     ack_type: str
     consumer_id: str | None
     ack_cause: str | None
+
+
+UNMATCHED = Ack("unmatched", None, None)
+"""ActiveMQ writes an empty acknowledgement where a subscription's selector did not match."""
 
 
 class Context:
@@ -129,9 +135,12 @@ class Rows:
     def acks(self) -> list[Ack | None]:
         """The acknowledgements of the removes that carry one, None for other records."""
         return [
-            self.guarded(record, self._ack) if record[0] == REMOVE and record[6] > 4 else None
+            self._ack_of(record) if record[0] == REMOVE and record[5] else None
             for record in self.records
         ]
+
+    def _ack_of(self, record: QuickRecord) -> Ack | None:
+        return self.guarded(record, self._ack) if record[6] > FRAME_AT else UNMATCHED
 
     def guarded(self, record: QuickRecord, read: Callable[[int, int], _T]) -> _T | None:
         """Return what *read* makes of the frame of *record*, at data[start:end].

@@ -29,7 +29,7 @@ def dead_letters(journal: Journal) -> DataFrame:
             F.max("redeliveries").alias("redeliveries"),
             F.min("happened_at").alias("first_at"),
             F.max("happened_at").alias("last_at"),
-            F.min_by("message_id", "position").alias("example"),
+            F.min_by("shown_id", "position").alias("example"),
         )
         .orderBy(F.desc("messages"), "directory", "origin", "cause")
     )

@@ -5,7 +5,7 @@ SELECT directory, origin_kind, origin, destination AS dead_letter_queue,
     max(redeliveries) AS redeliveries,
     min(happened_at) AS first_at,
     max(happened_at) AS last_at,
-    arg_min(message_id, position) AS example
+    arg_min(shown_id, position) AS example
 FROM effects
 WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
 GROUP BY ALL

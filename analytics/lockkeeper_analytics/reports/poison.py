@@ -23,7 +23,7 @@ def poison(journal: Journal) -> DataFrame:
     highest counter, `cause` why it died last.
     """
     failed = dead_letters_of(journal.effects).where(~F.lower("dead_letter_cause").contains(EXPIRED))
-    of_message = ["directory", "message_id"]
+    of_message = ["directory", "shown_id"]
     first = failed.groupBy(*of_message).agg(
         F.min_by(
             F.struct("destination_kind", "destination", "origin_kind", "origin"), "position"
@@ -42,7 +42,7 @@ def poison(journal: Journal) -> DataFrame:
             "directory",
             F.col("died.origin_kind").alias("origin_kind"),
             F.col("died.origin").alias("origin"),
-            "message_id",
+            F.col("shown_id").alias("message_id"),
         )
         .agg(
             F.max("redeliveries").alias("redeliveries"),

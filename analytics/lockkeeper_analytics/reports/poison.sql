@@ -1,6 +1,6 @@
 -- Messages that died of failed deliveries; those whose time was over are nobody's failure.
 WITH failed AS (
-    SELECT directory, message_id, min(position) AS since,
+    SELECT directory, shown_id, min(position) AS since,
         arg_min(origin_kind, position) AS from_kind,
         arg_min(origin, position) AS from_name,
         arg_min((destination_kind, destination), position) AS grave
@@ -11,9 +11,9 @@ WITH failed AS (
 came AS (
     SELECT *, (destination_kind, destination) = grave AS is_dead,
         (destination_kind, destination) = (from_kind, from_name) AND position > since AS is_back
-    FROM effects JOIN failed USING (directory, message_id) WHERE kind IN ('add', 'update')
+    FROM effects JOIN failed USING (directory, shown_id) WHERE kind IN ('add', 'update')
 )
-SELECT directory, from_kind AS origin_kind, from_name AS origin, message_id,
+SELECT directory, from_kind AS origin_kind, from_name AS origin, shown_id AS message_id,
     max(redeliveries) AS redeliveries,
     count(*) FILTER (is_dead AND kind = 'add') AS dead_lettered,
     count(*) FILTER (is_back AND kind = 'add') AS retried,
@@ -23,5 +23,5 @@ SELECT directory, from_kind AS origin_kind, from_name AS origin, message_id,
     max(happened_at) FILTER (is_dead) AS last_at
 FROM came
 GROUP BY ALL
-ORDER BY dead_lettered DESC, redeliveries DESC NULLS LAST, directory, origin, message_id
+ORDER BY dead_lettered DESC, redeliveries DESC NULLS LAST, directory, origin, shown_id
 LIMIT 1000

@@ -37,6 +37,7 @@ class Entry(NamedTuple):
     written_before: int | None
     stored_at: int | None
     message_bytes: int | None
+    copy_of: str | None
     original_destination: str | None
     dead_letter_cause: str | None
     ack_type: str | None
@@ -53,7 +54,7 @@ class Entry(NamedTuple):
         return self.destination_kind, self.destination
 
 
-MESSAGE_FIELDS = ("original_destination", "dead_letter_cause")
+MESSAGE_FIELDS = ("copy_of", "original_destination", "dead_letter_cause")
 ACK_FIELDS = ("ack_type", "consumer_id", "ack_cause")
 SUBSCRIPTION_FIELDS = ("selector", "no_local")
 PLAIN_FIELDS = tuple(

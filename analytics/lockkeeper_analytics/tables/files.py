@@ -109,9 +109,10 @@ def _count(kept: Mapping[int, Kept], history: History) -> None:
                 file.live += 1
                 file.live_bytes += message.located.record_bytes
                 file.owners[owner] = file.owners.get(owner, 0) + 1
-    for key, subscription in history.subscriptions.items():
-        if subscription.entry.file_id in kept:
-            kept[subscription.entry.file_id].subscriptions.append(key)
+    for (_, key), subscription in history.subscriptions.items():
+        file = kept.get(subscription.entry.file_id)
+        if file is not None and key not in file.subscriptions:
+            file.subscriptions.append(key)
     for identifier, opened in history.open.items():
         for number in sorted(opened.files & kept.keys()):
             kept[number].transactions.append(identifier)

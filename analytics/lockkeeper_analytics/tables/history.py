@@ -38,9 +38,10 @@ class History:
         self.destinations: dict[Place, DestinationLife] = {}
         self.files: dict[int, FileLife] = {}
         self.open: dict[str, Transaction] = {}
-        self.subscriptions: dict[str, Subscription] = {}
+        self.subscriptions: dict[tuple[Place, str], Subscription] = {}
         self.ended_subscriptions: list[Subscription] = []
         self._recent: OrderedDict[tuple[Place, str], Message] = OrderedDict()
+        self._copies: dict[tuple[Place, str], str] = {}
         self._recent_acks: deque[tuple[Message | None, End]] = deque()
 
     def replay(self, entries: Iterable[Entry]) -> Iterator[None]:
@@ -98,6 +99,8 @@ class History:
         life.is_removed = False
         life.files.add(entry.file_id)
         identifier = entry.message_id or ""
+        if entry.copy_of is not None:
+            self._copies[entry.place, entry.copy_of] = identifier
         known = life.live.get(identifier)
         if known is not None:
             known.copies += (entry.file_id,)
@@ -122,10 +125,9 @@ class History:
     def _note_dead_letter(self, entry: Entry) -> None:
         """Let the message that died know; its end may come before this or after."""
         kind, _, name = (entry.original_destination or "").partition("://")
-        identifier, target = (
-            entry.message_id or "",
-            f"{entry.destination_kind}://{entry.destination}",
-        )
+        shown = entry.copy_of or entry.message_id or ""
+        identifier = self._copies.get(((kind, name), shown), shown)
+        target = f"{entry.destination_kind}://{entry.destination}"
         origin = self.destinations.get((kind, name))
         message = origin.live.get(identifier) if origin is not None else None
         if message is not None:
@@ -166,11 +168,12 @@ class History:
         return key is None or not _is_topic(entry.place) or key in message.waiting
 
     def _note_subscription(self, entry: Entry, end: End) -> None:
-        known = self.subscriptions.get(entry.subscription or "")
+        known = self.subscriptions.get((entry.place, entry.subscription or ""))
         if known is not None:
-            known.last = end
-            known.acknowledged += entry.ack_type != lives.UNMATCHED
-            known.unmatched += entry.ack_type == lives.UNMATCHED
+            is_unmatched = entry.ack_type == lives.UNMATCHED
+            known.last = known.last if is_unmatched else end
+            known.acknowledged += not is_unmatched
+            known.unmatched += is_unmatched
 
     def _end(self, life: DestinationLife, identifier: str, state: str, at: Moment) -> None:
         message = life.live.pop(identifier)
@@ -230,25 +233,25 @@ class History:
 
     def _subscribe(self, entry: Entry) -> None:
         life, key = self.destination(entry.place), entry.subscription or ""
-        before = self.subscriptions.get(key)
+        before = self.subscriptions.get((entry.place, key))
         forgotten: dict[str, Message] = {}
         subscription = Subscription(entry)
         if before is not None:
             subscription.create_files |= before.create_files
-            if before.entry.place == entry.place and entry.retroactive:
+            if entry.retroactive:
                 forgotten = {
                     identifier: message
                     for identifier, message in life.live.items()
                     if key in message.waiting
                 }
             self._forget(before, entry, "replaced", forgotten)
-        self.subscriptions[key] = life.subscriptions[key] = subscription
+        self.subscriptions[entry.place, key] = life.subscriptions[key] = subscription
         if entry.retroactive and _is_topic(entry.place):
             for message in life.live.values():
                 message.waiting[key] = None
 
     def _unsubscribe(self, entry: Entry) -> None:
-        known = self.subscriptions.get(entry.subscription or "")
+        known = self.subscriptions.get((entry.place, entry.subscription or ""))
         if known is not None:
             self.files[entry.file_id].refers |= known.create_files
             self._forget(known, entry, "deleted", {})
@@ -258,7 +261,7 @@ class History:
     ) -> None:
         """End a subscription with what waits for it, but for the messages *kept*."""
         key, life = known.entry.subscription or "", self.destination(known.entry.place)
-        del self.subscriptions[key]
+        del self.subscriptions[known.entry.place, key]
         life.subscriptions.pop(key, None)
         known.state, known.end = state, entry
         self.ended_subscriptions.append(known)
@@ -275,7 +278,7 @@ class History:
         life.is_removed = True
         for known in list(life.subscriptions.values()):
             file.refers |= known.create_files
-            del self.subscriptions[known.entry.subscription or ""]
+            del self.subscriptions[entry.place, known.entry.subscription or ""]
             known.state, known.end = "dropped", entry
             self.ended_subscriptions.append(known)
         life.subscriptions.clear()

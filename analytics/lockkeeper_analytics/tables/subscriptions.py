@@ -92,7 +92,7 @@ def _rows(history: History, sieve: Sieve) -> Iterator[_Row]:
     for life in history.ended_subscriptions:
         if sieve.keeps(life.entry.place, life.end and life.end.written_before):
             yield _Row(life)
-    for key, life in history.subscriptions.items():
+    for (_, key), life in history.subscriptions.items():
         if sieve.keeps(life.entry.place):
             place = history.destinations[life.entry.place]
             waiting = [each for each in place.live.values() if key in each.waiting]
@@ -103,7 +103,7 @@ def _rows(history: History, sieve: Sieve) -> Iterator[_Row]:
 
 TABLE = Table(
     "subscriptions",
-    "one row for each durable subscription, ended ones too",
+    "one row for each durable subscription and topic, ended ones too",
     _FIELDS.columns,
     tuple(_FIELDS.columns),
     plan_directories,
