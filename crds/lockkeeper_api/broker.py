@@ -54,6 +54,10 @@ class Listener(ApiModel):
     """Longest frame a client may send (ActiveMQ's wireFormat.maxFrameSize)."""
     connections_max: int = Field(default=1000, ge=1, le=1_000_000)
     """Connections open at a time (ActiveMQ's maximumConnections)."""
+    login_timeout: Annotated[Duration, durations("100ms", "1h")] = 10 * SECOND
+    """How long a client may take for all that comes before it is let in: TLS, handshake, login."""
+    connections_before_login_max: int = Field(default=1000, ge=1, le=1_000_000)
+    """Connections at a time that are not let in yet; one more, and the oldest of them goes."""
     max_inactivity_duration: Annotated[Duration, durations("0s", "24h")] = 30 * SECOND
     """Silence after which a connection counts as dead; 0s never."""
     allow_link_stealing: bool = False
@@ -74,6 +78,9 @@ class Admin(ApiModel):
     """Address to listen on; absent: 127.0.0.1 for local processes, all addresses of a pod."""
     port: Port = 8161
     """Port of the first replica; every further local replica takes the next one. 0: any free."""
+    tls_port: int = Field(default=8171, ge=1, le=65535)
+    """Cluster: port of the same with TLS, over which the operator asks; on `port` what is below
+    /api/ is then answered to who asks from within the pod only."""
 
 
 class Recorder(ApiModel):
@@ -96,6 +103,15 @@ class Journal(ApiModel):
     """How often files that nothing refers to any more are deleted."""
     archive: bool = False
     """Keep those files in data-archive instead, for analytics (ActiveMQ's archiveDataLogs)."""
+    enable_ack_compaction: bool = True
+    """Copy a journal file with little in it that is needed without the rest, in its place."""
+    compact_acks_after_no_gc: Annotated[
+        int, Field(alias="compactAcksAfterNoGC", ge=1, le=1_000_000)
+    ] = 10
+    """After how many clean-ups that deleted nothing; after the first one, while the journal is
+    longer than 3 times its live messages and 4 files."""
+    compact_acks_ignores_store_growth: bool = False
+    """Within that length, compact also while new files are begun."""
     recorder: Recorder = Recorder()
     """The flight recorder."""
 
@@ -135,15 +151,21 @@ NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 NAME_RULE = "metadata.name: expected a letter, then letters, digits and hyphens"
 NAME_CHARACTERS_MAX = 45
 """Length of a Broker's name in a cluster, where others begin with it."""
-RESERVED_LISTENER = "replicas"
+RESERVED_LISTENERS = ["replicas", "admin", "admin-tls"]
 SERVICE_NAMES = (
-    "metadata.name: at most 45 characters, 62 with any listener's, and no listener `replicas`"
+    "metadata.name: at most 45 characters, 62 with any listener's, and no listener `replicas`, "
+    "`admin` or `admin-tls`"
 )
 SERVICE_NAMES_RULE = (
     f"size(self.metadata.name) <= {NAME_CHARACTERS_MAX} && self.spec.listeners.all(l, "
-    f"l.name != '{RESERVED_LISTENER}' && size(l.name) + size(self.metadata.name) <= 62)"
+    f"!(l.name in {RESERVED_LISTENERS}) && size(l.name) + size(self.metadata.name) <= 62)"
 )
 FIXED_PORTS = "a cluster needs to know ports beforehand: a port for each, 0 is for local processes"
+ADMIN_PORTS = "spec.admin.tlsPort is a port of its own: neither spec.admin.port nor a listener's"
+ADMIN_PORTS_RULE = (
+    "self.spec.admin.tlsPort != self.spec.admin.port && "
+    "self.spec.listeners.all(l, l.port != self.spec.admin.tlsPort)"
+)
 FIXED_PORTS_RULE = "self.all(a, a.port > 0 && self.exists_one(b, a.port == b.port))"
 
 
@@ -262,6 +284,7 @@ class Broker(ApiModel):
             (f"self.metadata.name.matches('{NAME_PATTERN}')", NAME_RULE),
             (SERVICE_NAMES_RULE, SERVICE_NAMES),
             ("self.spec.admin.port > 0", FIXED_PORTS),
+            (ADMIN_PORTS_RULE, ADMIN_PORTS),
         )
     )
 

@@ -64,7 +64,7 @@ class BrokerStatus(ApiModel):
     """The generation that all else is about."""
     conditions: Conditions = Field(default=[])
     """Ready, and what it is made of: MasterElected, StandbysReady, StorageBound,
-    ConfigurationApplied, Upgrading, Paused."""
+    ConfigurationApplied, Upgrading, Paused; Reconciling and Stalled for tools that wait."""
     replicas: Count | None = None
     """Pods that there are."""
     selector: str | None = Field(default=None, max_length=1024)

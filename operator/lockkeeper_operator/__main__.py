@@ -2,19 +2,18 @@
 
 import asyncio
 import logging
-import signal
 import socket
 from typing import Annotated
 
 import typer
 from kubernetes.aio.config import ConfigException
 
+from lockkeeper_operator import embedded
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.server import connect
 from lockkeeper_operator.desired.subject import Surroundings
 from lockkeeper_operator.process import logs
-from lockkeeper_operator.process.election import LeadershipLostError
-from lockkeeper_operator.process.operator import Operator, Options
+from lockkeeper_operator.process.options import ANALYTICS, DEFAULT_LEASE, LEASE, Options, listed
 from lockkeeper_operator.process.releasing import release_all
 
 app = typer.Typer(add_completion=False, no_args_is_help=False)
@@ -44,6 +43,25 @@ AnalyticsImage = Annotated[
         help="Image of analyses whose resource names none; absent: --image with -analytics.",
     ),
 ]
+Analytics = Annotated[
+    bool,
+    typer.Option(
+        "--analytics/--no-analytics",
+        envvar=ANALYTICS,
+        help="Carry out JournalAnalyses, which needs the right to make pods.",
+    ),
+]
+Lease = Annotated[
+    str, typer.Option("--lease", envvar=LEASE, help="Name of the Lease that the leader holds.")
+]
+Resync = Annotated[
+    float,
+    typer.Option(
+        "--resync",
+        envvar="LOCKKEEPER_RESYNC",
+        help="Seconds between two looks at a resource about which nothing was heard.",
+    ),
+]
 Format = Annotated[
     str, typer.Option("--log-format", envvar="LOCKKEEPER_LOG_FORMAT", help="text or json.")
 ]
@@ -64,6 +82,7 @@ def run(
         ),
     ] = "lockkeeper:latest",
     analytics_image: AnalyticsImage = "",
+    analytics: Analytics = True,
     namespaces: Namespaces = "",
     operator_namespace: Annotated[
         str,
@@ -87,14 +106,8 @@ def run(
             help="Hold a Lease, so that one of several replicas works.",
         ),
     ] = True,
-    resync: Annotated[
-        float,
-        typer.Option(
-            "--resync",
-            envvar="LOCKKEEPER_RESYNC",
-            help="Seconds between two looks at a resource about which nothing was heard.",
-        ),
-    ] = 600.0,
+    lease: Lease = DEFAULT_LEASE,
+    resync: Resync = 600.0,
     domain: Domain = "cluster.local",
     host: Annotated[
         str, typer.Option("--host", help="Address of /healthz, /readyz and /metrics.")
@@ -111,8 +124,10 @@ def run(
         surroundings=Surroundings(image, operator_namespace, domain=domain),
         identity=identity or socket.gethostname(),
         analytics_image=analytics_image,
-        namespaces=_listed(namespaces),
+        analytics=analytics,
+        namespaces=listed(namespaces),
         election=election,
+        lease=lease,
         resync=resync,
         host=host,
         port=port,
@@ -126,7 +141,7 @@ def release(namespaces: Namespaces = "") -> None:
 
     Their destinations stay on the brokers. The operator must not run any more.
     """
-    raise typer.Exit(asyncio.run(_release(_listed(namespaces))))
+    raise typer.Exit(asyncio.run(_release(listed(namespaces))))
 
 
 def main() -> None:
@@ -137,26 +152,10 @@ def main() -> None:
 async def _run(options: Options) -> int:
     """Run the operator; returns the exit code."""
     try:
-        api = await connect()
+        return 0 if await embedded.run(options) else 1
     except ConfigException as error:
         log.error("no cluster: %s", error)
         return 2
-    operator = Operator(api, options)
-    task = asyncio.create_task(operator.run())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    try:
-        await task
-    except asyncio.CancelledError:
-        log.info("stopped")
-        return 0
-    except (LeadershipLostError, OSError) as error:
-        log.error("%s", error)
-        return 1
-    finally:
-        await api.close()
-    return 0
 
 
 async def _release(namespaces: tuple[str, ...] | None) -> int:
@@ -182,11 +181,6 @@ def _set_up_log(log_format: str, level: str) -> None:
     if level not in ("debug", "info", "warning"):
         raise typer.BadParameter(f"expected debug, info or warning, found {level!r}")
     logs.set_up("json" if log_format == "json" else "text", level)
-
-
-def _listed(namespaces: str) -> tuple[str, ...] | None:
-    found = tuple(filter(None, (name.strip() for name in namespaces.split(","))))
-    return found or None
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from lockkeeper_operator.claims import grown
-from lockkeeper_operator.comparing import covers
+from lockkeeper_operator.comparing import Path, added, covers
 from lockkeeper_operator.desired.hashes import hash_of
 from lockkeeper_operator.names import APPLIED_ANNOTATION
 from lockkeeper_operator.observed import Manifest, Observed, key_of
@@ -18,7 +18,11 @@ CHILD_ENDS = "ChildEnds"
 def child_steps(observed: Observed, desired: Desired) -> Iterator[Step]:
     """Yield the steps; none if all children are as they are to be."""
     for manifest in desired.children:
-        step = _step(observed.children.get(key_of(manifest)), manifest, desired)
+        key = key_of(manifest)
+        tolerated = observed.tolerated.get(key, frozenset())
+        step = _step(observed.children.get(key), manifest, desired, tolerated)
+        if isinstance(step, Create | Apply):
+            step = observed.stuck.get(key, step)
         if step is not None:
             yield step
     yield from _unwanted(observed, desired)
@@ -31,7 +35,9 @@ def stamped(manifest: Manifest) -> Manifest:
     return {**manifest, "metadata": {**metadata, "annotations": notes}}
 
 
-def _step(present: Manifest | None, wanted: Manifest, desired: Desired) -> Step | None:
+def _step(
+    present: Manifest | None, wanted: Manifest, desired: Desired, tolerated: frozenset[Path]
+) -> Step | None:
     """Return what is to be done about one child that is wanted."""
     if present is None:
         return Create(stamped(wanted))
@@ -44,7 +50,7 @@ def _step(present: Manifest | None, wanted: Manifest, desired: Desired) -> Step 
     if kind == CLAIM:
         wanted = grown(present, wanted)
     wanted = stamped(wanted)
-    if covers(present, wanted):
+    if covers(present, wanted) and added(present, wanted) <= tolerated:
         return None
     return Apply(wanted, drift=_applied(present) == _applied(wanted))
 

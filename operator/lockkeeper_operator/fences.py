@@ -1,19 +1,19 @@
-"""Pods that a person keeps from serving: told as soon as they answer, whatever else is going on."""
+"""Pods that are kept from serving: told as soon as they answer, whatever else is going on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from lockkeeper_operator.names import FENCED
 from lockkeeper_operator.observed import Pod
 from lockkeeper_operator.steps import Fence
-from lockkeeper_operator.target import Desired
 
 
-def fence_steps(pods: Sequence[Pod], desired: Desired) -> Iterator[Fence]:
-    """Yield what tells brokers that they are fenced, or not any more.
+def fence_steps(pods: Sequence[Pod], fenced: Collection[str]) -> Iterator[Fence]:
+    """Yield what tells brokers that they are *fenced*, or not any more.
 
-    One that starts reads it beside its configuration; this is for those that run.
+    One that starts reads what a person wants beside its configuration; this is for those that run.
     """
-    for pod in pods:
-        wanted = pod.name in desired.fenced
+    # Who leads last: nobody who is to be fenced may take over.
+    for pod in sorted(pods, key=lambda pod: pod.leads):
+        wanted = pod.name in fenced
         if pod.report is not None and (pod.report.role == FENCED) != wanted:
             yield Fence(pod.name, wanted)

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from lockkeeper_api.pod_names import ROLE_LABEL
+from lockkeeper_operator.comparing import Path
 from lockkeeper_operator.names import MASTER, REVISION_ANNOTATION, STANDBY
+from lockkeeper_operator.steps import Conflict, Refused
 
 Manifest: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, str]
 """Kind and name of an object in the Broker's namespace."""
 
+UNSCHEDULABLE = "Unschedulable"
 RECOVERING = "recovering"
 """A broker that has the lock and reads the journal: the master to be."""
 HOPELESS = frozenset(
@@ -61,6 +64,11 @@ class Pod:
         return self.role in (MASTER, RECOVERING)
 
     @property
+    def hopeless(self) -> str:
+        """Why waiting longer alone does not help, empty for nothing: a node may yet be found."""
+        return "" if self.trouble == UNSCHEDULABLE else self.trouble
+
+    @property
     def takes_over(self) -> bool:
         """Whether the broker in it can be the next master."""
         able = self.report is not None and self.report.takes_over
@@ -73,6 +81,10 @@ class Observed:
 
     children: Mapping[Key, Manifest] = field(default_factory=dict)
     pods: tuple[Pod, ...] = ()
+    stuck: Mapping[Key, Conflict | Refused] = field(default_factory=dict)
+    """Children that could not be brought to what they are to be, when that was tried last."""
+    tolerated: Mapping[Key, frozenset[Path]] = field(default_factory=dict)
+    """What is in children against our will, and comes back however often it is removed."""
 
 
 def key_of(manifest: Manifest) -> Key:
@@ -111,7 +123,7 @@ def _trouble(status: Manifest) -> str:
     if status.get("phase") == "Failed":
         return status.get("reason") or "Failed"
     if _condition(status, "PodScheduled") == "False":
-        return "Unschedulable"
+        return UNSCHEDULABLE
     for container in status.get("containerStatuses", ()):
         reason = container.get("state", {}).get("waiting", {}).get("reason", "")
         if reason in HOPELESS:

@@ -4,34 +4,44 @@ Level-triggered: a plan is made from the present state alone, whatever woke the 
 after its steps a new one is made. Pure: no clock, no request.
 """
 
+from dataclasses import replace
+
 from lockkeeper_operator.child_steps import child_steps
 from lockkeeper_operator.fences import fence_steps
 from lockkeeper_operator.observed import Observed
 from lockkeeper_operator.rollout import pod_steps
-from lockkeeper_operator.steps import Conflict, Step, Wait
+from lockkeeper_operator.scale_in import fenced, handover, held
+from lockkeeper_operator.steps import Conflict, Refused, Step, Wait
 from lockkeeper_operator.target import Desired
 
 STATEFUL_SET = "StatefulSet"
 CONTROLLER_BEHIND = "ControllerBehind"
+PODS_ARE_MADE_OF = (STATEFUL_SET, "ConfigMap")
+"""Children without which a pod that starts anew would be no other than before."""
 
 
 def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     """Return the next steps, in order; none when all is done, or while the Broker is paused.
 
-    Pods are touched only when every child is as it is to be, and the StatefulSet's controller
-    knows the present template: a pod that is deleted earlier would come back unchanged.
+    Pods are touched only when every child is as it is to be, or stuck and not what pods are made
+    of, and the StatefulSet's controller knows the present template: a pod that is deleted earlier
+    would come back unchanged.
     """
     if desired.paused:
         return ()
-    return (*fence_steps(observed.pods, desired), *_other_steps(observed, desired))
+    fences = fence_steps(observed.pods, desired.fenced | fenced(observed, desired))
+    waiting = handover(observed, desired)
+    if waiting is None:
+        return (*fences, *_other_steps(observed, desired))
+    as_it_was = replace(desired, children=held(desired, observed))
+    return (*fences, *child_steps(observed, as_it_was), waiting)
 
 
 def _other_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     """Return the next steps about children, then those about pods."""
     steps = tuple(child_steps(observed, desired))
-    if any(not isinstance(step, Conflict) for step in steps):
-        return steps
-    if any(isinstance(step, Conflict) and step.kind == STATEFUL_SET for step in steps):
+    stuck = [step for step in steps if isinstance(step, Conflict | Refused)]
+    if len(stuck) < len(steps) or any(step.kind in PODS_ARE_MADE_OF for step in stuck):
         return steps
     if _controller_is_behind(observed, desired):
         return (*steps, Wait(CONTROLLER_BEHIND, "the StatefulSet's change is not yet seen"))

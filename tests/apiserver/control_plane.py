@@ -135,6 +135,7 @@ class ControlPlane:
             f"--service-account-signing-key-file={at / 'accounts.key'}",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.96.0.0/16",
+            "--allow-privileged=true",
             *("--authorization-mode=RBAC", f"--disable-admission-plugins={ADMISSION_OFF}"),
         )
         self._wait_until_ready()

@@ -11,6 +11,16 @@ from aiohttp import web
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 DROPPED = {"host", "content-length", "transfer-encoding", "content-encoding", "connection"}
 
+GONE = {
+    "type": "ERROR",
+    "object": {
+        "kind": "Status",
+        "code": 410,
+        "reason": "Expired",
+        "message": "too old resource version",
+    },
+}
+
 
 class FaultyProxy:
     """Plain HTTP on this side, TLS on the other.
@@ -28,9 +38,24 @@ class FaultyProxy:
         self.url = ""
         self.down = False
         self.busy: Callable[[str, str], bool] = lambda _verb, _path: False
+        self.hangs: Callable[[str, str], bool] = lambda _verb, _path: False
+        """Says of a request whether it is taken and not answered for a minute."""
+        self.user = ""
+        """On whose behalf requests are made, empty for that of who makes them."""
         self.limit: int | None = None
         """Goes down after so many writes."""
         self.writes: list[str] = []
+        self.renewals: list[str] = []
+        self.reads: list[str] = []
+        self.outdated = False
+        """Answers the next watch of each kind with `410 Gone`, as after a long silence."""
+        self.brief = False
+        """Ends each watch as soon as it has begun."""
+        self.gaps = 0
+        self.watched = 0
+        self.kinds: set[str] = set()
+        """How many watches were told that they are outdated, and begun; and of what."""
+        self._told: set[str] = set()
 
     async def start(self) -> None:
         """Listen on a free port of 127.0.0.1."""
@@ -72,18 +97,36 @@ class FaultyProxy:
                 status=429,
                 headers={"Retry-After": "1"},
             )
+        if request.method == "GET":
+            self.reads.append(request.path_qs)
+        if self.hangs(request.method, request.path_qs):
+            await asyncio.sleep(60)
+            return _cut_off(request)
+        if request.method == "PUT" and "/leases/" in request.path:
+            self.renewals.append(request.path)
         if request.method in WRITES and "/leases/" not in request.path:
             self.writes.append(f"{request.method} {request.path}")
             if self.limit is not None and len(self.writes) > self.limit:
                 self.go_down()
                 return _cut_off(request)
+        if "watch=true" in request.query_string:
+            self.watched += 1
+            self.kinds.add(request.path)
+            if self.brief:
+                return web.Response(content_type="application/json")
+            if self.outdated and request.path not in self._told:
+                self._told.add(request.path)
+                self.gaps += 1
+                return web.json_response(GONE)
         assert self._session is not None
         headers = {k: v for k, v in request.headers.items() if k.lower() not in DROPPED}
+        if self.user:
+            headers["Impersonate-User"] = self.user
         async with self._session.request(
             request.method,
             self._url + request.path_qs,
             headers=headers,
-            data=await request.read(),
+            data=await request.read() or None,
             timeout=aiohttp.ClientTimeout(total=None),
         ) as answer:
             kept = {k: v for k, v in answer.headers.items() if k.lower() not in DROPPED}

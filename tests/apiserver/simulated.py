@@ -1,9 +1,10 @@
 """An operator with a control plane, and with simulated nodes and brokers, in one event loop."""
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
@@ -18,7 +19,9 @@ from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION, EVENT
 from lockkeeper_operator.api.server import ApiServer, connect
 from lockkeeper_operator.desired.subject import Surroundings
-from lockkeeper_operator.process.operator import Operator, Options
+from lockkeeper_operator.embedded import run
+from lockkeeper_operator.process.operator import Operator
+from lockkeeper_operator.process.options import Options
 
 WAIT_SECONDS = 20.0
 
@@ -49,29 +52,24 @@ class World:
 
     @asynccontextmanager
     async def operator(
-        self, kubeconfig: Path | None = None, **options: Any
+        self, kubeconfig: Path | None = None, *, wait: bool = True, **options: Any
     ) -> AsyncIterator[Operator]:
-        """Run an operator that looks after the namespace, with or without an election."""
-        api = await connect(str(kubeconfig or self.control_plane.kubeconfig))
+        """Run an operator that looks after the namespace, with or without an election.
+
+        It works already, unless nobody is to *wait* for that.
+        """
         chosen = {"identity": "one", "election": False, "namespaces": (self.namespace,), **options}
         surroundings = Surroundings("example/lockkeeper:1", operator_namespace=self.namespace)
-        operator = Operator(api, Options(surroundings, host="127.0.0.1", port=0, **chosen))
-        task = asyncio.create_task(operator.run())
-        self.operators.append(operator)
-        try:
-            async with asyncio.TaskGroup() as group:
-                working = group.create_task(operator.working.wait())
-                await asyncio.wait({task, working}, return_when=asyncio.FIRST_COMPLETED)
-                working.cancel()
+        options = Options(surroundings, host="127.0.0.1", port=0, **chosen)
+        path = str(kubeconfig or self.control_plane.kubeconfig)
+        async with running(options, path, wait) as operator:
+            self.operators.append(operator)
             yield operator
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            await api.close()
 
     async def broker(self, name: str = "demo", /, **spec: Any) -> dict[str, Any]:
         """Make a Broker, or change it."""
-        spec = {"admin": {"port": self.simulated.port}, **spec}
+        ports = {"port": self.simulated.port, "tlsPort": self.simulated.tls_port}
+        spec = {"admin": ports, **spec}
         return await self.make(BROKER.name, name, spec)
 
     async def destination(self, name: str = "orders", /, **spec: Any) -> dict[str, Any]:
@@ -142,6 +140,35 @@ class World:
                     if error.status != NOT_FOUND:
                         raise
         return found
+
+
+@asynccontextmanager
+async def running(options: Options, kubeconfig: str, wait: bool = True) -> AsyncIterator[Operator]:
+    """Run an operator in a thread of its own, as kopf ends all tasks of its loop with itself."""
+    made: list[Operator] = []
+    stops: list[Callable[[], object]] = []
+
+    def begun(operator: Operator) -> None:
+        loop = asyncio.get_running_loop()
+        stops.append(lambda: loop.call_soon_threadsafe(operator.request_stop))
+        made.append(operator)
+
+    thread = asyncio.create_task(
+        asyncio.to_thread(lambda: asyncio.run(run(options, kubeconfig, begun)))
+    )
+    try:
+        while not (thread.done() or (made and (made[0].working.is_set() or not wait))):
+            await asyncio.sleep(0.02)
+        if thread.done():
+            thread.result()
+        yield made[0]
+    finally:
+        for stop in stops:
+            with suppress(RuntimeError):  # It has ended by itself.
+                stop()
+        await asyncio.gather(thread, return_exceptions=True)
+        # What its loop left is found now, and not while something is compiled.
+        gc.collect()
 
 
 async def eventually(

@@ -4,7 +4,12 @@ One socket serves all pods: each has an address of 127.0.0.0/8 of its own.
 """
 
 import asyncio
+import asyncio.sslproto
+import ssl
+import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -18,6 +23,8 @@ class SimulatedBroker:
     """What the pods of one Broker share: the journal, so to speak."""
 
     token: str = ""
+    context: ssl.SSLContext | None = None
+    """What is shown at the admin endpoints; None: they are of a release without TLS."""
     master: str = ""
     epoch: int = 0
     destinations: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
@@ -56,6 +63,7 @@ class SimulatedPod:
     refuses: bool = False
     refused: str | None = None
     silent: bool = False
+    fenced: bool = False
 
     @property
     def leads(self) -> bool:
@@ -69,14 +77,21 @@ class SimulatedBrokers:
     def __init__(self) -> None:
         self.pods: dict[str, SimulatedPod] = {}
         self.requests = 0
+        self.ways: Counter[tuple[str, str]] = Counter()
+        """How often each pod was asked in which way: http, https."""
+        self.names: dict[str, SimulatedBroker] = {}
+        """Brokers by the names that they are asked for over TLS."""
         self._runner: web.AppRunner | None = None
-        self.port = 0
+        self.port = self.tls_port = 0
 
-    async def start(self, port: int = 0) -> None:
+    async def start(self, port: int = 0, tls_port: int = 0) -> None:
         """Listen on all addresses."""
+        # As much as a record of TLS, for hundreds of connections.
+        asyncio.sslproto.SSLProtocol.max_size = 16 << 10
         app = web.Application(client_max_size=1 << 24)
         app.router.add_get("/api/v1/status", self._status)
         app.router.add_post("/api/v1/configuration", self._configure)
+        app.router.add_post("/api/v1/fence", self._fence)
         app.router.add_get("/api/v1/destinations", self._list)
         path = "/api/v1/destinations/{plural}/{name}"
         app.router.add_put(path, self._declare)
@@ -86,7 +101,17 @@ class SimulatedBrokers:
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "0.0.0.0", port, backlog=1024).start()
-        self.port = self._runner.addresses[0][1]
+        shown = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        shown.sni_callback = self._choose
+        site = web.TCPSite(self._runner, "0.0.0.0", tls_port, backlog=1024, ssl_context=shown)
+        await site.start()
+        self.port, self.tls_port = (address[1] for address in self._runner.addresses)
+
+    def _choose(self, connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> None:
+        """Show the certificate of the Broker that is asked for."""
+        broker = self.names.get(name or "")
+        if broker is not None and broker.context is not None:
+            connection.context = broker.context
 
     async def stop(self) -> None:
         """Stop listening."""
@@ -100,6 +125,9 @@ class SimulatedBrokers:
         if pod is None or pod.silent:
             await asyncio.sleep(60)
             raise web.HTTPServiceUnavailable
+        self.ways[pod.name, request.scheme] += 1
+        if pod.broker.context is not None and request.scheme != "https":
+            raise web.HTTPForbidden(text='{"error": "ask over TLS"}')
         if request.headers.get("Authorization") != f"Bearer {pod.broker.token}":
             raise web.HTTPUnauthorized(text='{"error": "no token"}')
         if master and not pod.leads:
@@ -112,8 +140,8 @@ class SimulatedBrokers:
         pod = await self._pod(request, master=False)
         return web.json_response(
             {
-                "role": "master" if pod.leads else "standby",
-                "takesOver": not pod.leads and bool(pod.broker.master),
+                "role": "fenced" if pod.fenced else "master" if pod.leads else "standby",
+                "takesOver": not (pod.leads or pod.fenced) and bool(pod.broker.master),
                 "epoch": pod.broker.epoch if pod.leads else None,
                 "configuration": pod.configuration,
                 "refused": pod.refused,
@@ -129,6 +157,13 @@ class SimulatedBrokers:
             return web.json_response({"error": "no", "refused": said["hash"]}, status=422)
         pod.configuration = said["hash"]
         return web.json_response({"configuration": said["hash"]})
+
+    async def _fence(self, request: web.Request) -> web.Response:
+        pod, said = await self._pod(request, master=False), await request.json()
+        pod.fenced = said["fenced"]
+        if pod.fenced and pod.leads:
+            pod.broker.master = ""
+        return web.json_response({"fenced": pod.fenced})
 
     async def _list(self, request: web.Request) -> web.Response:
         found = (await self._pod(request)).broker.destinations.values()
@@ -167,3 +202,14 @@ class SimulatedBrokers:
 
 def _key(request: web.Request) -> tuple[str, str]:
     return KINDS[request.match_info["plural"]], unquote(request.match_info["name"])
+
+
+def context_of(certificate: str, key: str) -> ssl.SSLContext:
+    """Return what shows a certificate."""
+    with tempfile.TemporaryDirectory() as directory:
+        pair = Path(directory, "tls.crt"), Path(directory, "tls.key")
+        for path, text in zip(pair, (certificate, key), strict=True):
+            path.write_text(text, "utf-8")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*pair)
+    return context

@@ -6,14 +6,14 @@ import logging
 from base64 import b64decode
 from typing import Any
 
-from simulated_brokers import SimulatedBroker, SimulatedBrokers, SimulatedPod
+from simulated_brokers import SimulatedBroker, SimulatedBrokers, SimulatedPod, context_of
 
 from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.kinds import BY_NAME, CLAIM, POD, SECRET, STATEFUL_SET
 from lockkeeper_operator.api.server import MERGE, ApiServer
 from lockkeeper_operator.desired.hashes import hash_of_text
-from lockkeeper_operator.names import INSTANCE_LABEL
+from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, INSTANCE_LABEL
 
 PERIOD_SECONDS = 0.1
 CONFIG_MAP = BY_NAME["ConfigMap"]
@@ -37,6 +37,8 @@ class SimulatedNodes:
         self.brokers: dict[str, SimulatedBroker] = {}
         self.paused = False
         """Whether the controllers stand still."""
+        self.has_tls = True
+        """Whether pods are of a release whose admin endpoints have TLS."""
 
     async def run(self) -> None:
         """Play, for ever."""
@@ -72,13 +74,13 @@ class SimulatedNodes:
         names = [f"{metadata['name']}-{number}" for number in range(spec["replicas"])]
         broker = self.brokers.setdefault(metadata["name"], SimulatedBroker())
         if not broker.token:
-            secret = await self._api.read(SECRET, self._namespace, f"{metadata['name']}-admin")
-            broker.token = b64decode(secret["data"]["admin-token"]).decode()
+            await self.mount(metadata["name"])
         for name in names:
             if name not in pods:
                 await self._make(name, stateful_set, broker)
         if broker.master not in pods or broker.master not in names:
-            broker.master = next((name for name in names if name in pods), "")
+            able = (name for name in names if name in pods and not self.pod(name).fenced)
+            broker.master = next(able, "")
             broker.epoch += bool(broker.master)
         for name in names:
             role = "master" if name == broker.master else "standby"
@@ -88,12 +90,28 @@ class SimulatedNodes:
                 await self._api.merge(POD, self._namespace, name, change)
         return set(names)
 
+    async def mount(self, name: str) -> None:
+        """Bring a Broker's pods what is in their Secret, as kubelets do a minute after a change."""
+        secret = await self._api.read(SECRET, self._namespace, f"{name}-admin")
+        data = {key: b64decode(value).decode() for key, value in secret["data"].items()}
+        broker = self.brokers[name]
+        broker.token = data["admin-token"]
+        if self.has_tls:
+            broker.context = context_of(data["tls.crt"], data["tls.key"])
+            full = f"{name}-replicas.{self._namespace}.svc.cluster.local"
+            self._simulated.names[full] = broker
+
     async def _make(self, name: str, owner: dict[str, Any], broker: SimulatedBroker) -> None:
         template, address = owner["spec"]["template"], next_address()
         config_map = await self._api.read(CONFIG_MAP, self._namespace, owner["metadata"]["name"])
         configuration = hash_of_text(config_map["data"]["broker.yaml"])
         self._simulated.pods[address] = SimulatedPod(name, broker, configuration)
         metadata = {**template["metadata"], "name": name, "namespace": self._namespace}
+        if not self.has_tls:
+            notes = metadata["annotations"]
+            metadata["annotations"] = {
+                key: notes[key] for key in notes if key != ADMIN_TLS_ANNOTATION
+            }
         container = {"name": "broker", "image": "example/none:1"}
         pod = {
             "apiVersion": "v1",

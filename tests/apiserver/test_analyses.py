@@ -1,12 +1,16 @@
 """The operator and JournalAnalyses: from a resource to a Job and back to a status."""
 
+import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
+from test_faults import faulty
 
-from lockkeeper_operator.api.kinds import Kind
+from lockkeeper_operator.api.kinds import EVENT, Kind
+from lockkeeper_operator.process.analysis_reconciler import ACTIVE_SECONDS
 from lockkeeper_operator.process.operator import analytics_image
 
 KIND = "JournalAnalysis"
@@ -143,6 +147,75 @@ async def test_what_the_api_server_refuses_is_told_and_tried_again_later(
         assert await found.condition(KIND, "wrong", "Submitted") in (
             ("False", "Refused"), ("False", "BackOff"),
         )  # fmt: skip
+
+
+@in_loop
+async def test_what_somebody_applies_of_an_analysis_is_left_and_told(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        make_claim(found, "journal")
+        await found.make(
+            KIND, "once", {"source": {"claim": {"name": "journal"}}, "engine": "local"}
+        )
+        await until(found, "once", "Submitted")
+        theirs = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "once-page", "namespace": namespace},
+            "spec": {"replicas": 0},
+        }
+        path = DEPLOYMENT.path(namespace, "once-page")
+        query = {"fieldManager": "gitops", "force": "true"}
+        await found.api.request("PATCH", path, query, theirs, "application/apply-patch+yaml")
+
+        async def is_told() -> bool:
+            pages = found.api.pages(EVENT, namespace)
+            said = [item["message"] async for items, _ in pages for item in items]
+            return "Deployment once-page: belongs to gitops (.spec.replicas)" in said
+
+        await eventually(is_told, SECONDS)
+        assert (await found.api.read(DEPLOYMENT, namespace, "once-page"))["spec"]["replicas"] == 0
+
+
+@in_loop
+async def test_an_operator_that_carries_out_no_analyses_says_so(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator(analytics=False):
+        make_claim(found, "journal")
+        await found.make(
+            KIND, "once", {"source": {"claim": {"name": "journal"}}, "engine": "local"}
+        )
+        status = await until(found, "once", "Disabled")
+        (condition,) = status["conditions"]
+        assert (condition["type"], condition["status"]) == ("Submitted", "False")
+        assert await jobs(found) == []
+
+
+@in_loop
+async def test_while_a_run_goes_on_nobody_looks_at_all_pods(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    async with (
+        world(control_plane, namespace) as found,
+        faulty(found, tmp_path) as proxy,
+        found.operator(tmp_path / "proxy"),
+    ):
+        make_claim(found, "journal")
+        await found.make(
+            KIND, "once", {"source": {"claim": {"name": "journal"}}, "engine": "local"}
+        )
+        await until(found, "once", "Submitted")
+        (job,) = await jobs(found)
+        report(found, job["metadata"]["name"], startTime=T1, active=1, ready=1)
+        await until(found, "once", "Running")
+        await asyncio.sleep(1)
+        proxy.reads.clear()
+        await asyncio.sleep(3 * ACTIVE_SECONDS)
+        pods = [path for path in proxy.reads if "/pods?" in path]
+        assert len(pods) >= 2
+        assert [path for path in pods if "labelSelector" not in path] == []
 
 
 def test_analyses_have_the_image_of_the_same_release() -> None:

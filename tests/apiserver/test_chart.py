@@ -18,6 +18,7 @@ SYSTEM = "lockkeeper-system"
 SETTINGS: dict[str, list[str]] = {
     "defaults": [],
     "two namespaces": ["watchNamespaces={default,kube-public}"],
+    "no analyses, roles by somebody else": ["analytics.enabled=false", "rbac.create=false"],
     "nothing but the operator": ["crds.install=false", "rbac.aggregate=false", "replicas=1"],
     "dashboards": ["monitoring.dashboards=true", "monitoring.labels.release=prometheus"],
     "everything about pods": [
@@ -61,6 +62,77 @@ def objects(text: str) -> list[dict[str, Any]]:
 def plane_with_namespace(control_plane: ControlPlane) -> ControlPlane:
     control_plane.kubectl("create", "namespace", SYSTEM, check=False)
     return control_plane
+
+
+def roles(made: list[dict[str, Any]]) -> dict[str, dict[str, set[str]]]:
+    """Return the verbs by resource of every role, by kind and name."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for each in made:
+        if each["kind"] in ("Role", "ClusterRole"):
+            rights = found.setdefault(f"{each['kind']} {each['metadata']['name']}", {})
+            for rule in each["rules"]:
+                for resource in rule["resources"]:
+                    rights.setdefault(resource, set()).update(rule["verbs"])
+    return found
+
+
+def test_with_watched_namespaces_nothing_counts_in_the_whole_cluster(helm: str) -> None:
+    made = objects(rendered(helm, "watchNamespaces={shop,billing}"))
+    everywhere = {each["kind"] for each in made if "namespace" not in each["metadata"]}
+    assert everywhere == {"CustomResourceDefinition"}
+    places = {each["metadata"]["namespace"] for each in made if each["kind"] == "Role"}
+    assert places == {"shop", "billing", SYSTEM}
+
+
+def test_without_analyses_the_operator_makes_no_pods(helm: str) -> None:
+    full = roles(objects(rendered(helm)))["ClusterRole lockkeeper"]
+    assert {"create", "deletecollection"} <= full["pods"]
+    made = objects(rendered(helm, "analytics.enabled=false"))
+    less = roles(made)["ClusterRole lockkeeper"]
+    assert less["pods"] == {"get", "list", "watch", "patch", "delete"}
+    assert less["configmaps"] == {"get", "list", "watch", "create", "patch", "delete"}
+    assert less.keys().isdisjoint({"jobs", "cronjobs", "deployments", "sparkapplications"})
+    (deployment,) = [each for each in made if each["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert {"name": "LOCKKEEPER_ANALYTICS", "value": "false"} in container["env"]
+
+
+def test_whoever_writes_the_roles_himself_writes_those_of_the_hook_too(helm: str) -> None:
+    made = objects(rendered(helm, "rbac.create=false"))
+    kinds = [each["kind"] for each in made]
+    assert [kind for kind in kinds if "Role" in kind] == []
+    assert kinds.count("Job") == 1
+    assert kinds.count("ServiceAccount") == 2
+
+
+def test_every_pod_says_what_it_takes(helm: str) -> None:
+    made = objects(rendered(helm))
+    for each in made:
+        if each["kind"] in ("Deployment", "Job"):
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            assert container["resources"]["limits"]["memory"], each["kind"]
+
+
+def test_each_release_has_a_lease_of_its_own_and_no_right_over_others(helm: str) -> None:
+    names = []
+    for release in ("lockkeeper", "blue"):
+        made = objects(rendered(helm, name=release))
+        (deployment,) = [each for each in made if each["kind"] == "Deployment"]
+        (container,) = deployment["spec"]["template"]["spec"]["containers"]
+        (lease,) = [each["value"] for each in container["env"] if each["name"].endswith("LEASE")]
+        (role,) = [
+            each
+            for each in made
+            if each["kind"] == "Role" and each["metadata"]["name"].endswith("-leader")
+        ]
+        rules = [rule for rule in role["rules"] if "resourceNames" in rule]
+        assert [rule["resourceNames"] for rule in rules] == [[lease], [f"{lease}-authority"]]
+        assert {verb for rule in role["rules"] if rule not in rules for verb in rule["verbs"]} == {
+            "create"
+        }
+        names.append(lease)
+    # That of the default release is what it always was.
+    assert names == ["lockkeeper-operator", "blue-lockkeeper-operator"]
 
 
 def test_helm_finds_nothing_to_complain_about(helm: str) -> None:
@@ -137,7 +209,11 @@ def test_with_namespaces_given_the_operator_has_no_right_elsewhere(helm: str) ->
         each for each in roles
         if each["kind"] == "Role" and each["metadata"]["namespace"] == SYSTEM
     ]  # fmt: skip
-    assert {resource for rule in own["rules"] for resource in rule["resources"]} == {"leases"}
+    assert {resource for rule in own["rules"] for resource in rule["resources"]} == {
+        "leases", "secrets",
+    }  # fmt: skip
+    (kept,) = [rule for rule in own["rules"] if "patch" in rule["verbs"]]
+    assert kept["resourceNames"] == ["lockkeeper-operator-authority"]
 
 
 def test_the_operator_may_not_do_everything(helm: str) -> None:
@@ -150,7 +226,7 @@ def test_the_operator_may_not_do_everything(helm: str) -> None:
     assert not verbs & {"*", "escalate", "bind", "impersonate"}
     # Spark's drivers end their executors so, and nobody can give what he has not.
     many = [rule["resources"] for rule in role["rules"] if "deletecollection" in rule["verbs"]]
-    assert sorted(many) == [["configmaps"], ["pods"]]
+    assert many == [["configmaps", "pods"]]
     assert "*" not in {resource for rule in role["rules"] for resource in rule["resources"]}
     claims = next(rule for rule in role["rules"] if rule["resources"] == ["persistentvolumeclaims"])
     assert "delete" not in claims["verbs"]

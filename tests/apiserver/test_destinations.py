@@ -1,10 +1,12 @@
 """Destinations: made, kept, purged, and gone again, in whatever order things go."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
+from test_faults import faulty
 
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_operator.api.kinds import BROKER, DESTINATION
@@ -28,10 +30,10 @@ def there(found: World) -> bool:
     return KEY in found.nodes.brokers["demo"].destinations
 
 
-async def gone(found: World, name: str = "orders") -> float:
+async def gone(found: World, name: str = "orders", within: float = GONE_SECONDS) -> float:
     return await eventually(
         lambda: found.is_gone("Destination", name),
-        GONE_SECONDS,
+        within,
         lambda: found.get("Destination", name),
     )
 
@@ -268,6 +270,73 @@ def test_what_was_deleted_while_the_operator_was_down_goes_when_it_is_back(
             assert there(found) == (policy == "Retain" or broker_goes)
 
     main()
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_resource_that_no_longer_validates_can_be_deleted(
+    control_plane: ControlPlane, namespace: str, policy: str
+) -> None:
+    @in_loop
+    async def main() -> None:
+        async with world(control_plane, namespace) as found, found.operator():
+            await begin(found, policy)
+            # Half a byte, which no rule of the definition sees.
+            await found.destination(deletionPolicy=policy, policy={"memoryLimit": "100000.5"})
+
+            async def is_refused() -> bool:
+                return "whole number" in repr((await found.get("Destination", "orders"))["status"])
+
+            await eventually(is_refused)
+            await found.delete("Destination", "orders")
+            await gone(found)
+            assert there(found) == (policy == "Retain")
+
+    main()
+
+
+@in_loop
+async def test_a_resource_whose_broker_was_never_asked_can_be_deleted(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    async with world(control_plane, namespace) as found, faulty(found, tmp_path) as proxy:
+        secret = ("create", "secret", "generic", "theirs", "--from-literal=password=hush")
+        control_plane.kubectl(*secret, "-n", namespace)
+        async with found.operator():
+            await found.broker(access={"users": [{"name": "jfk", "secretName": "theirs"}]})
+            await found.ready("Broker", "demo")
+            await found.destination(deletionPolicy="Delete")
+            await found.ready("Destination", "orders")
+        # The Broker is looked at no further than to its users.
+        proxy.busy = lambda _verb, path: path.endswith("/secrets/theirs")
+        async with found.operator(tmp_path / "proxy"):
+            await found.delete("Destination", "orders")
+            print(f"gone after {await gone(found, within=2 * GONE_SECONDS):.1f} s")
+
+
+@in_loop
+async def test_an_operator_of_some_namespaces_knows_their_labels(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    other = f"{namespace}-other"
+    control_plane.kubectl("create", "namespace", other)
+    control_plane.kubectl("label", "namespace", other, "team=blue")
+    reference = {"name": "demo", "namespace": namespace}
+    allowed = {"namespaces": "Selected", "selector": {"matchLabels": {"team": "blue"}}}
+    namespaces = (namespace, other)
+    async with world(control_plane, namespace) as found, found.operator(namespaces=namespaces):
+        await found.broker(allowedDestinations=allowed)
+        await found.ready("Broker", "demo")
+        found.namespace = other
+        await found.destination(brokerRef=reference)
+        await found.ready("Destination", "orders")
+        control_plane.kubectl("label", "namespace", other, "team-")
+
+        async def is_refused() -> bool:
+            has = await found.condition("Destination", "orders", "Accepted")
+            return has == ("False", "NotAllowed")
+
+        await eventually(is_refused, GONE_SECONDS)
+        found.namespace = namespace
 
 
 @in_loop

@@ -211,7 +211,8 @@ async def test_of_two_operators_one_works_and_the_other_takes_over(
         begun = asyncio.get_running_loop().time()
         gave_up = await eventually(lambda: _is(not first.leads), FAILOVER_SECONDS)
         assert not entering.done()
-        second = await asyncio.wait_for(entering, FAILOVER_SECONDS)
+        async with asyncio.timeout(FAILOVER_SECONDS):
+            second = await entering
         took = asyncio.get_running_loop().time() - begun
         print(f"gave up after {gave_up:.1f} s, the other worked after {took:.1f} s")
         assert second.leads
@@ -229,7 +230,8 @@ async def test_one_that_is_stopped_gives_the_lease_back(
             await asyncio.sleep(3)
             assert not entering.done()
         begun = asyncio.get_running_loop().time()
-        await asyncio.wait_for(entering, 8)
+        async with asyncio.timeout(8):
+            await entering
         print(f"the other worked {asyncio.get_running_loop().time() - begun:.1f} s later")
 
 

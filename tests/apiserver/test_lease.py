@@ -25,6 +25,8 @@ from lockkeeper_api import BrokerSpec  # noqa: E402
 from lockkeeper_operator.desired import role  # noqa: E402
 from lockkeeper_operator.desired.subject import Subject, Surroundings  # noqa: E402
 
+pytestmark = pytest.mark.crash
+
 LABEL = "lockkeeper.dev/role"
 SPEC = """\
   access: {anonymous: true}

@@ -110,7 +110,6 @@ async def test_drift_of_children_is_repaired(control_plane: ControlPlane, namesp
         for kind, name in (
             ("Service", "demo-openwire"),
             ("Secret", "demo-users"),
-            ("Lease", "demo"),
         ):
             uid = (await found.get(kind, name))["metadata"]["uid"]
             await found.delete(kind, name)
@@ -121,6 +120,43 @@ async def test_drift_of_children_is_repaired(control_plane: ControlPlane, namesp
 
             await eventually(is_back, DRIFT_SECONDS)
         assert "DriftRepaired" in await found.events()
+        # Nobody watches Leases, which change every second: the next look at the Broker sees it.
+        uid = (await found.get("Lease", "demo"))["metadata"]["uid"]
+        await found.delete("Lease", "demo")
+        await found.broker(replicas=2, disruptionBudget={"enabled": False})
+        await eventually(lambda: is_back("Lease", "demo", uid), DRIFT_SECONDS)
+
+
+@in_loop
+async def test_a_password_whose_secret_is_deleted_is_made_anew_whoever_remembers_it(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found:
+
+        async def password() -> str:
+            """Return that of the user's Secret, once the users' hashes are of it."""
+
+            async def there() -> bool:
+                if await found.is_gone("Secret", "demo-user-client"):
+                    return False
+                made = secret_value(await found.get("Secret", "demo-user-client"), "password")
+                line = secret_value(await found.get("Secret", "demo-users"), "users").strip()
+                return matches(made, line.removeprefix("client:"))
+
+            await eventually(there)
+            return secret_value(await found.get("Secret", "demo-user-client"), "password")
+
+        async with found.operator():
+            await found.broker()
+            await found.ready("Broker", "demo")
+            passwords = [await password()]
+            await found.delete("Secret", "demo-user-client")
+            passwords.append(await password())
+        await found.delete("Secret", "demo-user-client")
+        async with found.operator():
+            passwords.append(await password())
+            assert await written_at_rest(found) == set()
+        assert len(set(passwords)) == 3
 
 
 @in_loop
@@ -251,6 +287,42 @@ async def test_a_failover_is_told_with_its_cause(
         status = (await found.get("Broker", "demo"))["status"]
         assert status["epoch"] == 2
         assert status["lastFailover"]["cause"].startswith("demo-0")
+
+
+@in_loop
+async def test_a_master_that_is_to_go_hands_over_to_one_that_stays(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker(replicas=3)
+        await found.ready("Broker", "demo")
+        await until(found, "StandbysReady", "True")
+        # The last pod becomes the master, as after two failovers.
+        found.nodes.brokers["demo"].master = "demo-2"
+
+        async def leads(name: str) -> bool:
+            return (await found.get("Broker", "demo"))["status"].get("master") == name
+
+        await eventually(lambda: leads("demo-2"))
+        await until(found, "StandbysReady", "True")
+        seen: list[tuple[str, int]] = []
+
+        async def look() -> None:
+            while True:
+                replicas = (await found.get("StatefulSet", "demo"))["spec"]["replicas"]
+                seen.append((found.nodes.brokers["demo"].master, replicas))
+                await asyncio.sleep(0.02)
+
+        looking = asyncio.create_task(look())
+        await found.broker(replicas=1)
+        await eventually(lambda: found.is_gone("Pod", "demo-2"), 30)
+        await eventually(lambda: leads("demo-0"))
+        looking.cancel()
+        # Never was there a number of pods by which the master would have been taken away.
+        assert [each for each in seen if each[1] < 3 and each[0] != "demo-0"] == []
+        assert seen[-1] == ("demo-0", 1)
+        assert "POST /api/v1/fence" in found.nodes.brokers["demo"].calls
+        await found.ready("Broker", "demo")
 
 
 @in_loop

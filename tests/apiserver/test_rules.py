@@ -105,12 +105,37 @@ PORTS = "a cluster needs to know ports beforehand: a port for each, 0 is for loc
 CASES: dict[tuple[str, str, str], Case] = {
     ("Broker", "", "metadata.name: expected a letter"): Case(({},), {}, name="1st"),
     ("Broker", "", "metadata.name: at most 45"): Case(
-        ({"listeners": [{"name": "a" * 50}]},), {"listeners": [{"name": "replicas"}]}
+        ({"listeners": [{"name": "a" * 50}]},), {"listeners": [{"name": "admin-tls"}]}
     ),
     ("Broker", "", PORTS): Case(({"admin": {"port": 1}},), {"admin": {"port": 0}}),
+    ("Broker", "", "spec.admin.tlsPort is a port of its own"): Case(
+        ({"admin": {"tlsPort": 1}}, {"admin": {"port": 8171, "tlsPort": 8161}}),
+        {"admin": {"port": 8171}},
+    ),
     ("Broker", "spec.listeners", PORTS): Case((listeners(1, 2),), listeners(1, 1)),
     ("Broker", "spec.listeners[].service", "nodePort"): Case(
         (service(type="NodePort", nodePort=30000),), service(type="ClusterIP", nodePort=30000)
+    ),
+    ("Broker", "spec.listeners[].service", "loadBalancerClass and sourceRanges"): Case(
+        (
+            service(
+                type="LoadBalancer", loadBalancerClass="example.com/lb",
+                sourceRanges=["192.0.2.0/24", "2001:db8::/32"],
+            ),
+            service(type="NodePort", sourceRanges=[]),
+        ),
+        service(type="NodePort", sourceRanges=["192.0.2.0/24"]),
+    ),
+    ("Broker", "spec.listeners[].service", "externalTrafficPolicy"): Case(
+        (service(type="NodePort", externalTrafficPolicy="Local"),),
+        service(externalTrafficPolicy="Local"),
+    ),
+    ("Broker", "spec.listeners[].service", "two different ipFamilies"): Case(
+        (
+            service(ipFamilies=["IPv6"], ipFamilyPolicy="SingleStack"),
+            service(ipFamilies=["IPv6", "IPv4"], ipFamilyPolicy="RequireDualStack"),
+        ),
+        service(ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="SingleStack"),
     ),
     ("Broker", "spec.locker.lease", "expected retryPeriod"): Case(
         (LEASE,), lease("10s", "6s", "6s")

@@ -1,21 +1,25 @@
 """Many Brokers with 20 Destinations each: memory, time from change to status, writes at rest.
 
+All the while the Brokers' Leases are renewed, as their masters do every second.
+
 20 Brokers unless LOCKKEEPER_SCALE_BROKERS says otherwise; `make scale` takes 500, which needs
 twenty minutes or so on two cores.
 """
 
 import asyncio
+import json
 import os
 import re
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import psutil
 import pytest
 from control_plane import ControlPlane, free_port
@@ -27,7 +31,9 @@ from lockkeeper_operator.api.server import ApiServer, connect
 
 BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "20"))
 EACH = 20
-MEMORY_BYTES_MAX = 200_000_000
+RENEWALS = float(os.environ.get("LOCKKEEPER_SCALE_RENEWALS", BROKERS))
+"""Of the Brokers' Leases, a second; a master renews its own every second."""
+MEMORY_BYTES_MAX = 220_000_000
 CHANGE_SECONDS_MAX = 1.0
 CHANGES, CHANGES_PER_SECOND = 200, 10
 REST_SECONDS = 30
@@ -58,16 +64,27 @@ def figures(port: int) -> str:
         return str(answer.read().decode())
 
 
+def peak(pid: int) -> int:
+    """Return the most memory, in bytes, that a process has had at any time."""
+    status = Path(f"/proc/{pid}/status").read_text("utf-8")
+    return int(re.findall(r"^VmHWM:\s+(\d+) kB", status, re.M)[0]) * 1024
+
+
+def memory(pid: int) -> str:
+    resident = psutil.Process(pid).memory_info().rss
+    return f"memory {resident / 1e6:.0f} MB, at most {peak(pid) / 1e6:.0f} MB"
+
+
 def writes(port: int) -> float:
     return sum(map(float, WRITES.findall(figures(port))))
 
 
-async def make_all(api: ApiServer, namespace: str, port: int) -> None:
+async def make_all(api: ApiServer, namespace: str, ports: dict[str, int]) -> None:
     """Make all resources, a few at a time."""
     wanted: list[tuple[str, str, dict[str, Any]]] = []
     for number in range(BROKERS):
         broker = f"b{number}"
-        wanted.append((BROKER.name, broker, {"admin": {"port": port}}))
+        wanted.append((BROKER.name, broker, {"admin": ports}))
         for each in range(EACH):
             spec = {"brokerRef": {"name": broker}, "policy": {"recorded": True}}
             wanted.append((DESTINATION.name, f"{broker}-d{each}", spec))
@@ -95,6 +112,22 @@ async def ready(api: ApiServer, namespace: str) -> int:
     return missing
 
 
+async def watched(api: ApiServer, namespace: str, version: str) -> AsyncIterator[dict[str, Any]]:
+    """Yield Destinations as they change."""
+    query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "900"}
+    headers = {"Authorization": await api.credentials()}
+    connector = aiohttp.TCPConnector(ssl=api.tls)
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with (
+        aiohttp.ClientSession(
+            connector=connector, timeout=timeout, read_bufsize=1 << 21
+        ) as session,
+        session.get(api.url + DESTINATION.path(namespace), params=query, headers=headers) as answer,
+    ):
+        async for line in answer.content:
+            yield json.loads(line)["object"]
+
+
 async def time_changes(api: ApiServer, namespace: str) -> list[float]:
     """Return, in order, the seconds from a change to the status that is about it."""
     begun: dict[tuple[str, int], float] = {}
@@ -106,7 +139,7 @@ async def time_changes(api: ApiServer, namespace: str) -> list[float]:
         async for _, listed in api.pages(DESTINATION, namespace):
             version = listed
         watching.set()
-        async for _, item in api.watch(DESTINATION, namespace, version, 600):
+        async for item in watched(api, namespace, version):
             observed = item.get("status", {}).get("observedGeneration", 0)
             key = (item["metadata"]["name"], observed)
             if key in begun:
@@ -144,36 +177,33 @@ async def test_hundreds_of_brokers_with_thousands_of_destinations(
 ) -> None:
     api = await connect(str(control_plane.kubeconfig))
     kubeconfig, port = str(control_plane.kubeconfig), free_port()
-    brokers = (str(HERE / "scale_brokers.py"), kubeconfig, namespace, str(BROKERS))
+    brokers = (str(HERE / "scale_brokers.py"), kubeconfig, namespace, str(BROKERS), str(RENEWALS))
     options = ("--port", str(port), "--host", "127.0.0.1", "--log-level", "warning")
     operator = ("-m", "lockkeeper_operator", "--no-leader-election", "--namespaces", namespace)
     with program(*brokers) as simulated:
         assert simulated.stdout is not None
-        await make_all(api, namespace, int(simulated.stdout.readline()))
+        ports = map(int, simulated.stdout.readline().split())
+        await make_all(api, namespace, dict(zip(("port", "tlsPort"), ports, strict=True)))
         begun = time.monotonic()
         with program(*operator, *options, KUBECONFIG=kubeconfig) as process:
             await settle(api, namespace)
             print(f"all ready after {time.monotonic() - begun:.0f} s")
             took = await time_changes(api, namespace)
             p50, p90, p99 = (took[len(took) * share // 100] for share in (50, 90, 99))
-            memory = psutil.Process(process.pid).memory_info().rss
             print(f"change to status: p50 {p50:.3f} s, p90 {p90:.3f} s, p99 {p99:.3f} s")
             await asyncio.sleep(10)
             before = writes(port)
             cpu = sum(psutil.Process(process.pid).cpu_times()[:2])
             await asyncio.sleep(REST_SECONDS)
             cpu = sum(psutil.Process(process.pid).cpu_times()[:2]) - cpu
-            print(
-                f"memory {memory / 1e6:.0f} MB, at rest {100 * cpu / REST_SECONDS:.0f} % of a core"
-            )
+            print(f"{memory(process.pid)}, at rest {100 * cpu / REST_SECONDS:.0f} % of a core")
             print(f"writes in {REST_SECONDS} s at rest: {writes(port) - before:g}")
-            assert memory < MEMORY_BYTES_MAX
+            assert peak(process.pid) < MEMORY_BYTES_MAX
             assert p99 < CHANGE_SECONDS_MAX
             assert writes(port) == before
         # A process that begins with all of it there.
         with program(*operator, *options, KUBECONFIG=kubeconfig) as process:
             await asyncio.sleep(START_SECONDS)
-            resident = psutil.Process(process.pid).memory_info().rss
-            print(f"started anew: memory {resident / 1e6:.0f} MB")
-            assert resident < MEMORY_BYTES_MAX
+            print(f"started anew: {memory(process.pid)}")
+            assert peak(process.pid) < MEMORY_BYTES_MAX
     await api.close()

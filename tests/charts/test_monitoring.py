@@ -30,6 +30,8 @@ MASTER: dict[str, Any] = {
     "since": 1.0, "epoch": 1, "connections": 0, "memory": {"used": 0, "limit": 1},
     "store": {"files": 0, "bytes": 0, "waitingOperations": 0, "spooledBytes": 0},
     "blockedSends": [], "lease": None, "preparedTransactions": [],
+    "containedErrors": {"counts": {"timer": 1}, "latest": []},
+    "connectionsBeforeLogin": 0, "connectionsTurnedAway": {"beforeLogin": 0},
 }  # fmt: skip
 
 

@@ -3,7 +3,13 @@
 from typing import Any
 
 from lockkeeper_operator.desired.children import children
-from lockkeeper_operator.desired.subject import Manifest, Subject, Surroundings, subject_of
+from lockkeeper_operator.desired.subject import (
+    Certificate,
+    Manifest,
+    Subject,
+    Surroundings,
+    subject_of,
+)
 
 MONITORS = frozenset({"PodMonitor", "ServiceMonitor"})
 SURROUNDINGS = Surroundings(image="example/lockkeeper:1", monitors=MONITORS)
@@ -35,6 +41,7 @@ def subject(
         passwords={"client": "secret", "jfk": "runway"},
         password_hashes={"client": "hash-of-client", "jfk": "hash-of-jfk"},
         admin_token="token",
+        admin_certificate=Certificate("certificate", "key", "authority"),
     )
 
 

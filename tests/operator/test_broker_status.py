@@ -6,7 +6,11 @@ import pytest
 from lockkeeper_api.status import BrokerStatus
 from lockkeeper_operator.names import MASTER, STANDBY
 from lockkeeper_operator.observed import Manifest, Observed, Pod, Report
-from lockkeeper_operator.status.broker_status import broker_status, invalid_status
+from lockkeeper_operator.status.broker_status import (
+    broker_status,
+    failed_status,
+    invalid_status,
+)
 from lockkeeper_operator.status.facts import Facts
 from lockkeeper_operator.steps import Conflict, Step, Wait
 from lockkeeper_operator.target import Desired
@@ -61,6 +65,8 @@ def test_a_pair_that_serves_says_so_in_every_condition() -> None:
         "ConfigurationApplied": ("True", "Applied"),
         "Upgrading": ("False", "UpToDate"),
         "Paused": ("False", "Active"),
+        "Reconciling": ("False", "Done"),
+        "Stalled": ("False", "GettingOn"),
     }
     assert (status["master"], status["epoch"], status["version"]) == ("b-0", 7, "1.0")
     assert status["binding"] == {"name": "b-client"}
@@ -183,8 +189,51 @@ def test_a_refused_spec_is_told_and_the_rest_of_the_status_stays() -> None:
     before = status_of(facts())
     after = invalid_status("spec.listeners[0].frameBytesMax: expected 1Ki", before, 4, LATER)
     assert after is not None
-    ready, *others = after["conditions"]
+    ready, reconciling, stalled, *others = after["conditions"]
     assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "False", "InvalidSpec")
-    assert others == before["conditions"][1:]
+    assert (reconciling["type"], reconciling["status"]) == ("Reconciling", "False")
+    assert (stalled["type"], stalled["status"]) == ("Stalled", "True")
+    assert others == before["conditions"][1:-2]
     assert (after["observedGeneration"], after["master"]) == (4, "b-0")
     assert invalid_status(ready["message"], after, 4, NOW) is None
+
+
+def test_a_roll_out_is_not_done_and_a_broken_one_needs_somebody() -> None:
+    rolling = facts((pod(0, MASTER, revision="old"), pod(1, STANDBY)))
+    assert condition(rolling, "Ready") == ("True", "Serving")
+    assert condition(rolling, "Reconciling") == ("True", "RollingOut")
+    assert condition(rolling, "Stalled") == ("False", "GettingOn")
+    trouble = {"trouble": "ImagePullBackOff", "broken": True, "ready": False, "report": None}
+    broken = facts((pod(0, MASTER, revision="old"), pod(1, "", **trouble)))
+    assert condition(broken, "Ready") == ("False", "RolloutBroken")
+    assert condition(broken, "Reconciling") == ("False", "Stalled")
+    assert condition(broken, "Stalled") == ("True", "RolloutBroken")
+    # A node may yet be found: it is waited for.
+    nowhere = {**trouble, "trouble": "Unschedulable"}
+    waiting = facts((pod(0, MASTER, revision="old"), pod(1, "", **nowhere)))
+    assert condition(waiting, "Ready") == ("True", "NoSafetyNet")
+    assert condition(waiting, "Reconciling")[0] == "True"
+    assert condition(waiting, "Stalled") == ("False", "GettingOn")
+    new = facts((pod(0, "", **nowhere), pod(1, "", **nowhere)))
+    assert condition(new, "Ready") == ("False", "PodsBroken")
+    assert condition(new, "Reconciling") == ("True", "PodsBroken")
+    assert condition(new, "Stalled") == ("False", "GettingOn")
+    lost = facts((pod(0, "", **trouble), pod(1, "", **nowhere)))
+    assert condition(lost, "Stalled") == ("True", "PodsBroken")
+    # Without a roll-out the same trouble costs the safety net only.
+    lone = facts((pod(0, MASTER), pod(1, "", **trouble)))
+    assert condition(lone, "Ready") == ("True", "NoSafetyNet")
+
+
+def test_what_the_server_keeps_refusing_is_told_and_the_rest_of_the_status_stays() -> None:
+    before = status_of(facts())
+    after = failed_status("500 InternalError: no", before, 4, LATER)
+    assert after is not None
+    said = {each["type"]: (each["status"], each["reason"]) for each in after["conditions"]}
+    assert said["Ready"] == ("False", "Failed")
+    assert said["Stalled"] == ("True", "Failed")
+    assert said["Reconciling"] == ("False", "Stalled")
+    assert said["MasterElected"] == ("True", "Elected")
+    assert after["observedGeneration"] == 4
+    assert failed_status("500 InternalError: no", after, 4, LATER) is None
+    assert broker_status(facts(), after, 4, LATER) is not None

@@ -55,6 +55,36 @@ def test_what_is_older_than_what_is_known_changes_nothing() -> None:
     assert told.changes[-1][1] is None
 
 
+def test_the_late_answer_to_a_write_brings_nothing_back() -> None:
+    told = Told()
+    told.store.put(manifest(5, data="x"))
+    told.store.drop(manifest(9))
+    told.store.put(manifest(8, data="written before it went"))
+    assert len(told.store) == 0
+    # Its successor is newer, and stays when the news of the first comes again.
+    told.store.put(manifest(10, data="y"))
+    told.store.drop(manifest(9))
+    assert [found["data"] for found in told.store.all()] == ["y"]
+
+
+def test_what_a_whole_list_did_not_have_is_not_brought_back_either() -> None:
+    told = Told()
+    told.store.put(manifest(5, data="x"))
+    told.store.put(manifest(6, "b", data="x"))
+    told.store.drop(manifest(7, "b"))
+    told.store.keep_only(set(), "n", "20")
+    for name in ("a", "b", "c"):
+        told.store.put(manifest(19, name, data="late"))
+    assert len(told.store) == 0
+    told.store.put(manifest(21, "b", data="new"))
+    assert told.store.names() == (("n", "b"),)
+    # The kind itself is gone, and comes back.
+    told.store.keep_only(set(), None, None)
+    assert len(told.store) == 0
+    told.store.put(manifest(22, data="x"))
+    assert len(told.store) == 1
+
+
 def test_a_pod_is_what_it_was_for_plans() -> None:
     waiting = {"state": {"waiting": {"reason": "CrashLoopBackOff", "message": "long"}}}
     pod = {

@@ -102,6 +102,39 @@ def test_clients_are_led_to_the_master_alone_listener_by_listener() -> None:
     assert headless["spec"]["publishNotReadyAddresses"] is True
 
 
+def test_a_service_reaches_as_far_as_its_listener_says() -> None:
+    said = {
+        "type": "LoadBalancer", "loadBalancerClass": "example.com/lb",
+        "externalTrafficPolicy": "Local", "ipFamilyPolicy": "RequireDualStack",
+        "ipFamilies": ["IPv6", "IPv4"],
+    }  # fmt: skip
+    networks = ["192.0.2.0/24", "2001:db8::/32"]
+    found = subject(listeners=[{"name": "outside", "service": {**said, "sourceRanges": networks}}])
+    spec = child(found, "Service", "departures-outside")["spec"]
+    assert {key: spec[key] for key in spec if key not in ("ports", "selector")} == {
+        **said,
+        "loadBalancerSourceRanges": networks,
+    }
+    inside = child(subject(), "Service", "departures-openwire")["spec"]
+    assert set(inside) == {"type", "ports", "selector"}
+
+
+@pytest.mark.parametrize(
+    ("service", "complaint"),
+    [
+        ({"type": "LoadBalancer", "sourceRanges": ["192.0.2.0/33"]}, "192.0.2.0/33"),
+        ({"sourceRanges": ["192.0.2.0/24"]}, "need type LoadBalancer"),
+        ({"type": "NodePort", "loadBalancerClass": "a"}, "need type LoadBalancer"),
+        ({"externalTrafficPolicy": "Local"}, "needs type NodePort or LoadBalancer"),
+        ({"ipFamilies": ["IPv4", "IPv4"]}, "two different ipFamilies"),
+        ({"ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "SingleStack"}, "two different"),
+    ],
+)
+def test_what_no_service_can_be_is_refused(service: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        subject(listeners=[{"name": "outside", "service": service}])
+
+
 def test_pods_may_write_their_labels_and_hold_their_lease_and_nothing_else() -> None:
     found = subject(replicas=2)
     pods, leases = child(found, "Role")["rules"]

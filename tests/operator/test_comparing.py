@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from lockkeeper_operator.comparing import covers
+from lockkeeper_operator.comparing import Path, added, covers
+from lockkeeper_operator.owners import appliers_of, pointer
 from lockkeeper_operator.quantities import quantity
 
 
@@ -58,3 +59,78 @@ def test_quantities_are_read_as_kubernetes_reads_them(text: Any, number: str) ->
 @pytest.mark.parametrize("text", ["", "much", "1x", "1mi", True, None, "--1"])
 def test_other_text_is_no_quantity(text: Any) -> None:
     assert quantity(text) is None
+
+
+POD_SPEC = ("spec", "template", "spec")
+
+
+def stateful_set(**pods: Any) -> dict[str, Any]:
+    container = {"name": "broker", "securityContext": {"readOnlyRootFilesystem": True}}
+    spec = {"containers": [container], **pods}
+    return {"kind": "StatefulSet", "spec": {"template": {"spec": spec}}}
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "more"),
+    [
+        ({"spec": {"selector": {"a": "b", "c": "d"}}},
+         {"kind": "Service", "spec": {"selector": {"a": "b"}}}, {("spec", "selector", "c")}),
+        ({"spec": {"clusterIP": "10.0.0.1", "sessionAffinity": "None",
+                   "ports": [{"name": "a", "port": 1, "nodePort": 30001, "protocol": "TCP"}]}},
+         {"kind": "Service", "spec": {"ports": [{"name": "a", "port": 1}]}}, set()),
+        ({"subjects": [{"name": "a"}, {"name": "b"}], "roleRef": {}},
+         {"kind": "RoleBinding", "subjects": [{"name": "a"}], "roleRef": {}}, {("subjects", 1)}),
+        ({"metadata": {"labels": {"a": "b"}}, "rules": []}, {"kind": "Role", "rules": []}, set()),
+        ({"data": {"a": "b"}}, {"kind": "Secret", "data": {}}, set()),
+        (stateful_set(restartPolicy="Always", securityContext={}, hostIPC=False),
+         stateful_set(), set()),
+        (stateful_set(hostNetwork=True), stateful_set(), {(*POD_SPEC, "hostNetwork")}),
+        (stateful_set(containers=[{"name": "x"}, {"name": "broker", "securityContext":
+                      {"readOnlyRootFilesystem": True, "privileged": True}}]),
+         stateful_set(),
+         {(*POD_SPEC, "containers", 0),
+          (*POD_SPEC, "containers", 1, "securityContext", "privileged")}),
+        (stateful_set(mounts=[{"name": "a", "mountPath": "/1"}, {"name": "a", "mountPath": "/2"}]),
+         stateful_set(mounts=[{"name": "a", "mountPath": "/2"}]), {(*POD_SPEC, "mounts", 0)}),
+    ],
+)  # fmt: skip
+def test_what_may_not_be_there_is_found_where_it_is(
+    present: dict[str, Any], wanted: dict[str, Any], more: set[Path]
+) -> None:
+    assert added(present, wanted) == more
+
+
+def test_whose_an_addition_is_the_api_server_knows() -> None:
+    def fields(manager: str, operation: str, owned: dict[str, Any]) -> dict[str, Any]:
+        return {"manager": manager, "operation": operation, "fieldsV1": owned}
+
+    item = {"f:containers": {'k:{"name":"spy"}': {".": {}, "f:image": {}}}}
+    owned = {"f:spec": {"f:selector": {}, "f:list": {'v:"b"': {}}, **item}}
+    manifest = {
+        "metadata": {
+            "managedFields": [
+                fields("gitops", "Apply", owned),
+                fields("kubectl", "Update", {"f:spec": {"f:other": {}}}),
+                fields("lockkeeper", "Apply", {"f:spec": {"f:mine": {}}}),
+            ]
+        },
+        "spec": {
+            "selector": {"a": "b"},
+            "containers": [{"name": "broker"}, {"name": "spy"}],
+            "list": ["a", "b"],
+            "other": 1,
+            "mine": 2,
+        },
+    }
+    cases: list[tuple[Path, str]] = [
+        (("spec", "selector", "a"), "gitops (.spec.selector.a)"),
+        (("spec", "containers", 1), "gitops (.spec.containers[1])"),
+        (("spec", "containers", 0), ""),
+        (("spec", "list", 1), "gitops (.spec.list[1])"),
+        (("spec", "list", 0), ""),
+        (("spec", "other"), ""),
+        (("spec", "mine"), ""),
+    ]
+    for path, said in cases:
+        assert appliers_of(manifest, [path]) == said
+    assert pointer(("a/b", "c~d", 7)) == "/a~1b/c~0d/7"

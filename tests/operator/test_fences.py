@@ -1,5 +1,6 @@
 from typing import Any
 
+import pytest
 from cluster_objects import subject
 
 from lockkeeper_operator.desired import config_map
@@ -31,12 +32,13 @@ def test_a_pod_that_runs_is_told_before_anything_else_happens() -> None:
 
 def test_one_that_is_not_fenced_any_more_is_told_so() -> None:
     pods = [pod(0, "fenced"), pod(1, "master")]
-    assert list(fence_steps(pods, goal(""))) == [Fence("departures-0", False)]
+    assert list(fence_steps(pods, goal("").fenced)) == [Fence("departures-0", False)]
 
 
 def test_nothing_is_said_twice_and_nothing_to_the_silent() -> None:
     silent = Pod("departures-1")
-    assert list(fence_steps([pod(0, "fenced"), silent], goal("departures-0,departures-1"))) == []
+    both = goal("departures-0,departures-1").fenced
+    assert list(fence_steps([pod(0, "fenced"), silent], both)) == []
 
 
 def test_while_paused_nobody_is_told() -> None:
@@ -53,6 +55,14 @@ def test_a_broker_that_starts_reads_it_beside_its_configuration() -> None:
     built = config_map.build(given)
     assert built["data"]["fenced"] == "departures-1\n"
     assert "fenced" not in config_map.build(subject(replicas=2))["data"]
+
+
+@pytest.mark.parametrize(("value", "accepted"), [("true", True), ("", False), ("yes", False)])
+def test_an_accepted_loss_is_told_beside_the_configuration(value: str, accepted: bool) -> None:
+    told = subject(replicas=2, annotations={"lockkeeper.dev/accept-loss": value})
+    assert config_map.build(told)["data"].get("accept-loss") == ("true\n" if accepted else None)
+    # It takes effect when a pod starts: those that run are left alone.
+    assert desired_of(told).revision == desired_of(subject(replicas=2)).revision
 
 
 def test_a_fenced_pod_is_not_replaced_by_a_new_revision() -> None:

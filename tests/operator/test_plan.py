@@ -13,6 +13,7 @@ from lockkeeper_operator.steps import (
     Delete,
     DeletePod,
     Push,
+    Refused,
     Step,
     SwitchOver,
     Wait,
@@ -65,7 +66,8 @@ def created(steps: tuple[Step, ...]) -> list[str]:
 def test_a_new_broker_gets_its_children_those_first_that_pods_need() -> None:
     kinds = created(plan(Observed(), desired()))
     assert kinds[0] == "ServiceAccount"
-    assert kinds[-1] == "StatefulSet"
+    # What a cluster may not know stands before nothing.
+    assert kinds[-2:] == ["StatefulSet", "PodMonitor"]
     assert kinds.index("PersistentVolumeClaim") < kinds.index("StatefulSet")
 
 
@@ -305,3 +307,40 @@ def test_a_change_that_needs_no_restart_is_pushed_to_running_brokers() -> None:
     assert after(goal, *pods) == (Push("departures-0", goal.configuration),)
     refused = pod(0, goal.revision, "master", says={"refused": goal.configuration})
     assert after(goal, refused, pods[1]) == ()
+
+
+def test_a_child_that_is_stuck_waits_alone() -> None:
+    goal = desired()
+    children = applied(goal)
+    children["Service", "departures-openwire"]["spec"]["type"] = "NodePort"
+    pods = (pod(0, "old", "master"), pod(1, "old"))
+    (repair,) = plan(Observed(children, pods), goal)
+    assert isinstance(repair, Apply)
+    theirs = Conflict("Service", "departures-openwire", "gitops (.spec.type)")
+    stuck = {(theirs.kind, theirs.name): theirs}
+    said, step = plan(Observed(children, pods, stuck=stuck), goal)
+    assert said == theirs
+    assert isinstance(step, DeletePod)
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "ConfigMap"])
+def test_pods_wait_for_what_they_are_made_of(kind: str) -> None:
+    goal = desired()
+    children = applied(goal)
+    children[kind, "departures"]["data" if kind == "ConfigMap" else "spec"] = {}
+    refused = Refused(kind, "departures", "no")
+    pods = (pod(0, "old", "master"), pod(1, "old"))
+    found = Observed(children, pods, stuck={(kind, "departures"): refused})
+    assert plan(found, goal) == (refused,)
+
+
+def test_what_comes_back_however_often_it_is_removed_is_borne() -> None:
+    goal = desired()
+    children = applied(goal)
+    key = ("StatefulSet", "departures")
+    where = ("spec", "template", "spec", "tolerations")
+    children[key]["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    (repair,) = plan(Observed(children), goal)
+    assert isinstance(repair, Apply) and repair.drift
+    borne = Observed(children, tolerated={key: frozenset({where})})
+    assert [step for step in plan(borne, goal) if isinstance(step, Apply)] == []

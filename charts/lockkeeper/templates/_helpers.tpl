@@ -46,19 +46,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [""]
   resources: [secrets, serviceaccounts, services]
   verbs: [get, list, watch, create, patch, delete]
-# update, deletecollection: drivers of analyses make and end executors by it, and what they need.
 - apiGroups: [""]
   resources: [configmaps]
-  verbs: [get, list, watch, create, update, patch, delete, deletecollection]
+  verbs: [get, list, watch, create, patch, delete]
 # Never delete: what is in a claim cannot be made again.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
   verbs: [get, list, watch, create, patch]
-# Nobody can give a right that he has not himself: to brokers over their own pods, to drivers of
-# analyses over those that they make.
+# Nobody can give a right that he has not himself: to brokers over their own pods.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch, create, update, patch, delete, deletecollection]
+  verbs: [get, list, watch, patch, delete]
+{{- if .Values.analytics.enabled }}
+# What drivers of analyses are given: they make and end executors, and what these need.
+- apiGroups: [""]
+  resources: [configmaps, pods]
+  verbs: [create, update, deletecollection]
 # What carries analyses out.
 - apiGroups: [batch]
   resources: [cronjobs, jobs]
@@ -72,6 +75,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [spark.apache.org]
   resources: [sparkapplications]
   verbs: [get, list, watch, create, patch, delete]
+{{- end }}
 - apiGroups: ["", events.k8s.io]
   resources: [events]
   verbs: [create, patch]

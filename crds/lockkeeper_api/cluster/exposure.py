@@ -1,8 +1,9 @@
 """How clients reach a listener in a cluster: TLS and a Service."""
 
-from typing import Literal
+from ipaddress import ip_network
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lockkeeper_api.meta import ApiModel
 from lockkeeper_api.raw import ObjectName, Strings
@@ -10,6 +11,34 @@ from lockkeeper_api.rules import rules
 
 NO_NODE_PORT = "nodePort needs type NodePort or LoadBalancer"
 _NODE_PORT_RULE = "!has(self.nodePort) || self.type != 'ClusterIP'"
+
+ONLY_OF_LOAD_BALANCERS = "loadBalancerClass and sourceRanges need type LoadBalancer"
+_LOAD_BALANCER_RULE = (
+    "self.type == 'LoadBalancer' || !has(self.loadBalancerClass) && "
+    "(!has(self.sourceRanges) || size(self.sourceRanges) == 0)"
+)
+ONLY_FROM_OUTSIDE = "externalTrafficPolicy needs type NodePort or LoadBalancer"
+_OUTSIDE_RULE = "!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'"
+FAMILIES = "two different ipFamilies need another ipFamilyPolicy than SingleStack"
+_FAMILIES_RULE = (
+    "!has(self.ipFamilies) || size(self.ipFamilies) < 2 || "
+    "(self.ipFamilies[0] != self.ipFamilies[1] && "
+    "(!has(self.ipFamilyPolicy) || self.ipFamilyPolicy != 'SingleStack'))"
+)
+
+
+def _network(text: str) -> str:
+    """Return *text* if it is a network; ValueError otherwise."""
+    ip_network(text, strict=False)
+    return text
+
+
+Network = Annotated[
+    str,
+    Field(max_length=43, pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$"),
+    AfterValidator(_network),
+]
+Family = Literal["IPv4", "IPv6"]
 
 
 class Tls(ApiModel):
@@ -25,7 +54,14 @@ class Tls(ApiModel):
 class ListenerService(ApiModel):
     """The Service that leads to a listener of the master."""
 
-    model_config = ConfigDict(json_schema_extra=rules((_NODE_PORT_RULE, NO_NODE_PORT)))
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (_NODE_PORT_RULE, NO_NODE_PORT),
+            (_LOAD_BALANCER_RULE, ONLY_OF_LOAD_BALANCERS),
+            (_OUTSIDE_RULE, ONLY_FROM_OUTSIDE),
+            (_FAMILIES_RULE, FAMILIES),
+        )
+    )
 
     type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = "ClusterIP"
     """Cluster: how far it reaches."""
@@ -33,9 +69,28 @@ class ListenerService(ApiModel):
     """Cluster: port on every node; absent: Kubernetes chooses."""
     annotations: Strings = Field(default={})
     """Cluster: what load balancers and DNS want to know."""
+    load_balancer_class: str | None = Field(default=None, min_length=1, max_length=316)
+    """Cluster: which load balancer makes it; absent: the cluster's own."""
+    source_ranges: list[Network] = Field(default=[], max_length=64)
+    """Cluster: networks whose clients the load balancer lets in; empty: all."""
+    external_traffic_policy: Literal["Cluster", "Local"] | None = None
+    """Cluster: Local lets the broker see clients' own addresses; absent: Kubernetes' default."""
+    ip_family_policy: Literal["SingleStack", "PreferDualStack", "RequireDualStack"] | None = None
+    """Cluster: whether it has addresses of both families; absent: Kubernetes' default."""
+    ip_families: list[Family] = Field(default=[], max_length=2)
+    """Cluster: the families, the first one first, which stays for good; empty: the cluster's."""
 
     @model_validator(mode="after")
-    def _has_a_node_port_only_on_nodes(self) -> "ListenerService":
+    def _fits_its_type(self) -> "ListenerService":
+        balanced = self.load_balancer_class is not None or self.source_ranges
+        families = self.ip_families
         if self.node_port is not None and self.type == "ClusterIP":
             raise ValueError(NO_NODE_PORT)
+        if balanced and self.type != "LoadBalancer":
+            raise ValueError(ONLY_OF_LOAD_BALANCERS)
+        if self.external_traffic_policy is not None and self.type == "ClusterIP":
+            raise ValueError(ONLY_FROM_OUTSIDE)
+        single = self.ip_family_policy == "SingleStack" or len(set(families)) == 1
+        if len(families) == 2 and single:
+            raise ValueError(FAMILIES)
         return self

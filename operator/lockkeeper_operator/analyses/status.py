@@ -57,16 +57,21 @@ def analysis_status(
     return None if found == previous else found
 
 
-def invalid_status(
-    problems: str, previous: Mapping[str, Any], generation: int, now: str
+INVALID, DISABLED = "InvalidSpec", "Disabled"
+
+
+def refused_status(
+    reason: str, message: str, previous: Mapping[str, Any], generation: int, now: str
 ) -> dict[str, Any] | None:
-    """Return the status of an analysis whose spec is none, None if it is written already."""
-    verdict = Verdict("Submitted", NO, "InvalidSpec", problems)
+    """Return the status of an analysis that is not carried out: its spec is none, or this operator
+    carries out none. None if it is written already.
+    """
+    verdict = Verdict("Submitted", NO, reason, message)
     condition = dated([verdict], dict(previous), generation, now)[0]
     found = {
         **previous,
         "observedGeneration": generation,
-        "state": "InvalidSpec",
+        "state": reason,
         "conditions": [condition.model_dump(mode="json", by_alias=True, exclude_none=True)],
     }
     return None if found == previous else found

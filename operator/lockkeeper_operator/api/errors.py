@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-NOT_FOUND, CONFLICT, GONE, INVALID, TOO_MANY = 404, 409, 410, 422, 429
+FORBIDDEN, NOT_FOUND, CONFLICT, INVALID, TOO_MANY = 403, 404, 409, 422, 429
 TEXT_CHARACTERS_MAX = 500
 
 
@@ -19,6 +19,11 @@ class ApiError(Exception):
         self.reason = reason
         self.causes = causes
         self.retry_after: float | None = None
+
+    @property
+    def lacks_rights(self) -> bool:
+        """Whether who asked may not do such a thing at all; a quota or a policy says no, too."""
+        return self.status == FORBIDDEN and "User " in self.message and " cannot " in self.message
 
     @property
     def is_refusal(self) -> bool:

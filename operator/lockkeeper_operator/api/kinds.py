@@ -14,6 +14,16 @@ class Kind:
     plural: str
     namespaced: bool = True
 
+    @property
+    def group(self) -> str:
+        """The API's group, empty for the oldest."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The API's version."""
+        return self.api_version.rpartition("/")[2]
+
     def path(self, namespace: str | None = None, name: str = "", subresource: str = "") -> str:
         """Return the path of one object, or of all in a namespace, or of all (None)."""
         root = "/apis" if "/" in self.api_version else "/api"

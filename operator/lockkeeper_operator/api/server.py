@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import random
 import ssl
 from collections.abc import AsyncIterator
@@ -20,13 +21,11 @@ PAGE_OBJECTS = 250
 REQUEST_SECONDS = 15.0
 BUSY_MAX = 5
 BUSY_SECONDS, BUSY_SECONDS_MAX = 1.0, 5.0
-SILENCE_SECONDS = 90.0
-"""Of a watch, after which its connection counts as dead: bookmarks come about every minute."""
 TABLELESS = "application/json"
-METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 APPLY = "application/apply-patch+yaml"
 MERGE = "application/merge-patch+json"
+REVISE = "application/json-patch+json"
 FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, ssl.SSLError, OSError)
 
 Query = dict[str, str]
@@ -39,23 +38,44 @@ async def connect(kubeconfig: str | None = None) -> "ApiServer":
     usual file. Raises kubernetes.aio.config.ConfigException where there is neither.
     """
     configuration = Configuration()
-    configuration.connection_pool_maxsize = 0  # Watches occupy a connection each.
     try:
         if kubeconfig is not None:
             raise config.ConfigException
         config.load_incluster_config(client_configuration=configuration)
     except config.ConfigException:
-        await config.load_kube_config(kubeconfig, client_configuration=configuration)
-    return ApiServer(ApiClient(configuration))
+        found = kubeconfig or os.environ.get("KUBECONFIG")
+        await config.load_kube_config(found, client_configuration=configuration)
+    return ApiServer(ApiClient(configuration), configuration)
 
 
 class ApiServer:
     """One API server. Every method raises ApiError when it does not do what it was asked."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, configuration: Configuration) -> None:
         self._client = client
+        self._configuration = configuration
         self.requests: dict[tuple[str, str], int] = {}
         """Answers so far, by verb and status."""
+        self.read_only = ""
+        """Why nothing is written any more; empty while it is."""
+        self.unwritable: dict[tuple[str, str], str] = {}
+        """What was not let be written when it was tried last, by verb and kind: the answers."""
+
+    @property
+    def url(self) -> str:
+        """Where the server is."""
+        return str(self._configuration.host)
+
+    @property
+    def tls(self) -> ssl.SSLContext:
+        """By what the server is known, and knows the operator."""
+        context: ssl.SSLContext = self._client.rest_client.ssl_context
+        return context
+
+    async def credentials(self) -> str:
+        """Return what the header Authorization is to be at present, empty for none."""
+        found = await self._configuration.auth_settings()
+        return str(found["BearerToken"]["value"] or "") if "BearerToken" in found else ""
 
     async def close(self) -> None:
         """Close all connections."""
@@ -94,39 +114,6 @@ class ApiServer:
                 return
             query["continue"] = following
 
-    async def watch(
-        self,
-        kind: Kind,
-        namespace: str | None,
-        version: str,
-        seconds: int,
-        selector: str = "",
-        metadata_only: bool = False,
-    ) -> AsyncIterator[tuple[str, Manifest]]:
-        """Yield changes since *version* as they come, for at most so many *seconds*."""
-        query = {
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": version,
-            "timeoutSeconds": str(seconds),
-        }
-        if selector:
-            query["labelSelector"] = selector
-        timeout = aiohttp.ClientTimeout(connect=REQUEST_SECONDS, sock_read=SILENCE_SECONDS)
-        accept = METADATA_ONLY if metadata_only else TABLELESS
-        response = await self._send("GET", kind.path(namespace), query, None, "", accept, timeout)
-        try:
-            async for line in _lines(response):
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    said = event["object"]
-                    raise error_of(said.get("code", 500), json.dumps(said).encode())
-                yield event["type"], event["object"]
-        except FAILURES as error:
-            raise ApiError(0, f"watch of {kind.plural}: {error or type(error).__name__}") from error
-        finally:
-            response.close()
-
     async def apply(
         self, manifest: Manifest, *, force: bool = False, subresource: str = ""
     ) -> Manifest:
@@ -143,6 +130,13 @@ class ApiServer:
         """Lay *change* over an object; null takes away (RFC 7386)."""
         query = {"fieldManager": FIELD_MANAGER}
         return await self.request("PATCH", kind.path(namespace, name), query, change, MERGE)
+
+    async def revise(
+        self, kind: Kind, namespace: str, name: str, operations: list[Manifest]
+    ) -> Manifest:
+        """Change an object step by step (RFC 6902)."""
+        query = {"fieldManager": FIELD_MANAGER}
+        return await self.request("PATCH", kind.path(namespace, name), query, operations, REVISE)
 
     async def replace(self, kind: Kind, manifest: Manifest) -> Manifest:
         """Write an object whole, if it still is of the version that *manifest* says."""
@@ -192,16 +186,31 @@ class ApiServer:
 
         While it says that it is too busy, and has done nothing, it is asked again a few times.
         """
+        if self.read_only and verb != "GET":
+            raise ApiError(0, f"{verb} {path}: {self.read_only}")
         attempts = 0
         while True:
             try:
-                return await self._ask(verb, path, query or {}, body, content_type, accept)
+                answer = await self._ask(verb, path, query or {}, body, content_type, accept)
+                self._note_write(verb, path, None)
+                return answer
             except ApiError as error:
+                self._note_write(verb, path, error)
                 attempts += 1
                 if error.status != TOO_MANY or attempts == BUSY_MAX:
                     raise
                 wait = min(error.retry_after or BUSY_SECONDS, BUSY_SECONDS_MAX)
                 await asyncio.sleep(wait * random.uniform(1.0, 1.5))
+
+    def _note_write(self, verb: str, path: str, error: ApiError | None) -> None:
+        """Take note whether a write was possible; one that is refused for what is in it was."""
+        if verb == "GET":
+            return
+        key = (verb, _resource(path))
+        if error is not None and (error.status == 0 or error.lacks_rights):
+            self.unwritable[key] = str(error)
+        else:
+            self.unwritable.pop(key, None)
 
     async def _ask(
         self, verb: str, path: str, query: Query, body: Any, content_type: str, accept: str
@@ -239,27 +248,25 @@ class ApiServer:
             )
             answer = await self._client.call_api(*request, _request_timeout=timeout)
             response: aiohttp.ClientResponse = answer.response
-            self._count(verb, str(response.status))
+            self.count(verb, str(response.status))
             if response.status >= 300:
                 said = await response.read()
                 raise error_of(response.status, said, response.headers.get("Retry-After"))
         except FAILURES as error:
-            self._count(verb, "none")
+            self.count(verb, "none")
             raise ApiError(0, f"{verb} {path}: {error or type(error).__name__}") from error
         return response
 
-    def _count(self, verb: str, status: str) -> None:
+    def count(self, verb: str, status: str) -> None:
+        """Count an answer, or (`none`) that there was none."""
         key = (verb, status)
         self.requests[key] = self.requests.get(key, 0) + 1
 
 
-async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield whole lines, however long."""
-    parts: list[bytes] = []
-    async for chunk in response.content.iter_any():
-        *ended, rest = chunk.split(b"\n")
-        for line in ended:
-            yield b"".join((*parts, line))
-            parts.clear()
-        if rest:
-            parts.append(rest)
+def _resource(path: str) -> str:
+    """Return what a path leads to, without names: `brokers/status`."""
+    _, root, *parts = path.split("/")
+    parts = parts[1:] if root == "api" else parts[2:]
+    if parts[0] == "namespaces" and len(parts) > 2:
+        parts = parts[2:]
+    return "/".join((parts[0], *parts[2:]))

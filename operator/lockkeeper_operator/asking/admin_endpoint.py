@@ -1,8 +1,10 @@
 """Requests to the admin endpoint of one broker."""
 
 import asyncio
+import asyncio.sslproto
 import hashlib
 import json
+import ssl
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +13,12 @@ import aiohttp
 
 STATUS_SECONDS = 2.0
 REQUEST_SECONDS = 5.0
+IDLE_SECONDS = 20.0
+"""How long a connection is kept; longer than between two questions of any kind."""
 ANSWER_BYTES_MAX = 64 << 20
+TLS_READ_BYTES = 16 << 10
+"""Of each connection, for as long as it is kept. asyncio has 256 KiB, for a TLS record of 16 at
+most: 125 MB for 500 brokers, where this is 8."""
 _FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
 _PLURALS = {"Queue": "queues", "Topic": "topics"}
 
@@ -30,16 +37,21 @@ class BrokerRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a broker's admin endpoint is, and what opens it."""
+    """Where a broker's admin endpoint is, and what opens it.
+
+    *name* is what its certificate is for; empty where the broker is of an earlier release, which
+    has none, and is asked without TLS.
+    """
 
     host: str
     port: int
     token: str
+    name: str = ""
 
     def url(self, path: str) -> str:
         """Return the URL of *path*."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}{path}"
+        return f"{'https' if self.name else 'http'}://{host}:{self.port}{path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +66,17 @@ class AdminEndpoints:
     """Asks brokers; one for the whole process."""
 
     def __init__(self) -> None:
-        # Polls are seconds apart: thousands of connections kept open cost more than new ones.
+        # A new connection for each question costs 0.9 ms, one that is kept 0.35 ms, and 6 KB.
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(force_close=True, limit=64),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
         )
+        self._trusted = tls_of("")
+        asyncio.sslproto.SSLProtocol.max_size = TLS_READ_BYTES
+
+    def trust(self, authorities: str) -> None:
+        """Take certificates for what these vouch for alone, from now on; PEM."""
+        self._trusted = tls_of(authorities)
 
     async def close(self) -> None:
         """Close what is open."""
@@ -145,6 +163,8 @@ class AdminEndpoints:
                 headers=headers,
                 timeout=aiohttp.ClientTimeout(total=seconds),
                 allow_redirects=False,
+                ssl=self._trusted,
+                server_hostname=address.name or None,
             ) as response:
                 said = await response.content.read(ANSWER_BYTES_MAX)
                 while not response.content.at_eof() and len(said) < ANSWER_BYTES_MAX:
@@ -155,6 +175,15 @@ class AdminEndpoints:
                 return said
         except _FAILURES as error:
             raise BrokerSilentError(f"{verb} {path}: {error or type(error).__name__}") from error
+
+
+def tls_of(authorities: str) -> ssl.SSLContext:
+    """Return what knows brokers by these authorities, and by nothing else."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if authorities:
+        context.load_verify_locations(cadata=authorities)
+    return context
 
 
 def _path(kind: str, name: str) -> str:

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockkeeper_operator.asking.admin_endpoint import (
-    Address,
     AdminEndpoints,
     BrokerRefusedError,
     BrokerSilentError,
 )
-from lockkeeper_operator.asking.desk import Desk, DestinationKey, changed_views
+from lockkeeper_operator.asking.desk import AskedPod, Desk, DestinationKey, changed_views
 from lockkeeper_operator.asking.views import report_of, view_of
 
 DESTINATIONS_SECONDS = 3.0
@@ -21,15 +20,6 @@ IMPATIENCE = 1.3
 destinations: a cluster in which nothing gets on must not be kept busy by questions."""
 MISSES_MAX = 2
 """How many times in a row a broker may not answer before what it said last counts no more."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskedPod:
-    """A pod that can be asked; *leads* says that its label calls it the master."""
-
-    uid: str
-    host: str
-    leads: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +39,9 @@ class Poller:
     def __init__(self, admin: AdminEndpoints) -> None:
         self._admin = admin
 
-    async def ask(self, desk: Desk, pods: tuple[AskedPod, ...], with_destinations: bool) -> News:
-        """Ask all *pods* what they are, if it is time, and the master for its destinations."""
-        now = asyncio.get_running_loop().time()
+    async def ask(self, desk: Desk, with_destinations: bool) -> News:
+        """Ask all pods what they are, if it is time, and the master for its destinations."""
+        now, pods = asyncio.get_running_loop().time(), desk.pods
         interval = desk.patience if desk.unsettled else STATUS_SECONDS
         changed = False
         if desk.stale or now - desk.asked_at >= interval * 0.9:
@@ -74,7 +64,7 @@ class Poller:
         """Return whether a pod says something else than before."""
         before = desk.reports.get(pod.uid)
         try:
-            said = await self._admin.status(Address(pod.host, desk.port, desk.token))
+            said = await self._admin.status(desk.address(pod))
         except (BrokerSilentError, BrokerRefusedError):
             desk.misses[pod.uid] = misses = desk.misses.get(pod.uid, 0) + 1
             if before is None or misses < MISSES_MAX:
@@ -94,7 +84,7 @@ class Poller:
         leader = next((pod for pod in pods if pod.leads), None)
         changed: frozenset[DestinationKey] | None = None
         if leader is not None and wanted:
-            address = Address(leader.host, desk.port, desk.token)
+            address = desk.address(leader)
             if desk.master == address and begun - desk.listed_at < DESTINATIONS_SECONDS * 0.9:
                 return False, frozenset()
             desk.listed_at = begun

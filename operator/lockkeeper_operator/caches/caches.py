@@ -1,7 +1,6 @@
-"""All stores of the operator, and the reflectors that keep them."""
+"""All stores of the operator."""
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lockkeeper_api.destination import DestinationSpec
@@ -9,22 +8,27 @@ from lockkeeper_operator.api.kinds import (
     BROKER,
     CHILDREN,
     DESTINATION,
+    JOURNAL_ANALYSIS,
     LEASE,
+    MONITORS,
     NAMESPACE,
     POD,
     Kind,
 )
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.caches.reflector import Reflector, Watcher
-from lockkeeper_operator.caches.store import Groups, Store
+from lockkeeper_operator.caches.store import Groups, Name, Store
 from lockkeeper_operator.names import INSTANCE_LABEL, MANAGED_BY_LABEL
 from lockkeeper_operator.observed import Key, Manifest, key_of
 
-OWN = f"{MANAGED_BY_LABEL}=lockkeeper-operator"
+OWN_LABEL = (MANAGED_BY_LABEL, "lockkeeper-operator")
+OWN = "=".join(OWN_LABEL)
 BROKER_GROUP, TARGET_GROUP = "broker", "target"
+WATCHED_CHILDREN = tuple(kind for kind in (*CHILDREN, *MONITORS) if kind is not LEASE)
+"""Leases change every few seconds each: they are read when they are needed."""
+WATCHED = tuple(dict.fromkeys((BROKER, DESTINATION, JOURNAL_ANALYSIS, POD, *WATCHED_CHILDREN)))
 
 Told = Callable[[str, Manifest | None, Manifest | None], None]
 """Is told of a kind's object before and after each change."""
+Analysed = Callable[[Manifest | None, Manifest | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,48 +53,57 @@ def target_of(destination: Manifest) -> Target:
     )
 
 
-class Caches:
-    """Stores of Brokers, Destinations, pods, namespaces, and of children by their kinds."""
+def selector_of(kind: Kind) -> str:
+    """Return by which labels objects of a kind are watched, empty for all."""
+    return "" if kind in (BROKER, DESTINATION, JOURNAL_ANALYSIS) else OWN
 
-    def __init__(
-        self,
-        api: ApiServer,
-        namespaces: Sequence[str] | None,
-        changed: Told,
-        told: Watcher | None = None,
-    ) -> None:
-        """*namespaces* None stands for all; *changed* is told of all but namespaces."""
-        self._api, self._told, self._changed = api, told, changed
-        self._namespaces: Sequence[str | None] = (None,) if namespaces is None else namespaces
-        self.reflectors: list[Reflector] = []
+
+class Caches:
+    """Stores of Brokers, Destinations, analyses, pods, and of children by their kinds.
+
+    *changed* is told of all but analyses, *analysed* of those; an analysis that is a Broker's
+    child is in two stores. Namespaces are put in by who reads one.
+    """
+
+    def __init__(self, changed: Told, analysed: Analysed) -> None:
+        self._changed = changed
         self.brokers = self._store(BROKER, lambda _: ())
         self.destinations = self._store(DESTINATION, _groups_of_destination)
         self.pods = self._store(POD, _groups_of_child)
         self.namespaces = self._store(NAMESPACE, lambda _: ())
-        self.children = {kind.name: self._store(kind, _groups_of_child) for kind in CHILDREN}
+        self.analyses = Store(JOURNAL_ANALYSIS, lambda _: (), analysed)
+        self.children = {
+            kind.name: self._store(kind, _groups_of_child) for kind in WATCHED_CHILDREN
+        }
+        self._by_kind = {
+            kind: tuple(store for store in (*self.stores(), self.analyses) if store.kind is kind)
+            for kind in WATCHED
+        }
 
-    def start(self, group: asyncio.TaskGroup, kinds: Sequence[Kind] = ()) -> None:
-        """Begin to keep all stores, or those of more *kinds* of children."""
-        if kinds:
-            for kind in kinds:
-                self.children[kind.name] = self._store(kind, _groups_of_child)
-                self._keep(group, kind, self.children[kind.name], OWN)
-            return
-        self._keep(group, BROKER, self.brokers)
-        self._keep(group, DESTINATION, self.destinations)
-        self._keep(group, POD, self.pods, OWN)
-        if None in self._namespaces:
-            self._keep(group, NAMESPACE, self.namespaces, metadata_only=True)
-        for kind in CHILDREN:
-            self._keep(group, kind, self.children[kind.name], OWN, metadata_only=kind is LEASE)
+    def put(self, kind: Kind, manifest: Manifest) -> None:
+        """Take over an object as the API server has it."""
+        key, value = OWN_LABEL
+        own = manifest["metadata"].get("labels", {}).get(key) == value
+        for store in self._by_kind[kind]:
+            if own or store.kind is not JOURNAL_ANALYSIS or store is self.analyses:
+                store.put(manifest)
+            else:
+                store.drop(manifest)
 
-    async def listed(self) -> None:
-        """Wait until every store has been complete."""
-        for reflector in tuple(self.reflectors):
-            await reflector.listed.wait()
+    def drop(self, kind: Kind, manifest: Manifest) -> None:
+        """Forget an object that is gone."""
+        for store in self._by_kind[kind]:
+            store.drop(manifest)
+
+    def keep_only(
+        self, kind: Kind, names: set[Name], namespace: str | None, version: str | None
+    ) -> None:
+        """Forget what is not among *names*; see Store.keep_only."""
+        for store in self._by_kind[kind]:
+            store.keep_only(names, namespace, version)
 
     def children_of(self, namespace: str, broker: str) -> dict[Key, Manifest]:
-        """Return the objects that are labelled as a Broker's children."""
+        """Return the objects that are labelled as a Broker's children, Leases apart."""
         return {
             key_of(child): child
             for store in self.children.values()
@@ -107,21 +120,6 @@ class Caches:
             self._changed(kind.name, before, after)
 
         return Store(kind, groups_of, changed)
-
-    def _keep(
-        self,
-        group: asyncio.TaskGroup,
-        kind: Kind,
-        store: Store,
-        selector: str = "",
-        metadata_only: bool = False,
-    ) -> None:
-        for namespace in self._namespaces:
-            reflector = Reflector(
-                self._api, kind, store, namespace, selector, metadata_only, self._told
-            )
-            self.reflectors.append(reflector)
-            group.create_task(reflector.run(), name=f"watch {kind.plural} {namespace or ''}")
 
 
 def _groups_of_child(manifest: Manifest) -> Groups:

@@ -15,6 +15,8 @@ Groups: TypeAlias = tuple[tuple[str, ...], ...]
 GroupsOf: TypeAlias = Callable[[Manifest], Groups]
 Changed: TypeAlias = Callable[[Manifest | None, Manifest | None], None]
 """Is told of an object before and after a change; None where it was, or is, not there."""
+GONE_MAX = 20_000
+"""Objects that are remembered as gone, between two lists of all."""
 
 
 @dataclass(slots=True)
@@ -38,6 +40,8 @@ class Store:
         self._changed = changed
         self._entries: dict[Name, _Entry] = {}
         self._groups: dict[tuple[str, ...], set[Name]] = {}
+        self._gone: dict[Name, int] = {}
+        self._complete: dict[str | None, int] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -74,11 +78,13 @@ class Store:
                 yield found
 
     def put(self, manifest: Manifest) -> None:
-        """Take over an object as the API server has it."""
+        """Take over an object as the API server has it, or had it: the answer to a write may be
+        older than the news that the object is gone.
+        """
         name = _name_of(manifest)
         version = int(manifest["metadata"]["resourceVersion"])
         entry = self._entries.get(name)
-        if entry is not None and version <= entry.version:
+        if version <= (self._gone_at(name) if entry is None else entry.version):
             return
         # Items of a list do not say what they are.
         own = {"apiVersion": self.kind.api_version, "kind": self.kind.name}
@@ -95,17 +101,37 @@ class Store:
 
     def drop(self, manifest: Manifest) -> None:
         """Forget an object that is gone, unless a newer one of its name is there."""
-        name = _name_of(manifest)
+        name, version = _name_of(manifest), int(manifest["metadata"]["resourceVersion"])
         entry = self._entries.get(name)
-        if entry is not None and entry.version <= int(manifest["metadata"]["resourceVersion"]):
+        if entry is not None and entry.version > version:
+            return
+        self._gone[name] = max(version, self._gone.pop(name, 0))
+        if len(self._gone) > GONE_MAX:
+            del self._gone[next(iter(self._gone))]
+        if entry is not None:
             self._forget(name, entry)
 
-    def keep_only(self, names: set[Name], namespace: str | None, version: str) -> None:
-        """Forget what is not among *names*, which were all there of *namespace* at *version*."""
+    def keep_only(self, names: set[Name], namespace: str | None, version: str | None) -> None:
+        """Forget what is not among *names*, which were all there of *namespace* at *version*.
+
+        None stands for all namespaces, and for any version: the kind itself is gone.
+        """
+        at = None if version is None else int(version)
         for name, entry in tuple(self._entries.items()):
             inside = namespace is None or name[0] == namespace
-            if inside and name not in names and entry.version <= int(version):
+            if inside and name not in names and (at is None or entry.version <= at):
                 self._forget(name, entry)
+        if at is not None:
+            self._complete[namespace] = max(at, self._complete.get(namespace, 0))
+            for name in [name for name in self._gone if self._gone[name] <= self._all_since(name)]:
+                del self._gone[name]
+
+    def _gone_at(self, name: Name) -> int:
+        """Return the version up to which an object that is not there is known to be gone."""
+        return max(self._gone.get(name, 0), self._all_since(name))
+
+    def _all_since(self, name: Name) -> int:
+        return max(self._complete.get(name[0], 0), self._complete.get(None, 0))
 
     def _forget(self, name: Name, entry: _Entry) -> None:
         del self._entries[name]

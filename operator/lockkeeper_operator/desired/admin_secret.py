@@ -1,17 +1,31 @@
-"""Secret BROKER-admin: the token that opens the admin endpoint of the Broker's pods."""
+"""Secret BROKER-admin: the token that opens the admin endpoint of the Broker's pods, and the
+certificate by which they are known there.
+"""
 
 from lockkeeper_operator.desired.encoding import encoded
 from lockkeeper_operator.desired.metadata import metadata
 from lockkeeper_operator.desired.subject import Manifest, Subject
-from lockkeeper_operator.names import ADMIN_TOKEN_FILE
+from lockkeeper_operator.names import (
+    ADMIN_TOKEN_FILE,
+    AUTHORITY_FILE,
+    CERTIFICATE_FILE,
+    KEY_FILE,
+)
 
 
 def build(subject: Subject) -> Manifest:
     """Return the Secret."""
+    certificate = subject.admin_certificate
+    values = {
+        ADMIN_TOKEN_FILE: subject.admin_token,
+        CERTIFICATE_FILE: certificate.certificate,
+        KEY_FILE: certificate.key,
+        AUTHORITY_FILE: certificate.authority,
+    }
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": metadata(subject, subject.admin_secret),
         "type": "Opaque",
-        "data": encoded({ADMIN_TOKEN_FILE: subject.admin_token}),
+        "data": encoded(values),
     }

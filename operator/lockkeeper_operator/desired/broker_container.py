@@ -4,6 +4,7 @@ from lockkeeper_operator.desired.subject import Manifest, Subject
 from lockkeeper_operator.desired.volumes import data_directory, mounts
 from lockkeeper_operator.names import (
     ADMIN_PORT_NAME,
+    ADMIN_TLS_PORT_NAME,
     CONFIGURATION_FILE,
     CONFIGURATION_PATH,
     CONTAINER,
@@ -37,6 +38,7 @@ def broker_container(subject: Subject) -> Manifest:
         "ports": [
             *({"containerPort": listener.port} for listener in spec.listeners),
             {"name": ADMIN_PORT_NAME, "containerPort": spec.admin.port},
+            {"name": ADMIN_TLS_PORT_NAME, "containerPort": spec.admin.tls_port},
         ],
         "livenessProbe": {
             **HEALTH,

@@ -40,11 +40,11 @@ BUILDERS: tuple[Builder, ...] = (
     client_services.build,
     network_policy.build,
     disruption_budget.build,
-    monitor.build,
     stateful_set.build,
     of_broker.build,
+    monitor.build,
 )
-"""What pods need comes before them."""
+"""What pods need comes before them, what clusters need not know comes last."""
 
 
 def children(subject: Subject) -> Iterator[Manifest]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from lockkeeper_api.broker import Listener
+from lockkeeper_api.cluster.exposure import ListenerService
 from lockkeeper_operator.desired.metadata import master_selector, metadata
 from lockkeeper_operator.desired.subject import Manifest, Subject
 from lockkeeper_operator.names import SERVICE_LABEL
@@ -35,5 +36,22 @@ def _service(subject: Subject, listener: Listener) -> Manifest:
             more_labels={SERVICE_LABEL: listener.name},
             annotations=settings.annotations,
         ),
-        "spec": {"type": settings.type, "selector": master_selector(subject), "ports": [port]},
+        "spec": {
+            "type": settings.type,
+            "selector": master_selector(subject),
+            "ports": [port],
+            **_reach(settings),
+        },
     }
+
+
+def _reach(settings: ListenerService) -> Manifest:
+    """Return from where, and at which addresses, a Service is reached, as far as that is said."""
+    said = {
+        "loadBalancerClass": settings.load_balancer_class,
+        "loadBalancerSourceRanges": list(settings.source_ranges),
+        "externalTrafficPolicy": settings.external_traffic_policy,
+        "ipFamilyPolicy": settings.ip_family_policy,
+        "ipFamilies": list(settings.ip_families),
+    }
+    return {name: value for name, value in said.items() if value}

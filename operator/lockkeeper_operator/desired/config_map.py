@@ -1,6 +1,6 @@
-"""ConfigMap: the configuration file of the brokers, and which of them are fenced."""
+"""ConfigMap: the configuration of the brokers, who is fenced, whether a loss is accepted."""
 
-from lockkeeper_api.pod_names import FENCED_FILE
+from lockkeeper_api.pod_names import ACCEPT_LOSS_FILE, FENCED_FILE
 from lockkeeper_operator.desired.configuration import configuration
 from lockkeeper_operator.desired.metadata import metadata
 from lockkeeper_operator.desired.subject import Manifest, Subject
@@ -12,6 +12,8 @@ def build(subject: Subject) -> Manifest:
     data = {CONFIGURATION_FILE: configuration(subject)}
     if subject.fenced:
         data[FENCED_FILE] = "".join(f"{pod}\n" for pod in sorted(subject.fenced))
+    if subject.accepts_loss:
+        data[ACCEPT_LOSS_FILE] = "true\n"
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",

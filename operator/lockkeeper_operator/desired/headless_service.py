@@ -2,16 +2,17 @@
 
 from lockkeeper_operator.desired.metadata import metadata, selector
 from lockkeeper_operator.desired.subject import Manifest, Subject
-from lockkeeper_operator.names import ADMIN_PORT_NAME, SERVICE_LABEL
+from lockkeeper_operator.names import ADMIN_PORT_NAME, ADMIN_TLS_PORT_NAME, SERVICE_LABEL
 
 
 def build(subject: Subject) -> Manifest:
     """Return the Service. Pods have their names from the start, whatever their state."""
-    ports = [
-        {"name": listener.name, "port": listener.port, "targetPort": listener.port}
-        for listener in subject.spec.listeners
+    admin = subject.spec.admin
+    named = [
+        *((listener.name, listener.port) for listener in subject.spec.listeners),
+        (ADMIN_PORT_NAME, admin.port),
+        (ADMIN_TLS_PORT_NAME, admin.tls_port),
     ]
-    admin = subject.spec.admin.port
     return {
         "apiVersion": "v1",
         "kind": "Service",
@@ -22,6 +23,6 @@ def build(subject: Subject) -> Manifest:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": selector(subject),
-            "ports": [*ports, {"name": ADMIN_PORT_NAME, "port": admin, "targetPort": admin}],
+            "ports": [{"name": name, "port": port, "targetPort": port} for name, port in named],
         },
     }

@@ -18,7 +18,8 @@ def build(subject: Subject) -> Manifest | None:
     }
     if policy.clients:
         listeners["from"] = list(policy.clients)
-    admin = {"ports": [_port(subject.spec.admin.port)], "from": _askers(subject)}
+    asked = (subject.spec.admin.port, subject.spec.admin.tls_port)
+    admin = {"ports": [_port(number) for number in asked], "from": _askers(subject)}
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -6,7 +6,7 @@ from lockkeeper_operator.desired.patch import patched
 from lockkeeper_operator.desired.revision import revision_of
 from lockkeeper_operator.desired.subject import Manifest, Subject
 from lockkeeper_operator.desired.volumes import volumes
-from lockkeeper_operator.names import CONTAINER, REVISION_ANNOTATION
+from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, CONTAINER, REVISION_ANNOTATION
 
 HOST_NAME_LABEL = "kubernetes.io/hostname"
 
@@ -21,6 +21,7 @@ def pod_template(subject: Subject) -> Manifest:
                 "kubectl.kubernetes.io/default-container": CONTAINER,
                 **pods.annotations,
                 REVISION_ANNOTATION: revision_of(subject),
+                ADMIN_TLS_ANNOTATION: str(subject.spec.admin.tls_port),
             },
         },
         "spec": _spec(subject),

@@ -7,7 +7,7 @@ from typing import Any
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.cluster.access import User
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_api.pod_names import FENCED_ANNOTATION
+from lockkeeper_api.pod_names import ACCEPT_LOSS_ANNOTATION, FENCED_ANNOTATION
 
 Manifest = dict[str, Any]
 """One object as the API server's JSON has it."""
@@ -31,12 +31,22 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True)
+class Certificate:
+    """A server's certificate, its key, and who vouches for it, each as PEM."""
+
+    certificate: str = ""
+    key: str = field(default="", repr=False)
+    authority: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """A Broker: who it is, what it is to be.
 
     *passwords* are those of the users without a Secret of their own, by name: read from where
     they are, or made up outside. *password_hashes* are those of all users, by name, salted
-    outside, too. *admin_token* opens the pods' admin endpoint, and is made up there as well.
+    outside, too. *admin_token* opens the pods' admin endpoint, which shows
+    *admin_certificate*; both are made there as well.
     """
 
     name: str
@@ -48,11 +58,12 @@ class Subject:
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
     password_hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
     admin_token: str = field(default="", repr=False)
+    admin_certificate: Certificate = Certificate()
 
     @property
     def replicas_service(self) -> str:
         """Name of the headless Service, in which each pod has a name of its own."""
-        return f"{self.name}-replicas"
+        return replicas_service_of(self.name)
 
     @property
     def claim(self) -> str:
@@ -81,6 +92,11 @@ class Subject:
         return frozenset(map(str.strip, named)) & frozenset(self.pods)
 
     @property
+    def accepts_loss(self) -> bool:
+        """Whether a person wants what is sound of a damaged journal to be served."""
+        return self.annotations.get(ACCEPT_LOSS_ANNOTATION) == "true"
+
+    @property
     def users(self) -> tuple[User, ...]:
         """Who may connect with a password."""
         return users_of(self.spec)
@@ -102,6 +118,11 @@ class Subject:
         """Return the name in DNS of a Service of this namespace."""
         return f"{service}.{self.namespace}.svc.{self.surroundings.domain}"
 
+    @property
+    def admin_host(self) -> str:
+        """The name by which the admin endpoints of all pods are known, whatever their addresses."""
+        return self.host(self.replicas_service)
+
     def pod_host(self, pod: str) -> str:
         """Return the name in DNS of a pod."""
         return f"{pod}.{self.host(self.replicas_service)}"
@@ -119,6 +140,11 @@ def made_up_secret_of(broker: str, user: str) -> str:
     return f"{broker}-user-{user}"
 
 
+def replicas_service_of(broker: str) -> str:
+    """Return the name of the Service in which each pod has a name of its own."""
+    return f"{broker}-replicas"
+
+
 def admin_secret_of(broker: str) -> str:
     """Return the name of the Secret with the token of a Broker's admin endpoint."""
     return f"{broker}-admin"
@@ -130,6 +156,7 @@ def subject_of(
     passwords: Mapping[str, str] | None = None,
     password_hashes: Mapping[str, str] | None = None,
     admin_token: str = "",
+    admin_certificate: Certificate = Certificate(),
 ) -> Subject:
     """Return the subject of a Broker as the API server holds it.
 
@@ -147,6 +174,7 @@ def subject_of(
         passwords=passwords or {},
         password_hashes=password_hashes or {},
         admin_token=admin_token,
+        admin_certificate=admin_certificate,
     )
 
 

@@ -2,14 +2,23 @@
 
 from lockkeeper_operator.desired.subject import Manifest, Subject
 from lockkeeper_operator.names import (
+    ADMIN_TLS_DIRECTORY,
     ADMIN_TOKEN_FILE,
+    CERTIFICATE_FILE,
     CONFIGURATION_PATH,
     DATA_PATH,
+    KEY_FILE,
     SECRETS_PATH,
     TEMPORARY_PATH,
     USERS_FILE,
 )
 
+ADMIN_FILES = {
+    ADMIN_TOKEN_FILE: ADMIN_TOKEN_FILE,
+    CERTIFICATE_FILE: f"{ADMIN_TLS_DIRECTORY}/{CERTIFICATE_FILE}",
+    KEY_FILE: f"{ADMIN_TLS_DIRECTORY}/{KEY_FILE}",
+}
+"""Where the pods have what is in the admin endpoint's Secret, by its keys."""
 JOURNAL, CONFIGURATION, SECRETS, TEMPORARY = "journal", "configuration", "secrets", "temporary"
 
 
@@ -41,12 +50,13 @@ def mounts(subject: Subject) -> list[Manifest]:
 
 def _sources(subject: Subject) -> list[Manifest]:
     """Return the Secrets: the users' hashes as `users`, the admin endpoint's token as
-    `admin-token`, keys and certificates as `tls/LISTENER/tls.crt`. Kubernetes brings changes of
+    `admin-token`, its certificate as `admin-tls/tls.crt`, those of listeners as
+    `tls/LISTENER/tls.crt`. Kubernetes brings changes of
     them to running pods.
     """
     found = [
         _source(subject.users_secret, {USERS_FILE: USERS_FILE}),
-        _source(subject.admin_secret, {ADMIN_TOKEN_FILE: ADMIN_TOKEN_FILE}),
+        _source(subject.admin_secret, ADMIN_FILES),
     ]
     for listener in subject.spec.listeners:
         if listener.tls is not None:

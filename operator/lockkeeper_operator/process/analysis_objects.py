@@ -15,6 +15,7 @@ from lockkeeper_operator.api.kinds import (
 from lockkeeper_operator.api.server import APPLY, ApiServer
 from lockkeeper_operator.names import FIELD_MANAGER, MASTER
 from lockkeeper_operator.observed import Key, Manifest, key_of
+from lockkeeper_operator.process.applying import steadfast_owners
 from lockkeeper_operator.steps import Apply, Create, Delete, Refused, Step
 
 RBAC_API = "rbac.authorization.k8s.io/v1"
@@ -43,6 +44,7 @@ class AnalysisObjects:
 
     def __init__(self, api: ApiServer) -> None:
         self._api = api
+        self._nodes: dict[tuple[str, str], str] = {}
 
     async def apis(self) -> frozenset[str]:
         """Return which APIs of Spark's operators the cluster knows."""
@@ -59,9 +61,22 @@ class AnalysisObjects:
                 found[kind.name, item["metadata"]["name"]] = {**item, "kind": kind.name}
         return found
 
-    async def pods(self, namespace: str) -> list[Manifest]:
-        """Return all pods of a namespace: whose volumes are where is not told by labels."""
-        return await self._all(POD, namespace)
+    async def pods(self, namespace: str, name: str) -> list[Manifest]:
+        """Return the pods of an analysis."""
+        return await self._all(POD, namespace, f"{ANALYSIS_LABEL}={name}")
+
+    async def node_of_claim(self, namespace: str, claim: str, fresh: bool) -> str:
+        """Return the node on which *claim* is in use, empty for none.
+
+        Whose volumes are where is not told by labels: all pods of the namespace are looked at, and
+        not again before that counts (*fresh*).
+        """
+        if not claim:
+            return ""
+        key = (namespace, claim)
+        if fresh or key not in self._nodes:
+            self._nodes[key] = node_of_claim(await self._all(POD, namespace), claim)
+        return self._nodes[key]
 
     async def claim(self, namespace: str, name: str) -> Manifest | None:
         """Return a claim, None where there is none."""
@@ -103,16 +118,28 @@ class AnalysisObjects:
         return await self._api.read_if_there(kind, metadata["namespace"], metadata["name"])
 
     async def _apply(self, manifest: Manifest) -> list[Refused]:
-        metadata = manifest["metadata"]
-        path = _kind_of(manifest).path(metadata["namespace"], metadata["name"])
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        """Apply a child; what somebody else applies of it stays theirs, and is told."""
         try:
-            await self._api.request("PATCH", path, query, manifest, APPLY)
+            try:
+                await self._patch(manifest, force=False)
+            except ApiError as error:
+                if error.status != CONFLICT:
+                    raise
+                owners = steadfast_owners(error)
+                if owners:
+                    return [Refused(*key_of(manifest), f"belongs to {owners}")]
+                await self._patch(manifest, force=True)
         except ApiError as error:
             if not error.is_refusal:
                 raise
             return [Refused(*key_of(manifest), error.message)]
         return []
+
+    async def _patch(self, manifest: Manifest, force: bool) -> None:
+        metadata = manifest["metadata"]
+        path = _kind_of(manifest).path(metadata["namespace"], metadata["name"])
+        query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
+        await self._api.request("PATCH", path, query, manifest, APPLY)
 
     async def _delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
         for each in (JOURNAL_ANALYSIS, *EVERYWHERE, *OF_SPARK):

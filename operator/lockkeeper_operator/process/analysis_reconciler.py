@@ -14,10 +14,15 @@ from lockkeeper_operator.analyses.desired.children import run
 from lockkeeper_operator.analyses.engine import chosen_engine, missing_api
 from lockkeeper_operator.analyses.facts import AnalysisFacts
 from lockkeeper_operator.analyses.journal import claim_name, journal_of
-from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
 from lockkeeper_operator.analyses.plan import Seen, analysis_plan
 from lockkeeper_operator.analyses.runs import ENDED
-from lockkeeper_operator.analyses.status import after_refusal, analysis_status, invalid_status
+from lockkeeper_operator.analyses.status import (
+    DISABLED,
+    INVALID,
+    after_refusal,
+    analysis_status,
+    refused_status,
+)
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.analyses.times import written
 from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
@@ -27,7 +32,7 @@ from lockkeeper_operator.caches.store import Store
 from lockkeeper_operator.events import Event
 from lockkeeper_operator.names import FIELD_MANAGER
 from lockkeeper_operator.observed import Manifest, key_of
-from lockkeeper_operator.process.analysis_objects import AnalysisObjects, node_of_claim
+from lockkeeper_operator.process.analysis_objects import AnalysisObjects
 from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.steps import Refused, Step, Wait
 
@@ -62,6 +67,8 @@ class AnalysisReconciler:
         self._objects = AnalysisObjects(tools.api)
         self._apis: frozenset[str] = frozenset()
         self._asked_at = -APIS_SECONDS
+        self.enabled = True
+        """Whether analyses are carried out at all."""
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         """What time it is."""
 
@@ -79,15 +86,17 @@ class AnalysisReconciler:
         except ValidationError as error:
             found = (complaint(JournalAnalysisSpec, each) for each in error.errors())
             problems = "; ".join(f"spec.{path}: {reason}" for path, reason in found)
-            status = invalid_status(
-                problems,
-                resource.get("status", {}),
-                resource["metadata"]["generation"],
-                written(self.now()),
-            )
-            await self._write(resource, status)
+            await self._refuse(resource, INVALID, problems)
+            return None
+        if not self.enabled:
+            await self._refuse(resource, DISABLED, "this operator carries out no analyses")
             return None
         return await self._bring(resource, await self._look(resource, spec))
+
+    async def _refuse(self, resource: Manifest, reason: str, message: str) -> None:
+        previous, generation = resource.get("status", {}), resource["metadata"]["generation"]
+        now = written(self.now())
+        await self._write(resource, refused_status(reason, message, previous, generation, now))
 
     async def _look(self, resource: Manifest, spec: JournalAnalysisSpec) -> _Look:
         metadata, status = resource["metadata"], resource.get("status", {})
@@ -98,23 +107,23 @@ class AnalysisReconciler:
             broker = self._tools.caches.brokers.get(namespace, spec.source.broker)
         claim = claim_name(name, spec.source, broker)
         found = await self._objects.claim(namespace, claim)
-        pods = await self._objects.pods(namespace)
+        pods = await self._objects.pods(namespace, name)
+        # Where a run that goes on has its journal does not change.
+        fresh = all(each["state"] in ENDED for each in status.get("history", ()))
+        node = await self._objects.node_of_claim(namespace, claim, fresh)
         before = status.get("engine") if status.get("history") else None
         subject = AnalysisSubject(
             name=name,
             namespace=namespace,
             uid=metadata["uid"],
             spec=spec,
-            journal=journal_of(name, spec.source, broker, found, node_of_claim(pods, claim)),
+            journal=journal_of(name, spec.source, broker, found, node),
             engine=chosen_engine(spec, apis, before),
             default_image=self._image,
             domain=self._domain,
         )
         children = await self._objects.children(namespace, name, apis)
-        own = tuple(
-            pod for pod in pods if pod["metadata"].get("labels", {}).get(ANALYSIS_LABEL) == name
-        )
-        return _Look(subject, Seen(children, own, status), apis)
+        return _Look(subject, Seen(children, tuple(pods), status), apis)
 
     async def _known_apis(self) -> frozenset[str]:
         now = asyncio.get_running_loop().time()

@@ -2,11 +2,11 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lockkeeper_operator.api.errors import CONFLICT, ApiError
-from lockkeeper_operator.api.kinds import BY_NAME, POD
+from lockkeeper_operator.api.errors import CONFLICT, INVALID, NOT_FOUND, ApiError
+from lockkeeper_operator.api.kinds import BY_NAME, MONITORS, POD
 from lockkeeper_operator.api.server import ApiServer
 from lockkeeper_operator.asking.admin_endpoint import (
     Address,
@@ -16,6 +16,7 @@ from lockkeeper_operator.asking.admin_endpoint import (
 )
 from lockkeeper_operator.caches.caches import Caches
 from lockkeeper_operator.observed import Key, Manifest, key_of
+from lockkeeper_operator.process.clearing import Clearing
 from lockkeeper_operator.steps import (
     Apply,
     Conflict,
@@ -29,6 +30,8 @@ from lockkeeper_operator.steps import (
     SwitchOver,
 )
 
+OPTIONAL = frozenset(kind.name for kind in MONITORS)
+"""Kinds of children that a cluster need not know."""
 FIELD_CONFLICT = "FieldManagerConflict"
 _MANAGER = re.compile(r'conflict with "([^"]*)"( with subresource "[^"]*")?(.*)', re.DOTALL)
 log = logging.getLogger(__name__)
@@ -49,8 +52,16 @@ class Outcome:
 class Applier:
     """Knows how each step is done."""
 
-    def __init__(self, api: ApiServer, caches: Caches, admin: AdminEndpoints) -> None:
-        self._api, self._caches, self._admin = api, caches, admin
+    def __init__(
+        self,
+        api: ApiServer,
+        caches: Caches,
+        admin: AdminEndpoints,
+        absent: Callable[[str], None],
+    ) -> None:
+        """*absent* is told of a kind that the cluster does not know, and need not."""
+        self._api, self._caches, self._admin, self._absent = api, caches, admin, absent
+        self.clearing = Clearing(api)
 
     async def carry_out(
         self,
@@ -89,32 +100,64 @@ class Applier:
 
         Server-side apply would take it over, whoever's it is.
         """
-        kind, metadata = BY_NAME[manifest["kind"]], manifest["metadata"]
-        present = await self._api.read_if_there(kind, metadata["namespace"], metadata["name"])
+        present = await self._read(manifest)
         if present is None:
             await self._apply(manifest, outcome)
         else:
-            outcome.unseen[key_of(manifest)] = {"kind": kind.name, **present}
+            outcome.unseen[key_of(manifest)] = {"kind": manifest["kind"], **present}
 
     async def _apply(self, manifest: Manifest, outcome: Outcome) -> None:
         kind, name = key_of(manifest)
         try:
-            try:
-                applied = await self._api.apply(manifest)
-            except ApiError as error:
-                if error.status != CONFLICT:
-                    raise
-                owners = steadfast_owners(error)
-                if owners:
-                    outcome.problems.append(Conflict(kind, name, owners))
-                    return
-                applied = await self._api.apply(manifest, force=True)
+            applied = await self._applied(manifest)
         except ApiError as error:
+            if error.status == NOT_FOUND and kind in OPTIONAL:
+                self._absent(kind)
+                return
             if not error.is_refusal:
                 raise
             outcome.problems.append(Refused(kind, name, error.message))
             return
-        self._caches.children[kind].put(applied)
+        if isinstance(applied, Conflict):
+            outcome.problems.append(applied)
+        elif kind in self._caches.children:
+            self._caches.children[kind].put(applied)
+
+    async def _applied(self, manifest: Manifest) -> Manifest | Conflict:
+        """Return an object as it is once it is applied, or whose it is."""
+        try:
+            applied = await self._merged(manifest)
+        except ApiError as error:
+            if error.status != INVALID:
+                raise
+            # What was added may stand against what is wanted: privileged against restricted.
+            present = await self._read(manifest)
+            cleared = present and await self.clearing.cleared(present, manifest)
+            if cleared is present or isinstance(cleared, Conflict):
+                raise
+            applied = await self._merged(manifest)
+        return (
+            applied
+            if isinstance(applied, Conflict)
+            else await self.clearing.cleared(applied, manifest)
+        )
+
+    async def _merged(self, manifest: Manifest) -> Manifest | Conflict:
+        """Return an object that has all that is wanted, or whose it is."""
+        try:
+            return await self._api.apply(manifest)
+        except ApiError as error:
+            if error.status != CONFLICT:
+                raise
+            owners = steadfast_owners(error)
+            if owners:
+                return Conflict(*key_of(manifest), owners)
+        return await self._api.apply(manifest, force=True)
+
+    async def _read(self, manifest: Manifest) -> Manifest | None:
+        metadata = manifest["metadata"]
+        kind = BY_NAME[manifest["kind"]]
+        return await self._api.read_if_there(kind, metadata["namespace"], metadata["name"])
 
     async def _push(self, address: Address, text: str, configuration: str) -> None:
         """Tell a broker its configuration; what it makes of it, it reports."""

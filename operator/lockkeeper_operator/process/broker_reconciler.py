@@ -1,32 +1,44 @@
 """Looks at one Broker: observes, plans, carries out, tells."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.complaints import complaint
-from lockkeeper_operator.api.kinds import CLAIM
+from lockkeeper_operator.api.errors import ApiError
+from lockkeeper_operator.api.kinds import CLAIM, LEASE
 from lockkeeper_operator.asking.admin_endpoint import Address
-from lockkeeper_operator.asking.desk import Desk
+from lockkeeper_operator.asking.desk import Desk, asked_pod
 from lockkeeper_operator.caches.caches import BROKER_GROUP
+from lockkeeper_operator.caches.packing import trimmed
 from lockkeeper_operator.desired.configuration import configuration
 from lockkeeper_operator.desired.subject import Subject, Surroundings, subject_of
 from lockkeeper_operator.events import Event, events_of_status, events_of_steps
-from lockkeeper_operator.observed import Key, Manifest, Observed, Pod, pod_of
+from lockkeeper_operator.observed import Key, Manifest, Observed, Pod, key_of, pod_of
 from lockkeeper_operator.plan import plan
 from lockkeeper_operator.process.applying import Applier
+from lockkeeper_operator.process.certificates import AdminCertificates
 from lockkeeper_operator.process.credentials import CredentialStore, Who
 from lockkeeper_operator.process.tools import Tools
-from lockkeeper_operator.status.broker_status import broker_status, invalid_status
+from lockkeeper_operator.status.broker_status import (
+    broker_status,
+    failed_status,
+    invalid_status,
+)
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.steps import Conflict, Refused, Step, Wait
+from lockkeeper_operator.steps import Apply, Conflict, Create, Refused, Step, Wait
 from lockkeeper_operator.target import Desired, desired_of
 
 OTHERS_SECONDS = 30.0
 """How often Brokers are looked at that use what nobody watches: Secrets and claims of others."""
 WAITING_SECONDS = 5.0
-ROUNDS_MAX = 3
+FAILING_SECONDS = 3.0
+"""For how long the API server may answer no before that is told; one that is away tells nothing."""
+ROUNDS_MAX = 4
 
 
 class BrokerReconciler:
@@ -36,7 +48,10 @@ class BrokerReconciler:
         self._tools = tools
         self.surroundings = surroundings
         self._credentials = CredentialStore(tools.api, tools.caches)
-        self._applier = Applier(tools.api, tools.caches, tools.admin)
+        self._certificates = AdminCertificates(tools.authority, tools.caches, surroundings.domain)
+        self._applier = Applier(tools.api, tools.caches, tools.admin, tools.absent)
+        self._failing: dict[tuple[str, str], float] = {}
+        """Brokers at which looks could not be ended, since when."""
 
     def close(self) -> None:
         """Let go of what is held."""
@@ -52,6 +67,8 @@ class BrokerReconciler:
             # Its children go with it, by Kubernetes' own doing.
             self._tools.desks.close((namespace, name))
             self._credentials.forget(namespace, name)
+            self._failing.pop((namespace, name), None)
+            self._applier.clearing.forget(self._tools.caches.children_of(namespace, name).values())
             return None
         try:
             spec = BrokerSpec.model_validate(resource.get("spec", {}))
@@ -60,8 +77,15 @@ class BrokerReconciler:
             self._tools.desks.open((namespace, name), now).heard = True
             await self._refuse(resource, error)
             return None
-        subject, foreign = await self._subject(resource, spec)
-        return await self._bring(resource, subject, foreign)
+        try:
+            subject, foreign = await self._subject(resource, spec)
+            after = await self._bring(resource, subject, foreign)
+        except ApiError as error:
+            if error.status:
+                await self._note_failure(resource, error)
+            raise
+        self._failing.pop((namespace, name), None)
+        return after
 
     async def _subject(self, resource: Manifest, spec: BrokerSpec) -> tuple[Subject, bool]:
         """Return the subject, and whether it is made from what nobody watches."""
@@ -69,7 +93,12 @@ class BrokerReconciler:
         who = Who(metadata["namespace"], metadata["name"], metadata["uid"])
         found = await self._credentials.of(who, spec)
         subject = subject_of(
-            resource, self.surroundings, found.passwords, found.hashes, found.admin_token
+            resource,
+            self.surroundings,
+            found.passwords,
+            found.hashes,
+            found.admin_token,
+            self._certificates.of(who),
         )
         return subject, found.foreign or spec.storage.existing_claim is not None
 
@@ -77,33 +106,36 @@ class BrokerReconciler:
         desk = self._desk_of(subject)
         desired = desired_of(subject)
         unseen: dict[Key, Manifest] = {}
-        steps: tuple[Step, ...] = ()
+        stuck: dict[Key, Conflict | Refused] = {}
+        done: list[Step] = []
         for _ in range(ROUNDS_MAX):
-            observed = await self._observed(subject, desk, unseen)
-            planned = plan(observed, desired)
+            observed = replace(await self._observed(subject, desk, unseen), stuck=stuck)
+            steps = plan(observed, desired)
             outcome = await self._applier.carry_out(
-                planned, subject.namespace, self._addresses(subject, desk), configuration(subject)
+                steps, subject.namespace, self._addresses(subject, desk), configuration(subject)
             )
-            steps = (*planned, *outcome.problems)
-            if not outcome.unseen:
+            problems = {(each.kind, each.name): each for each in outcome.problems}
+            done += [step for step in steps if _child_of(step) not in problems]
+            if not outcome.unseen and not problems:
                 break
             unseen |= outcome.unseen
+            stuck |= problems
         desk.unsettled = bool(steps) or not observed.pods or _is_unsettled(observed, desired)
-        await self._tell(resource, Facts(observed, desired, steps))
+        told = (*steps, *(problems[key] for key in problems if key not in observed.stuck))
+        await self._tell(resource, Facts(observed, desired, told), (*done, *told))
         if any(isinstance(step, Wait) for step in steps):
             return WAITING_SECONDS
         # Nothing tells when others give way.
-        in_the_way = any(isinstance(step, Conflict | Refused) for step in steps)
-        return OTHERS_SECONDS if foreign or in_the_way else None
+        return OTHERS_SECONDS if foreign or stuck else None
 
     def _desk_of(self, subject: Subject) -> Desk:
-        """Return the Broker's desk, where whoever asks it finds port and token."""
+        """Return the Broker's desk, where whoever asks it finds what opens it."""
         now = asyncio.get_running_loop().time()
         key = (subject.namespace, subject.name)
         desk = self._tools.desks.open(key, now)
-        port, token = subject.spec.admin.port, subject.admin_token
-        if (desk.port, desk.token) != (port, token):
-            desk.port, desk.token = port, token
+        opening = (subject.spec.admin.port, subject.admin_token, subject.admin_host)
+        if (desk.port, desk.token, desk.name) != opening:
+            desk.port, desk.token, desk.name = opening
             self._tools.ask(key)
         return desk
 
@@ -112,6 +144,9 @@ class BrokerReconciler:
     ) -> Observed:
         namespace, name = subject.namespace, subject.name
         children = unseen | self._tools.caches.children_of(namespace, name)
+        lease = await self._tools.api.read_if_there(LEASE, namespace, name)
+        if lease is not None:
+            children[LEASE.name, name] = trimmed({**lease, "kind": LEASE.name})
         key = (CLAIM.name, subject.claim)
         if key not in children:
             claim = await self._tools.api.read_if_there(CLAIM, namespace, subject.claim)
@@ -119,18 +154,19 @@ class BrokerReconciler:
                 children[key] = claim
         found = self._tools.caches.pods.group(BROKER_GROUP, namespace, name)
         pods = tuple(pod_of(pod, desk.reports.get(pod["metadata"]["uid"])) for pod in found)
-        return Observed(children, tuple(pod for pod in pods if _is_own(pod, name)))
+        own = tuple(pod for pod in pods if _is_own(pod, name))
+        tolerated = {
+            key: self._applier.clearing.tolerated(child) for key, child in children.items()
+        }
+        return Observed(children, own, tolerated={key: at for key, at in tolerated.items() if at})
 
     def _addresses(self, subject: Subject, desk: Desk) -> dict[str, Address]:
         found = self._tools.caches.pods.group(BROKER_GROUP, subject.namespace, subject.name)
-        return {
-            pod["metadata"]["name"]: Address(pod["status"]["podIP"], desk.port, desk.token)
-            for pod in found
-            if "podIP" in pod["status"]
-        }
+        asked = ((pod["metadata"]["name"], asked_pod(pod)) for pod in found)
+        return {name: desk.address(pod) for name, pod in asked if pod is not None}
 
-    async def _tell(self, resource: Manifest, facts: Facts) -> None:
-        for event in events_of_steps(facts.steps):
+    async def _tell(self, resource: Manifest, facts: Facts, done: Sequence[Step]) -> None:
+        for event in dict.fromkeys(events_of_steps(done)):
             await self._tools.recorder.tell(resource, event)
         previous = resource.get("status", {})
         generation = resource["metadata"]["generation"]
@@ -139,6 +175,21 @@ class BrokerReconciler:
             await self._tools.write_status(resource, status)
             for event in events_of_status(previous, status):
                 await self._tools.recorder.tell(resource, event)
+
+    async def _note_failure(self, resource: Manifest, error: ApiError) -> None:
+        """Tell what keeps failing, as far as the server lets it be told."""
+        key = (resource["metadata"]["namespace"], resource["metadata"]["name"])
+        now = asyncio.get_running_loop().time()
+        if now - self._failing.setdefault(key, now) < FAILING_SECONDS:
+            return
+        previous, generation = resource.get("status", {}), resource["metadata"]["generation"]
+        status = failed_status(str(error), previous, generation, self._tools.clock.text())
+        if status is None:
+            return
+        with suppress(ApiError):
+            await self._tools.write_status(resource, status)
+            event = Event("Warning", "ReconcileFailed", str(error))
+            await self._tools.recorder.tell(resource, event)
 
     async def _refuse(self, resource: Manifest, error: ValidationError) -> None:
         """Tell what is wrong with a spec."""
@@ -150,6 +201,10 @@ class BrokerReconciler:
         if status is not None:
             await self._tools.write_status(resource, status)
             await self._tools.recorder.tell(resource, Event("Warning", "InvalidSpec", problems))
+
+
+def _child_of(step: Step) -> Key | None:
+    return key_of(step.manifest) if isinstance(step, Create | Apply) else None
 
 
 def _is_own(pod: Pod, broker: str) -> bool:

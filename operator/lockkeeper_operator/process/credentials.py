@@ -48,6 +48,8 @@ class CredentialStore:
     def __init__(self, api: ApiServer, caches: Caches) -> None:
         self._api, self._caches = api, caches
         self._made: dict[Who, dict[str, str]] = {}
+        self._written: dict[Who, set[str]] = {}
+        """Secrets that the API server was seen to have."""
         self._hashes: dict[Who, dict[str, tuple[str, str]]] = {}
         self._foreign: dict[tuple[str, str], tuple[float, str | None]] = {}
         # A hash takes some 50 ms, as it must; only it leaves the event loop, one at a time.
@@ -59,7 +61,7 @@ class CredentialStore:
 
     def forget(self, namespace: str, name: str) -> None:
         """Forget the Brokers of that name."""
-        for known in (self._made, self._hashes):
+        for known in (self._made, self._written, self._hashes):
             for who in [who for who in known if (who.namespace, who.name) == (namespace, name)]:
                 del known[who]
 
@@ -85,14 +87,20 @@ class CredentialStore:
     async def _own(self, who: Who, secret: str, key: str, size: int) -> str:
         """Return a value that the operator makes up once, and finds again in its Secret."""
         found = self._caches.children[SECRET.name].get(who.namespace, secret)
-        made = self._made.setdefault(who, {})
-        if found is None and secret not in made:
+        made, written = self._made.setdefault(who, {}), self._written.setdefault(who, set())
+        if found is None:
             # Never made up anew only because the cache does not have it yet.
             found = await self._api.read_if_there(SECRET, who.namespace, secret)
+        if found is None and secret in written:
+            # Whoever deletes it wants another value: now, and not one that depends on whether
+            # this process remembers the old one.
+            written.discard(secret)
+            del made[secret]
         if found is not None and not stranger(found, who.name, who.uid):
             value = _value(found, key)
             if value:
                 made[secret] = value
+                written.add(secret)
         if secret not in made:
             made[secret] = secrets.token_urlsafe(size)
         return made[secret]

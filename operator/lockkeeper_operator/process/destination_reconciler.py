@@ -1,8 +1,11 @@
 """Looks at one Destination: what there is of it on its broker, what is to be done, what to tell."""
 
 import asyncio
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import get_args
 
 from pydantic import ValidationError
 
@@ -12,14 +15,18 @@ from lockkeeper_api.complaints import complaint
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_api.quantities import format_duration
 from lockkeeper_operator.allowing import is_allowed
+from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.asking.admin_endpoint import BrokerRefusedError, BrokerSilentError
 from lockkeeper_operator.asking.desk import Desk
 from lockkeeper_operator.asking.views import DestinationView, policy_hash, view_of
 from lockkeeper_operator.caches.caches import TARGET_GROUP, Target, target_of
 from lockkeeper_operator.destination_plan import (
     FINALIZER,
+    Action,
     BrokerState,
+    DeletionPolicy,
     DestinationState,
+    DestinationStep,
     destination_plan,
 )
 from lockkeeper_operator.observed import Manifest
@@ -35,9 +42,11 @@ FIGURES_SECONDS = 60.0
 LOST_SECONDS = 20.0
 """Silence of a broker after which a resource that is being deleted waits no more."""
 WAITING_SECONDS = 2.0
+KINDS = get_args(DestinationSpec.model_fields["kind"].annotation)
 UNKNOWN_SECONDS = 60.0
 """Whoever hears of a Broker first has its Destinations looked at; this is for safety only."""
 ROUNDS_MAX = 3
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -58,6 +67,7 @@ class DestinationReconciler:
         self._tools = tools
         self._steps = DestinationSteps(tools)
         self._written: dict[tuple[str, str], float] = {}
+        self._begun = asyncio.get_running_loop().time()
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Look at a Destination; returns the seconds after which to look again at the latest.
@@ -68,6 +78,8 @@ class DestinationReconciler:
         if resource is None:
             self._written.pop((namespace, name), None)
             return None
+        if "deletionTimestamp" in resource["metadata"]:
+            return await self._end(resource)
         if not self._is_known(target_of(resource)):
             return UNKNOWN_SECONDS
         try:
@@ -79,9 +91,29 @@ class DestinationReconciler:
             steps = destination_plan(look.state)
             if not await self._steps.carry_out(steps, resource, spec, self._place(look)):
                 break
-        if look.state.deleting:
-            return WAITING_SECONDS if look.state.finalizer else None
         return await self._tell(resource, look.facts)
+
+    async def _end(self, resource: Manifest) -> float | None:
+        """Look at a Destination that is being deleted: at nothing but what its finalizer is for.
+
+        Whether its spec is valid, and its Broker was ever asked, is of no importance then.
+        """
+        if FINALIZER not in resource["metadata"].get("finalizers", ()):
+            return None
+        spec = _last_words(resource)
+        try:
+            for _ in range(ROUNDS_MAX):
+                look = await self._look(resource, spec)
+                steps = destination_plan(look.state)
+                if not await self._steps.carry_out(steps, resource, spec, self._place(look)):
+                    break
+        except (BrokerRefusedError, BrokerSilentError):
+            deleted = resource["metadata"]["deletionTimestamp"]
+            if self._tools.clock.seconds_since(deleted) < LOST_SECONDS:
+                raise
+            released = (DestinationStep(Action.REMOVE_FINALIZER, "BrokerUnreachable"),)
+            await self._steps.carry_out(released, resource, spec, None)
+        return WAITING_SECONDS
 
     def _is_known(self, target: Target) -> bool:
         """Return whether it is known what becomes of the Broker: gone, or asked once at least.
@@ -106,11 +138,13 @@ class DestinationReconciler:
         deleting = "deletionTimestamp" in metadata
         finalizer = FINALIZER in metadata.get("finalizers", ())
         broker, desk = self._broker(target), self._desk(target)
+        if target.kind not in KINDS:
+            broker = None  # No broker has such a thing.
         facts = DestinationFacts(
             name=target.name,
             broker=f"{target.namespace}/{target.broker}",
             broker_there=broker is not None,
-            allowed=broker is not None and self._is_allowed(broker, target, metadata),
+            allowed=broker is not None and await self._is_allowed(broker, target, metadata),
             broker_answers=desk is not None and desk.master is not None,
             holder=self._holder(resource, target),
         )
@@ -119,7 +153,7 @@ class DestinationReconciler:
         if desk is not None and acceptable and (not deleting or finalizer):
             view = await self._view(desk, target, fresh=deleting)
         own = f"{metadata['namespace']}/{metadata['name']}"
-        wanted = policy_hash(resource["spec"].get("policy"))
+        wanted = policy_hash(resource.get("spec", {}).get("policy"))
         facts = replace(
             facts,
             foreign=self._is_foreign(resource, spec, view, own),
@@ -147,16 +181,30 @@ class DestinationReconciler:
             return None
         return found
 
-    def _is_allowed(self, broker: Manifest, target: Target, metadata: Manifest) -> bool:
+    async def _is_allowed(self, broker: Manifest, target: Target, metadata: Manifest) -> bool:
         """Return whether the Broker lets the Destination's namespace in."""
-        said = broker.get("spec", {}).get("allowedDestinations", {})
-        namespace = self._tools.caches.namespaces.get("", metadata["namespace"]) or {}
-        labels = namespace.get("metadata", {}).get("labels", {})
+        said, namespace = (
+            broker.get("spec", {}).get("allowedDestinations", {}),
+            metadata["namespace"],
+        )
         try:
             allowed = AllowedDestinations.model_validate(said)
-            return is_allowed(allowed, target.namespace, metadata["namespace"], labels)
+            labels: Mapping[str, str] = {}
+            if allowed.namespaces == "Selected" and namespace != target.namespace:
+                labels = await self._labels(namespace)
+            return is_allowed(allowed, target.namespace, namespace, labels)
         except (ValueError, KeyError):
             return False
+
+    async def _labels(self, namespace: str) -> Mapping[str, str]:
+        """Return the labels of a namespace, none where they may not be read."""
+        try:
+            return await self._tools.namespaces.labels(namespace)
+        except ApiError as error:
+            if not error.lacks_rights:
+                raise
+            log.warning("namespace %s: %s", namespace, error)
+            return {}
 
     def _holder(self, resource: Manifest, target: Target) -> str:
         """Return the older Destination that stands for the same, empty if there is none."""
@@ -202,9 +250,12 @@ class DestinationReconciler:
         if desk is not None and desk.master is not None:
             return BrokerState.ANSWERS
         deleted = metadata.get("deletionTimestamp")
-        if desk is None or deleted is None:
+        if deleted is None:
             return BrokerState.SILENT
-        silent = asyncio.get_running_loop().time() - desk.silent_since
+        # One that was never asked, as its own spec is no good, is as silent as can be: since this
+        # process knows of it.
+        since = self._begun if desk is None else desk.silent_since
+        silent = asyncio.get_running_loop().time() - since
         waited = min(silent, self._tools.clock.seconds_since(deleted))
         return BrokerState.LOST if waited >= LOST_SECONDS else BrokerState.SILENT
 
@@ -232,6 +283,16 @@ def _figures(view: DestinationView) -> Figures:
 
 def _without_figures(status: Manifest) -> Manifest:
     return {name: status.get(name) for name in ("observedGeneration", "conditions", "name")}
+
+
+def _last_words(resource: Manifest) -> DestinationSpec:
+    """Return as much of a spec as its end depends on; what is no policy touches nothing."""
+    said = resource.get("spec", {})
+    policy, adoption = said.get("deletionPolicy"), said.get("adoption")
+    return DestinationSpec.model_construct(
+        deletion_policy=policy if policy in get_args(DeletionPolicy) else "Retain",
+        adoption="Refused" if adoption == "Refused" else "Allowed",
+    )
 
 
 def _invalid(resource: Manifest, error: ValidationError) -> DestinationFacts:

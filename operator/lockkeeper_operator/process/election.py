@@ -9,6 +9,7 @@ import logging
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NoReturn
 
 from lockkeeper_operator.api.errors import CONFLICT, ApiError
 from lockkeeper_operator.api.kinds import LEASE
@@ -44,6 +45,14 @@ class Election:
         self._seen_at = 0.0
         self._renewed_at = float("-inf")
         self.leads = False
+        self.problem = ""
+        """What came of the last attempt, where it could not even be made."""
+
+    @property
+    def holder(self) -> str:
+        """Who holds the Lease, as far as is known; empty for nobody."""
+        spec = (self._seen or {}).get("spec", {})
+        return str(spec.get("holderIdentity") or "")
 
     async def win(self) -> None:
         """Wait until the Lease is this candidate's."""
@@ -53,17 +62,28 @@ class Election:
         log.info("%s leads now", self._candidate.identity)
 
     async def keep(self) -> None:
-        """Renew the Lease; raises LeadershipLostError when that fails for too long."""
-        loop = asyncio.get_running_loop()
+        """Renew the Lease; raises LeadershipLostError when that fails for too long.
+
+        No answer is waited for beyond the deadline, however slowly the server answers.
+        """
         while True:
+            try:
+                async with asyncio.timeout_at(self._renewed_at + RENEW_DEADLINE_SECONDS):
+                    await self._renew()
+            except TimeoutError:
+                self._lose(f"could not be renewed within {RENEW_DEADLINE_SECONDS:g} s")
+
+    async def _renew(self) -> None:
+        """Wait, and try until the Lease is renewed; raises LeadershipLostError where another's."""
+        await asyncio.sleep(RETRY_SECONDS)
+        while not await self._attempt():
+            if self.holder not in ("", self._candidate.identity):
+                self._lose(f"is {self.holder}'s")
             await asyncio.sleep(RETRY_SECONDS)
-            if await self._attempt():
-                continue
-            holder = self._holder()
-            elsewhere = holder not in ("", self._candidate.identity)
-            if elsewhere or loop.time() - self._renewed_at > RENEW_DEADLINE_SECONDS:
-                self.leads = False
-                raise LeadershipLostError(f"the Lease is {holder or 'nobody'}'s, or out of reach")
+
+    def _lose(self, why: str) -> NoReturn:
+        self.leads = False
+        raise LeadershipLostError(f"Lease {self._candidate.lease} {why}")
 
     async def resign(self) -> None:
         """Let another have the Lease at once."""
@@ -83,13 +103,13 @@ class Election:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 taken = await self._take()
-        except ApiError as error:
-            if error.status != CONFLICT:
-                log.warning("Lease %s: %s", self._candidate.lease, error)
+        except (ApiError, TimeoutError) as error:
+            said = str(error) or "no answer"
+            if not isinstance(error, ApiError) or error.status != CONFLICT:
+                self.problem = said
+                log.warning("Lease %s: %s", self._candidate.lease, said)
             return False
-        except TimeoutError:
-            log.warning("Lease %s: no answer", self._candidate.lease)
-            return False
+        self.problem = ""
         if taken:
             # Counted from before the request: the Lease is not older than that.
             self._renewed_at = begun
@@ -125,10 +145,6 @@ class Election:
     def _is_silent(self, spec: Manifest) -> bool:
         duration = float(spec.get("leaseDurationSeconds") or DURATION_SECONDS)
         return asyncio.get_running_loop().time() - self._seen_at > duration
-
-    def _holder(self) -> str:
-        spec = (self._seen or {}).get("spec", {})
-        return str(spec.get("holderIdentity") or "")
 
     def _spec(self, before: Manifest) -> Manifest:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

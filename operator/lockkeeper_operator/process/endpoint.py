@@ -1,19 +1,23 @@
 """The operator's own HTTP endpoint: health and figures."""
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 
 from aiohttp import web
 
 from lockkeeper_operator.process.metrics import Metrics
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
+log = logging.getLogger(__name__)
 
 
 class Endpoint:
     """Serves /healthz, /readyz and /metrics."""
 
-    def __init__(self, metrics: Metrics, is_ready: Callable[[], bool]) -> None:
-        self._metrics, self._is_ready = metrics, is_ready
+    def __init__(self, metrics: Metrics, problems: Callable[[], Sequence[str]]) -> None:
+        """*problems* says why it is not ready, nothing where it is."""
+        self._metrics, self._problems = metrics, problems
+        self._told: Sequence[str] = ()
         self._runner: web.AppRunner | None = None
         self.port = 0
 
@@ -42,8 +46,20 @@ class Endpoint:
         return web.json_response({"status": "ok"})
 
     async def _ready(self, _: web.Request) -> web.Response:
-        ready = self._is_ready()
-        return web.json_response({"ready": ready}, status=200 if ready else 503)
+        problems = self._problems()
+        if problems != self._told:
+            self._told = problems
+            log.log(*_line(problems))
+        ready = not problems
+        said = {"ready": ready, "problems": list(problems)}
+        return web.json_response(said, status=200 if ready else 503)
 
     async def _figures(self, _: web.Request) -> web.Response:
         return web.Response(body=self._metrics.text(), headers={"Content-Type": TEXT})
+
+
+def _line(problems: Sequence[str]) -> tuple[int, str, str]:
+    """Return what is logged when readiness changes."""
+    if problems:
+        return logging.WARNING, "not ready: %s", "; ".join(problems)
+    return logging.INFO, "%s", "ready"

@@ -9,7 +9,9 @@ from lockkeeper_operator.asking.admin_endpoint import AdminEndpoints
 from lockkeeper_operator.asking.desk import BrokerKey, Desks
 from lockkeeper_operator.caches.caches import Caches
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.authority import Authority
 from lockkeeper_operator.process.clock import Clock
+from lockkeeper_operator.process.namespaces import Namespaces
 from lockkeeper_operator.process.recorder import Recorder
 
 
@@ -19,12 +21,16 @@ class Tools:
 
     api: ApiServer
     caches: Caches
+    namespaces: Namespaces
     desks: Desks
     admin: AdminEndpoints
+    authority: Authority
     recorder: Recorder
     clock: Clock
     ask: Callable[[BrokerKey], None]
     """Lets the pods of a Broker be asked as soon as possible."""
+    absent: Callable[[str], None]
+    """Takes note of a kind that the cluster does not know, and need not."""
 
     async def write_status(self, resource: Manifest, status: Manifest) -> None:
         """Write the status of a Broker or Destination; one that is gone needs none."""

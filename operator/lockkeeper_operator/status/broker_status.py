@@ -9,6 +9,7 @@ from lockkeeper_operator.status import (
     master_elected,
     paused,
     ready,
+    reconciling,
     standbys_ready,
     storage_bound,
     upgrading,
@@ -16,6 +17,7 @@ from lockkeeper_operator.status import (
 from lockkeeper_operator.status.conditions import dated
 from lockkeeper_operator.status.facts import Facts
 from lockkeeper_operator.status.failover import last_failover
+from lockkeeper_operator.status.verdict import NO, Verdict
 
 CONDITIONS = (
     ready.condition,
@@ -25,6 +27,8 @@ CONDITIONS = (
     configuration_applied.condition,
     upgrading.condition,
     paused.condition,
+    reconciling.reconciling,
+    reconciling.stalled,
 )
 
 
@@ -55,9 +59,26 @@ def invalid_status(
     problems: str, previous: dict[str, Any], generation: int, now: str
 ) -> dict[str, Any] | None:
     """Return the status of a Broker whose spec is refused; the rest of it stays as it was."""
-    others = [each for each in previous.get("conditions", ()) if each["type"] != ready.TYPE]
-    conditions = dated([ready.invalid(problems)], previous, generation, now)
+    return _stuck_status(ready.invalid(problems), previous, generation, now)
+
+
+def failed_status(
+    message: str, previous: dict[str, Any], generation: int, now: str
+) -> dict[str, Any] | None:
+    """Return the status of a Broker at which the operator cannot work; the rest stays as it was."""
+    return _stuck_status(ready.failed(message), previous, generation, now)
+
+
+def _stuck_status(
+    verdict: Verdict, previous: dict[str, Any], generation: int, now: str
+) -> dict[str, Any] | None:
+    """Return the status in which only this Ready, and what follows from it, is new."""
+    stopped = Verdict(reconciling.RECONCILING, NO, "Stalled", verdict.message)
+    found = [verdict, stopped, reconciling.stalled_by(verdict)]
+    types = {each.type for each in found}
+    others = [each for each in previous.get("conditions", ()) if each["type"] not in types]
     status = BrokerStatus.model_validate({**previous, "conditions": others})
+    conditions = dated(found, previous, generation, now)
     changed = status.model_copy(
         update={
             "observed_generation": generation,

@@ -1,0 +1,91 @@
+"""What kopf is told to do, and to leave alone."""
+
+import itertools
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import kopf
+
+from lockkeeper_operator.api.server import PAGE_OBJECTS, REQUEST_SECONDS
+from lockkeeper_operator.caches.caches import OWN, WATCHED, selector_of
+from lockkeeper_operator.names import GROUP
+
+IDLE_SECONDS = 0.1
+WATCH_SECONDS = 300
+LIST_SECONDS = 60.0
+DELAYS = (0.5, 1.0, 2.0, 3.0, 5.0)
+
+
+class Endless:
+    """Seconds between attempts; after *DELAYS* the last of them, for ever."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain(DELAYS, itertools.repeat(DELAYS[-1]))
+
+
+class NoDifferences(kopf.DiffBaseStorage):
+    """Keeps no last state of objects: nothing here depends on what they were."""
+
+    def build(self, *, body: Any, extra_fields: Iterable[Any] | None = None) -> Any:
+        """Return nothing, at no cost."""
+        return {}
+
+    def fetch(self, *, body: Any) -> Any:
+        """Return nothing."""
+        return None
+
+    def store(self, *, body: Any, patch: Any, essence: Any) -> None:
+        """Store nothing."""
+
+
+class NoProgress(kopf.ProgressStorage):
+    """Keeps no progress of handlers: they do one thing, at once."""
+
+    def fetch(self, *, key: Any, body: Any) -> Any:
+        """Return nothing."""
+        return None
+
+    def store(self, *, key: Any, record: Any, body: Any, patch: Any) -> None:
+        """Store nothing."""
+
+    def purge(self, *, key: Any, body: Any, patch: Any) -> None:
+        """Remove nothing."""
+
+    def touch(self, *, body: Any, patch: Any, value: Any) -> None:
+        """Touch nothing."""
+
+    def clear(self, *, essence: Any) -> Any:
+        """Return what there is."""
+        return essence
+
+
+def tune(settings: kopf.OperatorSettings, clusterwide: bool) -> None:
+    """Let kopf watch and nothing else: it writes to no object, and tells nobody.
+
+    Where it looks after all namespaces, kinds that come and go are followed; with *clusterwide*
+    off it needs no rights but those in the namespaces.
+    """
+    # It tells of each event of each object.
+    logging.getLogger("kopf.objects").setLevel(logging.WARNING)
+    settings.peering.standalone = True
+    settings.posting.enabled = False
+    settings.scanning.disabled = not clusterwide
+    settings.watching.chunk_size = PAGE_OBJECTS
+    settings.watching.server_timeout = WATCH_SECONDS
+    settings.watching.connect_timeout = REQUEST_SECONDS
+    settings.networking.connect_timeout = REQUEST_SECONDS
+    settings.networking.request_timeout = LIST_SECONDS
+    settings.networking.error_backoffs = Endless()
+    settings.queueing.idle_timeout = IDLE_SECONDS
+    settings.queueing.error_delays = Endless()
+    settings.persistence.diffbase_storage = NoDifferences()
+    settings.persistence.progress_storage = NoProgress()
+    # kopf takes it away wherever it finds it, as no handler of it needs one: a name of nobody's.
+    settings.persistence.finalizer = f"{GROUP}/none-of-kopf"
+    labelled = {(kind.group, kind.plural) for kind in WATCHED if selector_of(kind)}
+
+    def is_labelled(resource: Any) -> bool:
+        return (resource.group, resource.plural) in labelled
+
+    settings.watching.label_selectors[is_labelled] = OWN

@@ -1,0 +1,40 @@
+"""Asks the pods of Brokers what they are, and wakes whom that concerns."""
+
+from lockkeeper_operator.asking.desk import AskedPod, asked_pod
+from lockkeeper_operator.asking.poller import DESTINATIONS_SECONDS, STATUS_SECONDS, Poller
+from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches
+from lockkeeper_operator.process.waking import Wakes
+
+
+class Inquiry:
+    """One for all Brokers."""
+
+    def __init__(self, poller: Poller, caches: Caches, wakes: Wakes) -> None:
+        self._poller, self._caches, self._wakes = poller, caches, wakes
+
+    async def ask(self, namespace: str, name: str) -> float | None:
+        """Ask the pods of a Broker; returns when to do it again."""
+        key = (namespace, name)
+        desk = self._wakes.desks.get(key)
+        if desk is None or not desk.port:
+            return None
+        has_any = bool(self._caches.destinations.names_in(BROKER_GROUP, namespace, name))
+        if desk.stale:
+            desk.pods = self._pods(namespace, name)
+        news = await self._poller.ask(desk, has_any)
+        first, desk.heard = not desk.heard, True
+        if news.pods:
+            self._wakes.brokers.add(key)
+        if news.master or first:
+            self._wakes.destinations_of(self._caches, key)
+        for kind, destination in news.destinations:
+            group = (TARGET_GROUP, namespace, name, kind, destination)
+            for each in self._caches.destinations.names_in(*group):
+                self._wakes.destinations.add(each)
+        if desk.unsettled:
+            return desk.patience
+        return DESTINATIONS_SECONDS if has_any else STATUS_SECONDS
+
+    def _pods(self, namespace: str, name: str) -> tuple[AskedPod, ...]:
+        found = self._caches.pods.group(BROKER_GROUP, namespace, name)
+        return tuple(pod for pod in map(asked_pod, found) if pod is not None)

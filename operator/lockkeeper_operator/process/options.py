@@ -1,0 +1,75 @@
+"""How an operator is run."""
+
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from lockkeeper_operator.desired.subject import Surroundings
+
+BROKER_IMAGE = "LOCKKEEPER_BROKER_IMAGE"
+ANALYTICS_IMAGE = "LOCKKEEPER_ANALYTICS_IMAGE"
+NAMESPACES = "LOCKKEEPER_NAMESPACES"
+OPERATOR_NAMESPACE = "LOCKKEEPER_OPERATOR_NAMESPACE"
+IDENTITY = "LOCKKEEPER_OPERATOR_POD"
+ELECTION = "LOCKKEEPER_LEADER_ELECTION"
+RESYNC = "LOCKKEEPER_RESYNC"
+DOMAIN = "LOCKKEEPER_CLUSTER_DOMAIN"
+LEASE = "LOCKKEEPER_LEASE"
+ANALYTICS = "LOCKKEEPER_ANALYTICS"
+PORT = "LOCKKEEPER_PORT"
+"""Variables of the environment."""
+DEFAULT_IMAGE, DEFAULT_NAMESPACE = "lockkeeper:latest", "lockkeeper-system"
+DEFAULT_DOMAIN, DEFAULT_LEASE = "cluster.local", "lockkeeper-operator"
+DEFAULT_RESYNC, DEFAULT_PORT = 600.0, 8080
+NO = ("0", "false", "no")
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How an operator is run. *namespaces* None stands for all; *resync* is in seconds.
+
+    *analytics_image* is that of analyses which name none; empty: named after the brokers' image.
+    Without *analytics* they are not carried out.
+    """
+
+    surroundings: Surroundings
+    identity: str
+    analytics_image: str = ""
+    analytics: bool = True
+    namespaces: tuple[str, ...] | None = None
+    election: bool = True
+    lease: str = DEFAULT_LEASE
+    resync: float = DEFAULT_RESYNC
+    host: str = "0.0.0.0"
+    port: int = DEFAULT_PORT
+
+
+def from_environment(said: Mapping[str, str] = os.environ) -> Options:
+    """Return the options of an operator that a developer runs with `kopf run`.
+
+    It holds no Lease unless it is asked to, and is to be seen from this machine only.
+    """
+    return Options(
+        surroundings=Surroundings(
+            said.get(BROKER_IMAGE, DEFAULT_IMAGE),
+            said.get(OPERATOR_NAMESPACE, DEFAULT_NAMESPACE),
+            domain=said.get(DOMAIN, DEFAULT_DOMAIN),
+        ),
+        identity=said.get(IDENTITY) or socket.gethostname(),
+        analytics_image=said.get(ANALYTICS_IMAGE, ""),
+        analytics=said.get(ANALYTICS, "true").lower() not in NO,
+        namespaces=listed(said.get(NAMESPACES, "")),
+        election=said.get(ELECTION, "no").lower() not in NO,
+        lease=said.get(LEASE, DEFAULT_LEASE),
+        resync=float(said.get(RESYNC, DEFAULT_RESYNC)),
+        host=LOOPBACK,
+        port=int(said.get(PORT, DEFAULT_PORT)),
+    )
+
+
+def listed(namespaces: str) -> tuple[str, ...] | None:
+    """Return names that are separated by commas, None for none."""
+    found = tuple(filter(None, (name.strip() for name in namespaces.split(","))))
+    return found or None
