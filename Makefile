@@ -11,15 +11,16 @@ SAY = @printf '\033[1m==> %s\033[0m\n'
 
 # Tests that measure time or memory have the machine for themselves, and nobody traces them. Java
 # and Spark wait for each other often enough for two at a time; all others mostly wait, three at a
-# time. One that fails beside others, for want of a core, is tried once more alone: a broken one
-# fails again.
+# time. One that fails for want of a core, which other machines may take too, is tried once more
+# alone: a broken one fails again.
 PROGRAMS := interop or spark
 ALONE := (slow or crash) and not ($(PROGRAMS))
 FAST := not (slow or crash or $(PROGRAMS))
-COVER := --cov --cov-append --cov-report=
+# `make test COVER=` measures no coverage, which costs time.
+COVER ?= --cov --cov-append --cov-report=
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
-.PHONY: e2e e2e-smoke demo bench clean
+.PHONY: sim fuzz e2e e2e-smoke demo bench clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -43,30 +44,43 @@ check: $(STAMP) ## lint, format, types, laws of dependency, rooms, generated fil
 	@$(BIN)/python -m lockkeeper_api.generate --check
 	@echo 'All checks passed.'
 
-test: $(STAMP) ## every test, with coverage
+test: $(STAMP) ## every test, with coverage; COVER= without
 	@command -v javac >/dev/null || echo 'No JDK: tests against Java are skipped' \
 		'(apt-get install default-jdk-headless maven activemq).'
 	@$(BIN)/coverage erase
-	@failed=0; \
+	@failures=$$(mktemp); trap 'rm -f "$$failures"' EXIT; \
 	tests() { \
 		printf '\033[1m==> %s\033[0m\n' "$$1"; \
 		$(BIN)/pytest --durations=12 --durations-min=15 -m "$${@:2}"; \
 	}; \
-	among_others() { \
-		code=0; tests "$$@" $(COVER) || code=$$?; test $$code -eq 1 || return $$code; \
-		tests 'Once more, alone: what failed beside others' "$$2" --last-failed $(COVER); \
+	again() { tests "Once more, alone: $$1" "$$2" --last-failed $${3:-} | tee -a "$$failures"; }; \
+	twice() { \
+		code=0; tests "$${@:2}" $$1 || code=$$?; \
+		if test $$code -ne 0; then again "$${@:2:2}" $$1 && test $$code -eq 1; fi; \
 	}; \
-	tests 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
-	among_others 'Tests with Java and Spark' '$(PROGRAMS)' -n 2 --dist loadfile || failed=1; \
-	among_others 'All other tests' '$(FAST)' -n 3 --dist worksteal || failed=1; \
-	$(BIN)/coverage report; \
+	failed=0; \
+	twice '' 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
+	twice '$(COVER)' 'Tests with Java and Spark' '$(PROGRAMS)' -n 2 --dist loadfile || failed=1; \
+	twice '$(COVER)' 'All other tests' '$(FAST)' -n 3 --dist worksteal || failed=1; \
+	$(if $(COVER),$(BIN)/coverage report;) \
+	if test $$failed -ne 0; then \
+		printf '\033[1m==> Failed twice\033[0m\n'; grep -E '^(E  |FAILED|ERROR)' "$$failures"; \
+	fi; \
 	exit $$failed
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
 	@$(BIN)/pytest -n 3 --dist worksteal -m '$(FAST)'
 
-scale: $(STAMP) ## the operator with 500 Brokers and 10,000 Destinations on a real API server
+SEEDS ?= 0-9999
+sim: $(STAMP) ## a pair and its clients on virtual time, with everything that may go wrong; SEEDS=…
+	@$(BIN)/python tests/simulation/run.py --seeds $(SEEDS) --jobs 2
+
+fuzz: $(STAMP) ## a million made inputs for all that reads what others wrote; SEED=…
+	@$(BIN)/python tests/fuzz/run_fuzz.py $(if $(SEED),--seed $(SEED))
+
+scale: $(STAMP) ## the operator with 500 Brokers and 10,000 Destinations; ten million messages
 	@LOCKKEEPER_SCALE_BROKERS=500 $(BIN)/pytest -s tests/apiserver/test_scale.py
+	@LOCKKEEPER_SCALE_MESSAGES=10000000 $(BIN)/pytest -s tests/load/test_long_queue.py
 
 interop: $(STAMP) ## the same Java programs against Lockkeeper and against ActiveMQ
 	@$(BIN)/pytest -v tests/interop
