@@ -68,9 +68,9 @@ class Context:
     `timers` go by `steady`, `calendar` by `now`.
     `abort` ends a consumer against its will; True as its second argument ends the connection.
     `delivery` numbers what is sent to consumers of queues, in order; its bits above
-    DELIVERY_BITS are the time. `unsent` counts the bytes of messages that this tick has sent to
-    consumers: beyond TICK_BYTES_MAX the rest is `postponed` to the next one. What is `starved`
-    waits until consumers may hold more of it.
+    DELIVERY_BITS are the time, as of `numbered_at`. `unsent` counts the bytes of messages that
+    this tick has sent to consumers: beyond TICK_BYTES_MAX the rest is `postponed` to the next one.
+    What is `starved` waits until consumers may hold more of it.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Context:
         self.unsent = 0
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequence = now << 20
-        self.delivery = now << DELIVERY_BITS
+        self.delivery, self.numbered_at = now << DELIVERY_BITS, now
 
     @property
     def listener(self) -> Listener:

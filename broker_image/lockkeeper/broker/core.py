@@ -471,8 +471,9 @@ class Broker:
         context = self.context
         context.now = now
         context.steady = steady = now if steady is None else steady
-        if context.delivery < now << DELIVERY_BITS:
-            context.delivery = now << DELIVERY_BITS
+        if now > context.numbered_at:
+            context.numbered_at = now
+            context.delivery = max(context.delivery, now << DELIVERY_BITS)
         if self.flow.lines:
             context.containment.call("command", self.flow.resume)
         if context.timers.earliest <= steady:
@@ -485,6 +486,9 @@ class Broker:
         if context.postponed:
             active, context.postponed = context.postponed + active, []
         if active:
-            context.containment.call("backlog", context.dispatch, active)
+            try:
+                context.dispatch(active)
+            except Exception as error:
+                context.containment.note("backlog", context.dispatch.__qualname__, error)
         if context.relievable:
             context.containment.call("memory", context.relieve)

@@ -13,13 +13,15 @@ class Session(Protocol):
     """One connection of one protocol: bytes in, bytes out, no I/O of its own.
 
     `closing` asks the transport to close after what there is to send; `failure` says why.
-    `partial` is what has come of a frame that is not whole, in bytes, if it is large.
+    `partial` is what has come of a frame that is not whole, in bytes, if it is large; `unread`
+    is what has come and is not carried out yet.
     """
 
     connection: Connection
     closing: bool
     failure: str
     partial: int
+    unread: int
 
     @property
     def inactivity_duration(self) -> int:
@@ -35,8 +37,11 @@ class Session(Protocol):
     def keep_alive(self) -> None:
         """Send a sign of life."""
 
-    def receive_data(self, data: bytes) -> None:
-        """Take bytes from the peer."""
+    def receive_data(self, data: bytes, most: int) -> None:
+        """Take bytes from the peer; carry out about *most* bytes of them."""
+
+    def read_on(self, most: int) -> None:
+        """Carry out about *most* bytes of what is `unread`."""
 
     def data_to_send(self) -> list[bytes]:
         """Return the bytes to send now, and forget them."""

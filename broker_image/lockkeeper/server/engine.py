@@ -9,11 +9,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from time import clock_gettime_ns
 
 from lockkeeper.broker.containment import Contained
 from lockkeeper.broker.core import Broker
+from lockkeeper.broker.timers import NEVER
 from lockkeeper.server.flow_log import FlowLog
-from lockkeeper.server.pacing import Pacing
+from lockkeeper.server.pacing import (
+    PARTIAL_BYTES_MAX,
+    SHARE_BYTES,
+    UNWRITTEN_BYTES_MAX,
+    Pacing,
+)
 from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store, StoreError
@@ -28,6 +35,8 @@ HEARTBEAT_SECONDS = 0.5
 GATHERING_SECONDS = 0.002
 # A process whose heart stopped for so long may have been frozen, and another be master by now.
 LATE_BEAT_MS = 2_000
+# So often a time that was read is used again in the same round of the event loop.
+FRESH_USES = 8
 FAREWELL_MS_MAX = 10_000
 _SINCE_BOOT = time.CLOCK_BOOTTIME
 
@@ -56,8 +65,9 @@ class Engine:
         self._wall = wall or _clock
         # The core's own time goes on from where it was when the core was made.
         self._steady_at_boot = broker.context.steady - boot_milliseconds()
-        self.now, self.steady = self._wall(), broker.context.steady
-        self._wall_ahead = self.now - self.steady
+        self.steady = broker.context.steady
+        self._wall_ahead = self._wall() - self.steady
+        self._fresh = 0
         self.peers: set[Peer] = set()
         self.strangers = Strangers()
         self._fail = fail
@@ -72,12 +82,13 @@ class Engine:
         self._beaten_at = self.steady
         self._waited_for = 0
         self._gathering_until = 0.0
-        self._pacing = Pacing(store, broker.context.memory, self.wake)
+        self._memory = broker.context.memory
+        self._pacing = Pacing(store, broker.context, self.wake)
         # What a flush left behind, trace records above all, is nothing new to note the time of.
         self._left_waiting = 0
         self._throttled: list[Peer] = []
         self._alarm: asyncio.TimerHandle | None = None
-        self._alarm_due = 0
+        self._alarm_due = NEVER
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
         descriptor = store.fileno()
         if descriptor is not None:
@@ -85,14 +96,26 @@ class Engine:
 
     # What sockets ask for
 
+    @property
+    def now(self) -> int:
+        """The time of people, as of the last `stamp` (ms since the epoch)."""
+        return self._context.now
+
     def stamp(self) -> int:
         """Read the clock, tell the core, and return `steady`: ms that only pass."""
         context = self._context
-        # Floats, and one clock: this is done for each piece that arrives.
-        passed = int(time.clock_gettime(_SINCE_BOOT) * 1000)
+        passed = clock_gettime_ns(_SINCE_BOOT) // 1_000_000
         self.steady = context.steady = steady = self._steady_at_boot + passed
-        self.now = context.now = steady + self._wall_ahead
+        context.now = steady + self._wall_ahead
         return steady
+
+    def arrived(self) -> int:
+        """Return `stamp` for a piece that came; a few of them, and their turn, share one."""
+        if self._fresh:
+            self._fresh -= 1
+            return self.steady
+        self._fresh = FRESH_USES
+        return self.stamp()
 
     def _look_at_wall(self) -> int:
         """See whether the clock of people was set; returns `stamp`."""
@@ -109,7 +132,10 @@ class Engine:
 
     def received(self, peer: Peer, size: int) -> None:
         """Count what came from a peer, and have a turn at the end of this round."""
-        self._pacing.received(peer, size)
+        pacing = self._pacing
+        pacing.unwritten += size
+        if size >= SHARE_BYTES or pacing.is_strict or self._memory.partial > PARTIAL_BYTES_MAX:
+            pacing.received(peer, size)
         self._calls += 1
         if not self._scheduled and not self._is_closed:
             self._scheduled = True
@@ -144,11 +170,13 @@ class Engine:
         self._scheduled = False
         if self._is_closed:
             return
+        context, pacing = self._context, self._pacing
         try:
-            if self.stamp() - self._beaten_at > LATE_BEAT_MS:
-                self._look_up_after_sleep()
+            steady = self.steady if self._fresh else self.stamp()
+            if steady - self._beaten_at > LATE_BEAT_MS:
+                steady = self._look_up_after_sleep()
             try:
-                self.broker.tick(self.now, self.steady)
+                self.broker.tick(context.now, steady)
             except Exception as error:
                 # Whatever it was, what there is to write is written.
                 self._contained.note("backlog", "tick", error)
@@ -156,14 +184,17 @@ class Engine:
                 self._deadline.check()
             self._write()
             self._commit()
-            self._pacing.end_turn(self.steady)
+            if pacing.unwritten > UNWRITTEN_BYTES_MAX or pacing.resting:
+                pacing.end_turn()
         except StoreError as error:
             self._stop_on(error)
         if self._throttled:
             self._look_at_throttled()
-        if self._context.postponed:
+        if context.postponed:
             self.wake()
-        self._set_alarm()
+        if context.timers.earliest < self._alarm_due or context.calendar.earliest < NEVER:
+            self._set_alarm()
+        self._fresh = 0
 
     def _write(self) -> None:
         """Send every connection what it is due, once."""
@@ -193,7 +224,7 @@ class Engine:
         self._waited_for = 0
         if waiting > self._left_waiting:
             try:
-                self.recorder.before_write(self.now)
+                self.recorder.before_write(self._context.now)
             except Exception as error:
                 self._contained.note("telling", "flight recorder", error)
         receipts = self.store.flush()
@@ -212,17 +243,23 @@ class Engine:
     def _written(self) -> None:
         """Go on with what the disk has finished."""
         try:
-            if self.stamp() - self._beaten_at > LATE_BEAT_MS:
+            self._fresh = 0
+            if self.arrived() - self._beaten_at > LATE_BEAT_MS:
                 self._look_up_after_sleep()
             self.broker.settle(self.store.completed())
         except StoreError as error:
             self._stop_on(error)
         self.wake()
 
-    def _look_up_after_sleep(self) -> None:
-        """Make sure that this is still the master before anything is written or answered."""
-        self._awake(self._look_at_wall())
-        self.store.maintain(self.steady)
+    def _look_up_after_sleep(self) -> int:
+        """Make sure that this is still the master before anything is written or answered.
+
+        Returns `stamp`.
+        """
+        steady = self._look_at_wall()
+        self._awake(steady)
+        self.store.maintain(steady)
+        return steady
 
     def _awake(self, steady: int) -> None:
         """Note a beat; while there was none, it was not the peers who were silent."""
@@ -248,7 +285,7 @@ class Engine:
     def _set_alarm(self) -> None:
         """Have a turn when the core's next timer is due."""
         due = self.broker.next_deadline()
-        if due is None or (self._alarm is not None and self._alarm_due <= due):
+        if due is None or self._alarm_due <= due:
             return
         if self._alarm is not None:
             self._alarm.cancel()
@@ -256,7 +293,7 @@ class Engine:
         self._alarm = self._loop.call_later(max(0, due - self.steady) / 1000, self._ring)
 
     def _ring(self) -> None:
-        self._alarm = None
+        self._alarm, self._alarm_due = None, NEVER
         self.wake()
 
     # Heartbeat
@@ -271,14 +308,14 @@ class Engine:
                 self._deadline.check()
             self.store.maintain(steady)
             with self._contained.at("telling", "log of waiting producers"):
-                self._flow_log.look(self.now, steady)
+                self._flow_log.look(self._context.now, steady)
             with self._contained.at("connection", "strangers"):
                 self.strangers.look(steady)
             for peer in list(self.peers):
                 with self._contained.at("connection", peer.session.connection.address):
                     self._check_activity(peer, steady)
             with self._contained.at("telling", "flight recorder"):
-                self.recorder.look(self.now)
+                self.recorder.look(self._context.now)
         except StoreError as error:
             self._stop_on(error)
         self.wake()

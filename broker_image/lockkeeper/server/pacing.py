@@ -6,7 +6,7 @@ the journal has taken what came before. Its acknowledgements wait as long as its
 
 from collections.abc import Callable
 
-from lockkeeper.broker.context import Memory
+from lockkeeper.broker.context import Context
 from lockkeeper.store.base import Store, StoreFullError
 from lockkeeper.transport.peer import PIECE_BYTES, Peer
 
@@ -24,57 +24,56 @@ RESUMED_MAX = 16
 class Pacing:
     """The peers that rest, those that have rested longest first.
 
-    A round lasts a turn, or until the journal has caught up. `unwritten` counts what was read
-    since the journal last took everything that waited, in bytes: at least what waits for it now.
+    A round lasts a turn, or until the journal has caught up: while it has not, pacing `is_strict`,
+    and every piece counts, however small. `unwritten` counts what was read since the journal was
+    seen to have taken everything, in bytes: at least what waits for it now.
     """
 
-    def __init__(self, store: Store, memory: Memory, wake: Callable[[], None]) -> None:
+    def __init__(self, store: Store, context: Context, wake: Callable[[], None]) -> None:
         """*wake* asks for another turn."""
         self._store = store
-        self._memory = memory
+        self._context = context
+        self._memory = context.memory
         self._favourite: Peer | None = None
         self._wake = wake
-        self._round = self._now = 0
-        self._resting: dict[Peer, None] = {}
+        self._round = 0
+        self.resting: dict[Peer, None] = {}
         self.unwritten = 0
+        self.is_strict = False
 
     def received(self, peer: Peer, size: int) -> None:
         """Count *size* bytes that were read from a peer; let it rest if that is its share."""
-        self.unwritten += size
         if peer.round == self._round:
             size += peer.taken
         else:
             peer.round = self._round
         peer.taken = size
-        if size >= SHARE_BYTES or self._memory.partial > PARTIAL_BYTES_MAX:
-            is_enough = size >= SHARE_BYTES or self._keeps_from(peer)
-            if is_enough and not peer.is_resting:
-                self._resting[peer] = None
-                peer.rest(True)
+        is_enough = size >= SHARE_BYTES or self._keeps_from(peer)
+        if is_enough and not peer.is_resting:
+            self.resting[peer] = None
+            peer.rest(True)
 
     def forget(self, peer: Peer) -> None:
         """Forget a peer that is gone."""
-        self._resting.pop(peer, None)
+        self.resting.pop(peer, None)
         if peer is self._favourite:
             self._favourite = None
 
-    def end_turn(self, steady: int) -> None:
-        """Go on with those that rest, unless the journal is behind; the time is the driver's."""
-        if self.unwritten:
-            if not self._store.is_behind():
-                self.unwritten = 0
-            elif self.unwritten > UNWRITTEN_BYTES_MAX and not self._is_full():
-                self._now = steady
-                return
+    def end_turn(self) -> None:
+        """Go on with those that rest, unless the journal is behind."""
+        if not self._store.is_behind():
+            self.unwritten = 0
+        self.is_strict = self.unwritten > UNWRITTEN_BYTES_MAX and not self._is_full()
+        if self.is_strict:
+            return
         self._round += 1
-        self._now = steady
-        if self._resting:
+        if self.resting:
             self._resume()
 
     def _resume(self) -> None:
-        able = [peer for peer in self._resting if not self._keeps_from(peer)]
+        able = [peer for peer in self.resting if not self._keeps_from(peer)]
         for peer in able[:RESUMED_MAX]:
-            del self._resting[peer]
+            del self.resting[peer]
             peer.rest(False)
         if len(able) > RESUMED_MAX:
             self._wake()
@@ -90,7 +89,7 @@ class Pacing:
         if (
             favourite is None
             or not favourite.session.partial
-            or self._now - favourite.received_at > PATIENCE_MS
+            or self._context.steady - favourite.received_at > PATIENCE_MS
         ):
             favourite = self._favourite = peer
         return favourite is not peer

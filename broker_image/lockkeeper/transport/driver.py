@@ -26,8 +26,10 @@ class Driver(Protocol):
 
     steady: int
 
-    def stamp(self) -> int:
-        """Read the clocks, tell the core, and return `steady`: ms that only pass."""
+    def arrived(self) -> int:
+        """Tell the core what time it is now that a piece came, and return `steady`: ms that only
+        pass.
+        """
 
     def wake(self) -> None:
         """Have a turn at the end of this round of the event loop."""

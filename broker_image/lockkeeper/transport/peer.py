@@ -31,7 +31,6 @@ class Peer(asyncio.Protocol):
         self.round = self.taken = 0
         self.is_resting = False
         self._is_throttled = False
-        self._held = b""
         self.is_paused = False
         session.connection.tag = self
 
@@ -56,15 +55,18 @@ class Peer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass bytes on; what they cause is sent at the end of the turn."""
-        self.received_at = self._driver.stamp()
-        if len(data) > PIECE_BYTES:
-            # The driver lets the peer rest now, and then take the rest.
-            data, self._held = data[:PIECE_BYTES], data[PIECE_BYTES:]
+        self.received_at = self._driver.arrived()
+        session = self.session
         try:
-            self.session.receive_data(data)
+            session.receive_data(data, PIECE_BYTES)
         except Exception as error:
             self._driver.failed(self, error)
-        self._driver.received(self, len(data))
+        # Where something is unread, that much lets the peer rest.
+        self._driver.received(self, len(data) - session.unread)
+        if session.closing or session.connection.stalled_bytes:
+            self._look_at_session()
+
+    def _look_at_session(self) -> None:
         if self.session.closing:
             self.session.connection.dirty.append(self.session.connection)
         elif self.session.connection.stalled_bytes:
@@ -96,15 +98,19 @@ class Peer(asyncio.Protocol):
     def rest(self, is_resting: bool) -> None:
         """Read from the peer only while it is not resting."""
         self.is_resting = is_resting
-        if self._held and not is_resting:
-            self._take_held()
+        if self.session.unread and not is_resting:
+            self._read_on()
         self._pause_or_read()
 
-    def _take_held(self) -> None:
-        """Carry out what is left of what came before, unless its connection has ended."""
-        held, self._held = self._held, b""
-        if not self.session.closing and not self.session.connection.is_ended:
-            self.data_received(held)
+    def _read_on(self) -> None:
+        """Carry out more of what came before."""
+        before = self.session.unread
+        try:
+            self.session.read_on(PIECE_BYTES)
+        except Exception as error:
+            self._driver.failed(self, error)
+        self._driver.received(self, before - self.session.unread)
+        self._look_at_session()
 
     def _pause_or_read(self) -> None:
         is_paused = self._is_throttled or self.is_resting
@@ -134,8 +140,8 @@ class Peer(asyncio.Protocol):
         self._transport = None
         self._driver.left(self)
         try:
-            while self._held:
-                self._take_held()
+            while self.session.unread:
+                self._read_on()
             self.session.connection_lost()
         except Exception as error:
             self._driver.failed(self, error)

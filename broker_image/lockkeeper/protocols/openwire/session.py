@@ -4,6 +4,7 @@ Messages and acknowledgements are recognised by the bytes they begin with, and n
 objects field by field; every other command is decoded by the codec and goes to `commands`.
 """
 
+import sys
 from struct import Struct
 
 from lockkeeper.broker.connections import Connection
@@ -52,10 +53,12 @@ class OpenWireSession:
         "_out",
         "_reader",
         "_settings",
+        "_unread",
         "closing",
         "connection",
         "failure",
         "partial",
+        "unread",
     )
 
     def __init__(self, broker: Broker, settings: Settings, address: str) -> None:
@@ -74,6 +77,9 @@ class OpenWireSession:
         self._out: list[bytes] = []
         # What has come of a frame that is not whole yet is in memory, too.
         self.partial = 0
+        # What came and waits for its turn: so many bytes at the end.
+        self.unread = 0
+        self._unread = b""
         self.closing = False
         self.failure = ""
 
@@ -95,24 +101,44 @@ class OpenWireSession:
         """Send a sign of life."""
         self._out.append(framed(openwire.encode(openwire.KeepAliveInfo())))
 
-    def receive_data(self, data: bytes) -> None:
-        """Take bytes from the peer and carry out every whole command among them."""
+    def receive_data(self, data: bytes, most: int = sys.maxsize) -> None:
+        """Take bytes from the peer and carry out every whole command among them.
+
+        Those that begin after *most* bytes are `unread`, until `read_on`.
+        """
         if self._held is not None:
             self._held.append(data)
             return
+        if self.unread:
+            data = self._unread[-self.unread :] + data
+            self.unread = 0
+        joined = self._buffer.feed(data)
+        if joined is None:
+            self._count_partial(len(data))
+            return
+        if self.partial:
+            self._count_partial(-self.partial)
         try:
-            joined = self._buffer.feed(data)
-            if joined is None:
-                self._count_partial(len(data))
-            else:
-                if self.partial:
-                    self._count_partial(-self.partial)
-                self._read_frames(joined)
-        except (ProtocolError, MalformedMessageError) as error:
-            self._fail(str(error))
+            self._read_frames(joined, 0, most)
         except Exception as error:
+            self._part_over(error)
+
+    def read_on(self, most: int) -> None:
+        """Carry out about *most* bytes of what is `unread`; nothing of an ended connection."""
+        data, position = self._unread, len(self._unread) - self.unread
+        self._unread, self.unread = b"", 0
+        if not self.closing and not self.connection.is_ended:
+            try:
+                self._read_frames(data, position, position + most)
+            except Exception as error:
+                self._part_over(error)
+
+    def _part_over(self, error: Exception) -> None:
+        """End the connection over what its bytes have led to. Raises the store's errors."""
+        if not isinstance(error, (ProtocolError, MalformedMessageError)):
             self._note(error)
-            self._fail(str(internal_error(error)))
+            error = internal_error(error)
+        self._fail(str(error))
 
     def _note(self, error: Exception) -> None:
         """Count an error that nobody expected. Raises it if it is the store's."""
@@ -124,12 +150,15 @@ class OpenWireSession:
         memory.partial += size
         memory.used += size
 
-    def _read_frames(self, data: bytes) -> None:
-        position, length = 0, len(data)
+    def _read_frames(self, data: bytes, position: int, last: int) -> None:
+        """Carry out what begins at *position*, up to the frame that begins after *last*."""
+        length = len(data)
+        if last > length - 4:
+            last = length - 4
         limit = self._buffer.frame_bytes_max
         acknowledge_run = self._acks.acknowledge_run
         in_time = self._broker.context.now.to_bytes(8, "big")
-        while length - position >= 4:
+        while position <= last:
             start = position + 4
             (size,) = _SIZE.unpack_from(data, position)
             if not 0 < size <= limit:
@@ -155,7 +184,9 @@ class OpenWireSession:
                     return
                 limit = self._buffer.frame_bytes_max
             position = end
-        if position < length:
+        if last < position <= length - 4:
+            self._unread, self.unread = data, length - position
+        elif position < length:
             if length - position > 4 and data[position + 4] not in MESSAGE_TYPES:
                 _check_command(_SIZE.unpack_from(data, position)[0])
             self._buffer.keep(data, position)

@@ -68,6 +68,43 @@ class KahaDBStore:
     receipt wait for company: at most 10 ms, or until 256 operations wait.
     """
 
+    # Python looks up methods of an instance slowly that has more than 30 attributes otherwise.
+    __slots__ = (
+        "_accept_loss",
+        "_alarm",
+        "_alarm_rang",
+        "_apart",
+        "_archive",
+        "_batch_bytes_max",
+        "_bodies",
+        "_bytes_max",
+        "_caretaker",
+        "_cleanup_interval_ms",
+        "_clock",
+        "_commit",
+        "_compaction",
+        "_deadline",
+        "_directory",
+        "_disk",
+        "_existing",
+        "_file_bytes_max",
+        "_files",
+        "_intake",
+        "_is_open",
+        "_is_over_limit",
+        "_keep_alive_due",
+        "_keep_alive_ms",
+        "_ledger",
+        "_make_disk",
+        "_measured_files",
+        "_patience",
+        "_readable",
+        "_settings",
+        "_spool",
+        "_term",
+        "lock",
+    )
+
     def __init__(
         self,
         directory: Path,
