@@ -122,7 +122,7 @@ class BrokerReconciler:
             stuck |= problems
         desk.unsettled = bool(steps) or not observed.pods or _is_unsettled(observed, desired)
         told = (*steps, *(problems[key] for key in problems if key not in observed.stuck))
-        await self._tell(resource, Facts(observed, desired, told), (*done, *told))
+        await self._tell(resource, Facts(observed, desired, told), (*done, *told), desk.heard)
         if any(isinstance(step, Wait) for step in steps):
             return WAITING_SECONDS
         # Nothing tells when others give way.
@@ -165,11 +165,16 @@ class BrokerReconciler:
         asked = ((pod["metadata"]["name"], asked_pod(pod)) for pod in found)
         return {name: desk.address(pod) for name, pod in asked if pod is not None}
 
-    async def _tell(self, resource: Manifest, facts: Facts, done: Sequence[Step]) -> None:
+    async def _tell(
+        self, resource: Manifest, facts: Facts, done: Sequence[Step], heard: bool
+    ) -> None:
         for event in dict.fromkeys(events_of_steps(done)):
             await self._tools.recorder.tell(resource, event)
         previous = resource.get("status", {})
         generation = resource["metadata"]["generation"]
+        if not heard and previous.get("observedGeneration") == generation:
+            # Nobody was asked yet since this process began: what was told before still counts.
+            return
         status = broker_status(facts, previous, generation, self._tools.clock.text())
         if status is not None:
             await self._tools.write_status(resource, status)

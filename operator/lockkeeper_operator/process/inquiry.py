@@ -23,7 +23,7 @@ class Inquiry:
             desk.pods = self._pods(namespace, name)
         news = await self._poller.ask(desk, has_any)
         first, desk.heard = not desk.heard, True
-        if news.pods:
+        if news.pods or first:
             self._wakes.brokers.add(key)
         if news.master or first:
             self._wakes.destinations_of(self._caches, key)
