@@ -9,15 +9,18 @@ STAMP := .venv/.set-up
 EXTRAS := analytics,demo,dev,operator
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
-# Tests that measure time or memory have the machine for themselves, and nobody traces them. Java
-# and Spark wait for each other often enough for two at a time; all others mostly wait, three at a
-# time. One that fails for want of a core, which other machines may take too, is tried once more
+# Java and Spark wait for each other often enough for two at a time. Tests that measure time or
+# memory have the machine for themselves, and nobody traces them; all others mostly wait, three at
+# a time. One that fails for want of a core, which other machines may take too, is tried once more
 # alone: a broken one fails again.
 PROGRAMS := interop or spark
-ALONE := (slow or crash) and not ($(PROGRAMS))
+ALONE := (slow or crash) and not (patient or $(PROGRAMS))
+OTHERS := (patient or not (slow or crash)) and not ($(PROGRAMS))
 FAST := not (slow or crash or $(PROGRAMS))
-# `make test COVER=` measures no coverage, which costs time.
+# `make test COVER=` measures no coverage, which costs time. BEFORE_ALONE is a command that waits
+# for whatever else keeps the machine busy.
 COVER ?= --cov --cov-append --cov-report=
+BEFORE_ALONE ?= true
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
 .PHONY: sim fuzz e2e e2e-smoke demo bench clean
@@ -59,9 +62,10 @@ test: $(STAMP) ## every test, with coverage; COVER= without
 		if test $$code -ne 0; then again "$${@:2:2}" $$1 && test $$code -eq 1; fi; \
 	}; \
 	failed=0; \
-	twice '' 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
 	twice '$(COVER)' 'Tests with Java and Spark' '$(PROGRAMS)' -n 2 --dist loadfile || failed=1; \
-	twice '$(COVER)' 'All other tests' '$(FAST)' -n 3 --dist worksteal || failed=1; \
+	$(BEFORE_ALONE); \
+	twice '' 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
+	twice '$(COVER)' 'All other tests' '$(OTHERS)' -n 3 --dist worksteal || failed=1; \
 	$(if $(COVER),$(BIN)/coverage report;) \
 	if test $$failed -ne 0; then \
 		printf '\033[1m==> Failed twice\033[0m\n'; grep -E '^(E  |FAILED|ERROR)' "$$failures"; \

@@ -97,6 +97,7 @@ async def test_watches_that_are_cut_lose_nothing(
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @in_loop
 async def test_a_server_that_is_down_for_a_minute_is_waited_for(
     control_plane: ControlPlane, namespace: str, tmp_path: Path
@@ -150,6 +151,7 @@ def without(state: Any, words: tuple[str, ...]) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.timeout(900)
 def test_an_operator_that_is_killed_at_any_step_is_followed_by_one_that_ends_the_same(
     control_plane: ControlPlane, tmp_path: Path

@@ -2,7 +2,7 @@
 
 All the while the Brokers' Leases are renewed, as their masters do every second.
 
-20 Brokers unless LOCKKEEPER_SCALE_BROKERS says otherwise; `make scale` takes 500, which needs
+10 Brokers unless LOCKKEEPER_SCALE_BROKERS says otherwise; `make scale` takes 500, which needs
 twenty minutes or so on two cores.
 """
 
@@ -29,7 +29,7 @@ from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION
 from lockkeeper_operator.api.server import ApiServer, connect
 
-BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "20"))
+BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "10"))
 EACH = 20
 RENEWALS = float(os.environ.get("LOCKKEEPER_SCALE_RENEWALS", BROKERS))
 """Of the Brokers' Leases, a second; a master renews its own every second."""

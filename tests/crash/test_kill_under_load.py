@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
-ROUNDS = 20
+ROUNDS = 10
 LOAD_SECONDS_MIN, LOAD_SECONDS_MAX = 0.2, 1.5
 FILE_BYTES = ("64Ki", "64Ki", "1Mi", "32Mi")
 StartBroker = Callable[..., "RunningBroker"]

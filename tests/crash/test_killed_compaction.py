@@ -20,7 +20,7 @@ from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
 from lockkeeper.store.kahadb.compaction import Settings
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow]
+pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.patient]
 
 WORK, DEAD, NEWS = queue("WORK"), queue("DLQ"), topic("NEWS")
 READERS = [Subscription("c", name, NEWS, None, False) for name in ("keeps-up", "lags")]

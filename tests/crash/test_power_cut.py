@@ -16,7 +16,7 @@ from lockkeeper.store.base import Add, Remove
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.recovery import replay_directory
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow]
+pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.patient]
 
 A, B = queue("A"), queue("B")
 TRANSACTION = LocalTransactionId("ID:c:1", 7)

@@ -27,7 +27,7 @@ from lockkeeper.store.kahadb import Deadline, DirectoryLock, Guard, KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings
 from lockkeeper.store.kahadb.guard import boot_time
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow]
+pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.patient]
 
 WORK, SUCCESSION = queue("WORK"), queue("SUCCESSION")
 FILE_BYTES, BODY_BYTES = 8192, 1500

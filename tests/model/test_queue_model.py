@@ -35,7 +35,8 @@ def test_a_queue_keeps_its_promises() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.no_cover  # What 200 histories went through is traced above.
 @pytest.mark.timeout(900)
 def test_a_queue_keeps_its_promises_for_long() -> None:
-    run(2000)
+    run(1000)

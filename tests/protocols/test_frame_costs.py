@@ -26,7 +26,7 @@ CPU_SECONDS_MAX = 0.05
 PREFETCH = 32_767
 
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
 
 def slow(layout: Layout, size: int, serve: Callable[[], Served]) -> dict[str, float]:

@@ -8,7 +8,7 @@ import pytest
 
 RUN = Path(__file__).with_name("planted.py")
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
 
 @pytest.mark.timeout(900)
