@@ -1,6 +1,7 @@
 """The ledger of the crash tests, for brokers that live on between two comparisons."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from simulation.clients import QUEUES as CALM_QUEUES
@@ -15,8 +16,10 @@ class Unseen:
 
     def __init__(self) -> None:
         super().__init__()
-        # What is scheduled, as a master said right before a comparison.
+        # What is scheduled, as a master said right before a comparison, and then right after it:
+        # what is sent late comes between, and so does what is due.
         self.jobs: list[str] = []
+        self.ask_for_jobs: Callable[[], list[str]] = list
         # What subscriptions to several topics held then.
         self.heard: dict[str, list[str]] = {}
         # What may have been sent, and may come to light when it is a dead letter.
@@ -34,8 +37,10 @@ class Unseen:
 
     def with_unseen(self: Any, found: dict[str, list[str]]) -> dict[str, list[str]]:
         """Return what was found, with what is there as well."""
+        before, self.jobs = self.jobs, self.ask_for_jobs()
         came = set(found[LATER])
-        found[LATER] = found[LATER] + [each for each in self.jobs if each not in came]
+        waiting = dict.fromkeys([*before, *self.jobs])
+        found[LATER] = found[LATER] + [each for each in waiting if each not in came]
         if not self.is_over:
             found[EXPIRING] += self._buried_soon(found)
         found[DEAD_LETTERS] = self._once(found[DEAD_LETTERS])

@@ -213,12 +213,14 @@ class Life:
         found: dict[str, list[str]] = {}
 
         def read() -> None:
+            before = self._jobs()
             for name in self.load.QUEUES:
                 with self.wire.Wire(SERVICE_PORT) as connection:
                     messages = connection.browse(wire_queue(name))
                 found[name] = [str(message.message_id) for message in messages]
             came = set(found[crowd.LATER])
-            found[crowd.LATER] += [each for each in self._jobs() if each not in came]
+            waiting = dict.fromkeys([*before, *self._jobs()])
+            found[crowd.LATER] += [each for each in waiting if each not in came]
 
         self.in_a_thread("reading", read)
         # What is over is not shown, and what it becomes is told elsewhere.
@@ -268,7 +270,7 @@ class Life:
         """Compare everything that a master has with the books."""
 
         def audit() -> None:
-            self.books.jobs = self._jobs()
+            self.books.jobs, self.books.ask_for_jobs = self._jobs(), self._jobs
             self.books.heard = listeners.read(self)
             self.audit.audit(self.books, SERVICE_PORT, self.chance)
 

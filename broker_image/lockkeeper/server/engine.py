@@ -9,7 +9,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from time import clock_gettime_ns
 
 from lockkeeper.broker.containment import Contained
 from lockkeeper.broker.core import Broker
@@ -104,7 +103,7 @@ class Engine:
     def stamp(self) -> int:
         """Read the clock, tell the core, and return `steady`: ms that only pass."""
         context = self._context
-        passed = clock_gettime_ns(_SINCE_BOOT) // 1_000_000
+        passed = time.clock_gettime_ns(_SINCE_BOOT) // 1_000_000
         self.steady = context.steady = steady = self._steady_at_boot + passed
         context.now = steady + self._wall_ahead
         return steady
