@@ -17,10 +17,8 @@ PROGRAMS := interop or spark
 ALONE := (slow or crash) and not (patient or $(PROGRAMS))
 OTHERS := (patient or not (slow or crash)) and not ($(PROGRAMS))
 FAST := not (slow or crash or $(PROGRAMS))
-# `make test COVER=` measures no coverage, which costs time. BEFORE_ALONE is a command that waits
-# for whatever else keeps the machine busy.
+# `make test COVER=` measures no coverage, which costs time.
 COVER ?= --cov --cov-append --cov-report=
-BEFORE_ALONE ?= true
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
 .PHONY: sim fuzz e2e e2e-smoke demo bench clean
@@ -63,7 +61,6 @@ test: $(STAMP) ## every test, with coverage; COVER= without
 	}; \
 	failed=0; \
 	twice '$(COVER)' 'Tests with Java and Spark' '$(PROGRAMS)' -n 2 --dist loadfile || failed=1; \
-	$(BEFORE_ALONE); \
 	twice '' 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
 	twice '$(COVER)' 'All other tests' '$(OTHERS)' -n 3 --dist worksteal || failed=1; \
 	$(if $(COVER),$(BIN)/coverage report;) \

@@ -61,8 +61,8 @@ class Peer(asyncio.Protocol):
             session.receive_data(data, PIECE_BYTES)
         except Exception as error:
             self._driver.failed(self, error)
-        # Where something is unread, that much lets the peer rest.
-        self._driver.received(self, len(data) - session.unread)
+        # Where something is unread, the peer has brought its share, and rests.
+        self._driver.received(self, PIECE_BYTES if session.unread else len(data))
         if session.closing or session.connection.stalled_bytes:
             self._look_at_session()
 
@@ -109,7 +109,7 @@ class Peer(asyncio.Protocol):
             self.session.read_on(PIECE_BYTES)
         except Exception as error:
             self._driver.failed(self, error)
-        self._driver.received(self, before - self.session.unread)
+        self._driver.received(self, PIECE_BYTES if self.session.unread else before)
         self._look_at_session()
 
     def _pause_or_read(self) -> None:
