@@ -66,11 +66,16 @@ def analyze(
 
     *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601, ms, or how
     long ago: `24h`) narrow what is read. With names of *reports* only these are made, and the page
-    has only these. *keep_records* leaves the decoded records as Parquet, too. *memory* bounds
-    Spark's heap; what does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark
-    gets at once. *tell* hears of each step. A *session* given is used and left running. Raises
-    AnalyticsError, and before Spark starts where it can.
+    has only these. *keep_records* leaves the decoded records as Parquet, too, where Spark runs on
+    this machine. *memory* bounds Spark's heap; what does not fit is spilled beside *out*.
+    *at_a_time* bounds how many jobs Spark gets at once. *tell* hears of each step. A *session*
+    given is used and left running. Raises AnalyticsError, and before Spark starts where it can.
     """
+    place = session.sparkContext.master if session else master
+    shared = _is_here(place)
+    if keep_records and not shared:
+        reason = f"is on this machine, where Spark on {place} does not write"
+        raise AnalyticsError(f"--keep-records: {out / RECORDS} {reason}")
     now = datetime.now(UTC)
     options = {"destination": destination}
     options |= {"since": moment(since, now), "until": moment(until, now)}
@@ -91,7 +96,6 @@ def analyze(
         with _spark(session, master, memory, scratch, out / LOG, size) as spark:
             tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
             records = read_records(spark, list(checked.directories), **options)
-            shared = spark.sparkContext.master.startswith("local")
             journal = settled(
                 journal_of(records), scratch / "frames" if shared else None, at_a_time, tell
             )
@@ -161,10 +165,16 @@ def _answer(report: Report, journal: Journal) -> pa.Table:
     return report.frame(journal).toArrow()
 
 
+def _is_here(master: str) -> bool:
+    """Tell whether what Spark's *master* makes work writes to the disks of this machine."""
+    return master.startswith("local")
+
+
 def _keep(records: Path, target: Path) -> None:
+    """Put *records* at *target*; what was there goes with the folder that *records* was in."""
     if target.exists():
-        shutil.rmtree(target)
-    shutil.move(records, target)
+        target.rename(records.with_name("earlier"))
+    records.rename(target)
 
 
 def _version() -> str:

@@ -135,6 +135,39 @@ def test_a_session_of_somebody_else_is_left_as_it_was(tmp_path: Path, spark: Spa
         spark.conf.set(setting, before)
 
 
+def test_records_are_kept_in_the_place_of_earlier_ones(tmp_path: Path, spark: SparkSession) -> None:
+    fill(tmp_path / "journal")
+    records = tmp_path / "report" / "records.parquet"
+    records.mkdir(parents=True)
+    (records / "part-of-yesterday.parquet").write_bytes(b"PAR1")
+    outcome = job.analyze(
+        [str(tmp_path / "journal")],
+        records.parent,
+        reports=["backlog"],
+        keep_records=True,
+        session=spark,
+    )
+    assert len(pd.read_parquet(records)) == outcome.records > 0
+    names = {"index.html", "report.json", "backlog.parquet", "backlog.json", records.name}
+    assert {path.name for path in records.parent.iterdir()} == names
+
+
+def test_records_kept_earlier_stay_where_spark_writes_elsewhere(tmp_path: Path) -> None:
+    fill(tmp_path / "journal")
+    records = tmp_path / "report" / "records.parquet"
+    records.mkdir(parents=True)
+    (records / "part-of-yesterday.parquet").write_bytes(b"PAR1")
+    done = analyze(
+        tmp_path / "journal",
+        records.parent,
+        *("--keep-records", "--master", "k8s://https://127.0.0.1:1"),
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"lockkeeper: --keep-records: {records} is on this machine")
+    assert len(done.stderr.splitlines()) == 1
+    assert [path.name for path in records.iterdir()] == ["part-of-yesterday.parquet"]
+
+
 @pytest.mark.parametrize("name", ["absent", "empty"])
 def test_no_journal_is_one_clear_line(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
