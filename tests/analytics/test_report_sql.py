@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from journal_maker import JournalMaker, transaction
+from journal_maker import START, JournalMaker, transaction
 
 from lockkeeper.client import Acknowledge, connect
 from lockkeeper.journal.records import Prepare, Subscription
@@ -141,6 +141,21 @@ def test_a_report_and_its_sql_say_the_same(journal, name):
         wrong = [each for each in row if not is_same(each, row[each], other[each])]
         assert not wrong, {each: (row[each], other[each]) for each in wrong} | {"of": other}
     assert_the_page_finds_its_columns(REPORTS[name], set(table.column_names))
+
+
+def test_what_records_hold_whole_adds_no_cells_to_the_rates(spark, tmp_path):
+    maker = JournalMaker(tmp_path / "journal")
+    maker.line("event", 0, event="start", broker="b", replica="b-0", epoch=1).flush()
+    maker.add(1, 10).clock(10).flush().statistics(2000, enqueued=1, depth=1).flush()
+    maker.add(2, 9000).clock(9000).flush().statistics(12_000, enqueued=2, depth=2).flush()
+    directory = str(maker.directory)
+    place = (directory, "queue", "ORDERS")
+    expected = [(*place, START + at, 1.0, 0.0, 0.0, 0.0, 1) for at in (0, 9000)]
+    table = REPORTS["rates"].frame(journal_of(read_records(spark, [directory]))).toArrow()
+    asked = list(query.run(REPORTS["rates"].sql, {"path": directory}))
+    for batches in ([table], asked):
+        rows = [row for batch in batches for row in batch.to_pylist()]
+        assert [tuple(map(plain, row.values())) for row in rows] == expected
 
 
 def assert_the_page_finds_its_columns(report, names):

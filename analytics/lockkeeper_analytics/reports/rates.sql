@@ -37,14 +37,14 @@ beyond AS (
         greatest(new_dequeued - coalesce(removes, 0), 0) AS dequeued,
         new_redelivered AS redelivered
     FROM counted LEFT JOIN recorded USING (directory, destination_kind, destination, position)
-    WHERE enqueued > 0 OR dequeued > 0 OR redelivered > 0
 ),
 steps AS (
     SELECT *, unnest(generate_series(
         starts::BIGINT // seconds * seconds, ends::BIGINT // seconds * seconds, seconds
     )) AS begins
     FROM (SELECT * REPLACE (floor(starts) AS starts, floor(ends) AS ends),
-        starts AS exact_start, ends AS exact_end FROM beyond), cells
+        starts AS exact_start, ends AS exact_end FROM beyond
+        WHERE enqueued > 0 OR dequeued > 0 OR redelivered > 0), cells
 ),
 shares AS (
     SELECT *, to_timestamp(begins) AS time,
