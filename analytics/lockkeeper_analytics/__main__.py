@@ -23,7 +23,7 @@ def analyze(
     ] = Path("report"),
     destination: Destination = "",
     since: Since = "",
-    until: Annotated[str, typer.Option("--until", help="Only up to then, in the same way.")] = "",
+    until: Annotated[str, typer.Option("--until", help="As it stood then, in the same way.")] = "",
     report: Annotated[
         list[str] | None,
         typer.Option("--report", "-r", help="Only this one; may be repeated."),

@@ -12,11 +12,11 @@ Directories = Annotated[
 ]
 Destination = Annotated[
     str,
-    typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
+    typer.Option("--destination", "-d", help="Show these only: names, wildcards, commas between."),
 ]
 Since = Annotated[
     str,
-    typer.Option("--since", help="Only from then on: 2026-01-31T12:00:00Z, ms, or 24h ago."),
+    typer.Option("--since", help="Show only from then on: 2026-01-31T12:00:00Z, ms, or 24h ago."),
 ]
 SkipCorrupt = Annotated[
     bool, typer.Option("--skip-corrupt", help="Leave out damaged batches, do not stop.")

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.facts.journal import AT_A_TIME, Journal, journal_of, read_records, settled
+from lockkeeper_analytics.facts.narrowing import Narrowing
 from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.reading.moments import moment
@@ -65,11 +66,12 @@ def analyze(
     """Read the journals in *directories* and write the report page and its figures to *out*.
 
     *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601, ms, or how
-    long ago: `24h`) narrow what is read. With names of *reports* only these are made, and the page
-    has only these. *keep_records* leaves the decoded records as Parquet, too, where Spark runs on
-    this machine. *memory* bounds Spark's heap; what does not fit is spilled beside *out*.
-    *at_a_time* bounds how many jobs Spark gets at once. *tell* hears of each step. A *session*
-    given is used and left running. Raises AnalyticsError, and before Spark starts where it can.
+    long ago: `24h`) narrow what is shown: everything is told from all records. With names of
+    *reports* only these are made, and the page has only these. *keep_records* leaves all decoded
+    records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's heap; what
+    does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at once.
+    *tell* hears of each step. A *session* given is used and left running. Raises AnalyticsError,
+    and before Spark starts where it can.
     """
     place = session.sparkContext.master if session else master
     shared = _is_here(place)
@@ -82,12 +84,8 @@ def analyze(
     options["corrupt"] = "skip" if skip_corrupt else "fail"
     names = known_reports(reports)
     checked = parse_options({**options, "path": ",".join(directories)})
-    files = [
-        file
-        for directory in checked.directories
-        for file in journal_files(directory)
-        if file.changed >= checked.since
-    ]
+    narrowing = Narrowing(checked.destinations, checked.since, checked.until)
+    files = [file for directory in checked.directories for file in journal_files(directory)]
     size = sum(file.size for file in files)
     out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=out))
@@ -95,11 +93,10 @@ def analyze(
         tell("starting Spark")
         with _spark(session, master, memory, scratch, out / LOG, size) as spark:
             tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
-            records = read_records(spark, list(checked.directories), **options)
-            journal = settled(
-                journal_of(records), scratch / "frames" if shared else None, at_a_time, tell
-            )
-            read = Read(checked.directories, options, journal.records.count(), _version(), now)
+            records = read_records(spark, list(checked.directories), corrupt=options["corrupt"])
+            folder = scratch / "frames" if shared else None
+            journal = settled(journal_of(records, narrowing), folder, at_a_time, tell)
+            read = Read(checked.directories, options, journal.present.count(), _version(), now)
             outcome = _write(journal, out, names, read, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
@@ -162,7 +159,7 @@ def _write(
 
 
 def _answer(report: Report, journal: Journal) -> pa.Table:
-    return report.frame(journal).toArrow()
+    return report.answer(journal).toArrow()
 
 
 def _is_here(master: str) -> bool:

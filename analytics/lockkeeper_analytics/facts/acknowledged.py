@@ -39,6 +39,7 @@ def acknowledged_of(effects: DataFrame) -> DataFrame:
         "ack_type",
         "arrived_at",
         "happened_at",
+        "happened_before",
         since_arrival("happened_after").alias("earliest_ms"),
         since_arrival("happened_at").alias("latency_ms"),
         since_arrival("happened_before").alias("latest_ms"),

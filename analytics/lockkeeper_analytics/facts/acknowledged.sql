@@ -12,6 +12,7 @@ dead AS (
 elapsed AS (
     SELECT taken.directory, taken.destination_kind, taken.destination, message_id,
         subscription, consumer_id, ack_type, arrived_at, happened_at,
+        happened_before,
         epoch_ms(happened_after) - epoch_ms(arrived_at) AS earliest_ms,
         epoch_ms(happened_at) - epoch_ms(arrived_at) AS latency_ms,
         epoch_ms(happened_before) - epoch_ms(arrived_at) AS latest_ms

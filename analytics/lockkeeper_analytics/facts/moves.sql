@@ -1,10 +1,6 @@
 -- What came, left and died at each destination, and when: lines of statistics count at their
 -- time, what they do not count (all, where there are none) when it happened.
-WITH counted_ranges AS (
-    SELECT directory, coalesce(run_position, 0) AS starts, max(position) AS ends
-    FROM counted GROUP BY ALL
-),
-rest AS (
+WITH rest AS (
     SELECT effects.* FROM effects ANTI JOIN counted_ranges counts
     ON effects.directory = counts.directory AND position >= starts AND position <= ends
 )

@@ -15,7 +15,7 @@ def uncounted_of(journal: Journal) -> DataFrame:
 
     All effects of a broker without the flight recorder are among them.
     """
-    ends = journal.statistics.groupBy("directory", "run").agg(F.max("position").alias("end"))
+    ends = journal.all_statistics.groupBy("directory", "run").agg(F.max("position").alias("end"))
     starts = journal.events.where(F.col("event").isin(*STARTING_EVENTS)).select(
         "directory", "run", F.col("position").alias("start")
     )

@@ -27,11 +27,13 @@ def garbage(journal: Journal) -> DataFrame:
     `pinned_by` says in words what keeps it, `freed` that nothing does: the next clean-up removes
     it. `frees_bytes` are the files, this one among them, that would go when nothing in this file
     were live any more; null for files that nothing in them keeps, and for the one being written.
+    All of it is told of now, whatever is asked for: somebody may remove files by it.
     """
-    pins = pins_of(journal)
-    directories = [row[0] for row in journal.records.select("directory").distinct().collect()]
+    present = journal.now
+    pins = pins_of(present)
+    directories = [row[0] for row in present.records.select("directory").distinct().collect()]
     rows = [row for directory in sorted(directories) for row in _rows(directory, pins)]
-    return journal.records.sparkSession.createDataFrame(rows, _DDL)
+    return present.records.sparkSession.createDataFrame(rows, _DDL)
 
 
 def _rows(directory: str, found: dict[str, dict[int, Pins]]) -> Iterator[tuple[Any, ...]]:

@@ -4,6 +4,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.facts.kept import kept
+from lockkeeper_analytics.facts.narrowing import FACTS
 from lockkeeper_analytics.facts.uncounted import counts_of
 from lockkeeper_analytics.reports.report import Column, Heat, Report, Tone, Unit
 
@@ -18,7 +20,7 @@ def pattern(journal: Journal) -> DataFrame:
     were between the first and the last that anything happened in; those at the ends are shorter.
     """
     counts = (
-        counts_of(journal, HOUR)
+        kept(counts_of(journal, HOUR), FACTS["moves"], journal.narrowing)
         .groupBy("directory", "time")
         .agg(F.sum("enqueued").alias("came"), F.sum("dequeued").alias("went"))
     )

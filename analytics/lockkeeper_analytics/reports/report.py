@@ -1,7 +1,8 @@
 """What a report is: a question, the frame that answers it, and how its rows are shown.
 
 Everything that is said of one report stands in its own two files: NAME.py with its `REPORT`, and
-NAME.sql, which asks the same in SQL. The page, the job and the tests know reports only by this.
+NAME.sql, which asks the same in SQL; which rows of it a narrowed run shows, in
+`facts/narrowing.py`. The page, the job and the tests know reports only by this.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,8 @@ from pyspark.sql import DataFrame
 
 from lockkeeper_analytics.facts.grouping import DESTINATION
 from lockkeeper_analytics.facts.journal import Journal
+from lockkeeper_analytics.facts.kept import kept
+from lockkeeper_analytics.facts.narrowing import COUNTING, REPORTS
 
 Row = dict[str, Any]
 
@@ -146,6 +149,11 @@ class Report:
     nothing: str
     shown: Callable[[list[Row]], list[Row]] = list
     note: str = ""
+
+    def answer(self, journal: Journal) -> DataFrame:
+        """Return the rows that are asked for: *frame*'s, narrowed as the journal is."""
+        told = journal.counting if self.name in COUNTING else journal
+        return kept(self.frame(told), REPORTS[self.name], journal.narrowing)
 
     @property
     def sql(self) -> str:

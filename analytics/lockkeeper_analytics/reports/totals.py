@@ -2,12 +2,14 @@
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
 
 from lockkeeper_analytics.facts.grouping import DESTINATION, dead_letters_of
 from lockkeeper_analytics.facts.journal import Journal
 from lockkeeper_analytics.facts.uncounted import uncounted_of
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
+COUNTERS = ("enqueued", "dequeued", "deadLettered", "expired", "redelivered", "neverWritten")
 SUMS = (
     "enqueued",
     "acknowledged",
@@ -40,25 +42,45 @@ def totals(journal: Journal) -> DataFrame:
 
 
 def _from_statistics(statistics: DataFrame) -> DataFrame:
-    """Sum up the last line that each run has for a destination: counters run from its start."""
-    latest = Window.partitionBy(*DESTINATION, "run").orderBy(F.desc("position"))
-    last = statistics.withColumn("rank", F.row_number().over(latest)).where("rank = 1")
-    figures = {name: F.col(f"figures.{name}") for name in ("dequeued", "deadLettered", "expired")}
-    lost = F.greatest(
-        *(F.coalesce(figures[name], F.lit(0)) for name in ("deadLettered", "expired"))
-    )
-    left = figures["dequeued"] - lost
-    taken = F.aggregate("figures.latency.n", F.lit(0).cast("bigint"), lambda sum_, n: sum_ + n)
+    """Sum up each run of a destination: its last line, without what was counted before its first.
+
+    Counters run from a broker's start, and the lines that are here may begin later.
+    """
+    each = Window.partitionBy(*DESTINATION, "run")
+    first = each.orderBy("position")
+    figures = {name: _counted(name, first) for name in COUNTERS}
+    taken = _sum_of("figures.latency.n")
+    counted_before = F.first(taken - _sum_of("new_latency.n")).over(first)
+    rank = F.row_number().over(each.orderBy(F.desc("position")))
+    last = statistics.select(
+        *DESTINATION,
+        *(figure.alias(name) for name, figure in figures.items()),
+        (taken - F.coalesce(counted_before, F.lit(0))).alias("taken"),
+        rank.alias("rank"),
+    ).where("rank = 1")
+    lost = F.greatest(*(F.coalesce(name, F.lit(0)) for name in ("deadLettered", "expired")))
+    left = F.col("dequeued") - lost
     of_queue = F.col("destination_kind").endswith("queue")
     return last.select(
         *DESTINATION,
-        F.col("figures.enqueued").alias("enqueued"),
-        F.when(of_queue, F.coalesce(taken, left)).otherwise(left).alias("acknowledged"),
-        figures["deadLettered"].alias("dead_lettered"),
-        figures["expired"].alias("expired"),
-        F.col("figures.redelivered").alias("redelivered"),
-        F.col("figures.neverWritten").alias("never_written"),
+        "enqueued",
+        F.when(of_queue, F.coalesce("taken", left)).otherwise(left).alias("acknowledged"),
+        F.col("deadLettered").alias("dead_lettered"),
+        "expired",
+        "redelivered",
+        F.col("neverWritten").alias("never_written"),
     )
+
+
+def _counted(name: str, first: WindowSpec) -> F.Column:
+    """Return what a line says of *name*, without what was there in front of the *first* one."""
+    value = F.col(f"figures.{name}")
+    before = F.first(value - F.col(f"new_{name}")).over(first)
+    return value - F.coalesce(before, F.lit(0))
+
+
+def _sum_of(numbers: str) -> F.Column:
+    return F.aggregate(numbers, F.lit(0).cast("bigint"), lambda sum_, n: sum_ + n)
 
 
 def _from_records(effects: DataFrame) -> DataFrame:
@@ -84,7 +106,7 @@ def _from_records(effects: DataFrame) -> DataFrame:
 def _from_lost_files(journal: Journal) -> DataFrame:
     """Count the messages whose acknowledgement is there, but not the file that held them."""
     lost = journal.acknowledged.where("arrived_at IS NULL")
-    counted = journal.statistics.select("directory").distinct()
+    counted = journal.all_statistics.select("directory").distinct()
     return (
         lost.join(F.broadcast(counted), "directory", "left_anti")
         .groupBy(*DESTINATION)

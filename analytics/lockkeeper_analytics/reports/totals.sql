@@ -1,8 +1,24 @@
--- Statistics count where there are any, records behind each run's last line and where there are
+-- Statistics count where there are any (each run's last line, without what was counted before the
+-- first one that is asked for), records behind each run's last line and where there are
 -- none. Where nothing but records counts, a message came in, too, when only its acknowledgement
 -- is left.
 WITH latest AS (
+    SELECT directory, destination_kind, destination,
+        enqueued - coalesce(first_value(enqueued - new_enqueued) OVER first, 0) AS enqueued,
+        dequeued - coalesce(first_value(dequeued - new_dequeued) OVER first, 0) AS dequeued,
+        dead_lettered - coalesce(first_value(dead_lettered - new_dead_lettered) OVER first, 0)
+            AS dead_lettered,
+        expired - coalesce(first_value(expired - new_expired) OVER first, 0) AS expired,
+        redelivered - coalesce(first_value(redelivered - new_redelivered) OVER first, 0)
+            AS redelivered,
+        never_written - coalesce(first_value(never_written - new_never_written) OVER first, 0)
+            AS never_written,
+        list_sum(latency_count) - coalesce(first_value(list_sum(earlier_count)) OVER first, 0)
+            AS counted_latencies
     FROM counted
+    WINDOW first AS (
+        PARTITION BY directory, destination_kind, destination, run ORDER BY position
+    )
     QUALIFY row_number() OVER (
         PARTITION BY directory, destination_kind, destination, run ORDER BY position DESC
     ) = 1
@@ -10,14 +26,10 @@ WITH latest AS (
 by_statistics AS (
     SELECT directory, destination_kind, destination, enqueued,
         dequeued - greatest(coalesce(dead_lettered, 0), coalesce(expired, 0)) AS taken,
-        if(destination_kind LIKE '%queue', coalesce(list_sum(latency_count), taken), taken)
+        if(destination_kind LIKE '%queue', coalesce(counted_latencies, taken), taken)
             AS acknowledged,
         dead_lettered, expired, redelivered, never_written
     FROM latest
-),
-counted_ranges AS (
-    SELECT directory, coalesce(run_position, 0) AS starts, max(position) AS ends
-    FROM counted GROUP BY ALL
 ),
 rest AS (
     SELECT effects.* FROM effects ANTI JOIN counted_ranges counts

@@ -19,14 +19,17 @@ import pyarrow as pa
 
 from lockkeeper.journal.errors import JournalError
 from lockkeeper_analytics.errors import AnalyticsError, QueryError
+from lockkeeper_analytics.facts.narrowing import Narrowing
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BODY_COLUMNS
+from lockkeeper_analytics.sql.narrowed import COUNTED, WHOLE, narrowed_views
 from lockkeeper_analytics.sql.views import view_texts, views_behind
 from lockkeeper_analytics.tables import RECORDS, TABLES
 from lockkeeper_analytics.tables.options import parse_options
 
 MEMORY_LIMIT = "1GB"
 ROWS_PER_BATCH = 8192
+FILES = "files"
 _SOURCE = "_source"
 # With these an empty table would be planned away, and the columns it needs with it.
 _UNPLANNED = "statistics_propagation,empty_result_pullup"
@@ -43,18 +46,28 @@ def run(
     """Yield the answer to *query*, one SELECT, as Arrow batches; at least one.
 
     *options* are those of the data source but for `table` and `columns`; `destination` leaves the
-    table `files` whole. DuckDB spills into a folder in *scratch* (None: where temporary files
-    are). Raises QueryError, OptionError, NoJournalError, and AnalyticsError for a damaged journal.
+    table `files` whole. Of a report, which may be asked for by its text, too, they choose the rows:
+    views tell everything from all records. DuckDB spills into a folder in *scratch* (None: where
+    temporary files are). Raises QueryError, OptionError, NoJournalError, and AnalyticsError for a
+    damaged journal.
     """
+    narrowing = _narrowing(options)
+    query = _named_view(query)
     with (
         TemporaryDirectory(prefix="lockkeeper-sql-", dir=scratch) as folder,
         _connect(folder, memory_limit) as connection,
     ):
         try:
-            views = _prepared(connection, query)
+            views = _prepared(connection, query, narrowing)
+            direct = _named(connection, query)
+            behind = set().union(*(_named(connection, text) for text in views.values()))
             for name, columns in _needed(connection, query, views).items():
-                _fill(connection, _options_of(name, columns, options))
-            _create(connection, views)
+                if name in direct or narrowing is None:
+                    _fill(connection, _options_of(name, columns, options))
+                if name in behind and narrowing is not None:
+                    whole = _whole_options(name, options)
+                    _fill(connection, _options_of(name, columns, whole), WHOLE)
+            _create(connection, views, narrowing)
             reader = connection.sql(query).to_arrow_reader(ROWS_PER_BATCH)
             yield pa.RecordBatch.from_pylist([], schema=reader.schema)
             yield from reader
@@ -91,26 +104,61 @@ def _connect(folder: str, memory_limit: str) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _prepared(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
+def _narrowing(options: Mapping[str, str]) -> Narrowing | None:
+    """Return what the rows of reports are narrowed to; None: they are not."""
+    if not any(options.get(name) for name in ("destination", "since", "until")):
+        return None
+    asked = parse_options({name: value for name, value in options.items() if value})
+    return Narrowing(asked.destinations, asked.since, asked.until)
+
+
+def _whole_options(name: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the *options* for a table from which views tell everything.
+
+    What keeps files is told of now: somebody may remove them by it.
+    """
+    left_out = {"destination", "since"} | ({"until"} if name == FILES else set())
+    return {option: value for option, value in options.items() if option not in left_out}
+
+
+def _named_view(query: str) -> str:
+    """Return *query*; when it is the text of a view, which the page shows, ask for that view."""
+    text = query.strip().removesuffix(";").strip()
+    names = (name for name, told in view_texts().items() if told == text)
+    return next((f"FROM {name}" for name in names), query)
+
+
+def _prepared(
+    connection: duckdb.DuckDBPyConnection, query: str, narrowing: Narrowing | None
+) -> dict[str, str]:
     """Make all tables and views, empty, and return the views that *query* uses."""
     statements = connection.extract_statements(query)
     if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
         raise QueryError("a query is one SELECT")
     words = _words(query)
+    if narrowing is not None:
+        connection.execute(f"CREATE SCHEMA {WHOLE}; CREATE SCHEMA {COUNTED}")
     for name in TABLES:
         empty = TABLES[name].arrow(_offered(name, words)).empty_table()
         connection.register(_SOURCE, empty)
-        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM {_SOURCE}")
+        for place in ("main", WHOLE) if narrowing is not None else ("main",):
+            connection.execute(f"CREATE TABLE {place}.{name} AS SELECT * FROM {_SOURCE}")
         connection.unregister(_SOURCE)
 
     def named(text: str) -> set[str]:
         return _named(connection, text)
 
-    _create(connection, views_behind(view_texts().keys(), named))
+    _create(connection, views_behind(view_texts().keys(), named), narrowing)
     return views_behind(named(query), named)
 
 
-def _create(connection: duckdb.DuckDBPyConnection, views: Mapping[str, str]) -> None:
+def _create(
+    connection: duckdb.DuckDBPyConnection, views: Mapping[str, str], narrowing: Narrowing | None
+) -> None:
+    if narrowing is not None:
+        for statement in narrowed_views(views, TABLES, narrowing):
+            connection.execute(statement)
+        return
     for name, text in views.items():
         connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
 
@@ -207,8 +255,8 @@ def _options_of(name: str, columns: tuple[str, ...], options: Mapping[str, str])
     return replace(parse_options({**given, "table": name}), columns=columns)
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, options: ReadOptions) -> None:
-    """Read a table into the database, in place of the empty one.
+def _fill(connection: duckdb.DuckDBPyConnection, options: ReadOptions, place: str = "main") -> None:
+    """Read a table into the schema *place* of the database, instead of the empty one.
 
     What goes wrong while it is read would come back as DuckDB's error, so it is kept aside.
     """
@@ -225,7 +273,9 @@ def _fill(connection: duckdb.DuckDBPyConnection, options: ReadOptions) -> None:
     schema = table.arrow(options.columns)
     connection.register(_SOURCE, pa.RecordBatchReader.from_batches(schema, batches()))
     try:
-        connection.execute(f"CREATE OR REPLACE TABLE {table.name} AS SELECT * FROM {_SOURCE}")
+        connection.execute(
+            f"CREATE OR REPLACE TABLE {place}.{table.name} AS SELECT * FROM {_SOURCE}"
+        )
     except duckdb.Error:
         if not failures:
             raise

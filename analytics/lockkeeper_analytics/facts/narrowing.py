@@ -1,0 +1,128 @@
+"""What a narrowed run shows: which rows of each fact and report, told once for Spark and SQL.
+
+State is always told from the whole journal: whether a message waits depends on all that stands
+before it. `destination` and `since` choose among what was told so, and never what it is told from.
+"""
+
+import re
+from dataclasses import dataclass
+
+from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, SCHEMES
+from lockkeeper_analytics.reading.asked import Pattern
+
+SINCE = "{since}"
+"""Stands for the bound in the conditions below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What is asked for: destinations (none: all), from when on and until when (ms, 0: no bound).
+
+    *until* is another matter than the others: everything is told as it stood then.
+    """
+
+    destinations: tuple[Pattern, ...] = ()
+    since: int = 0
+    until: int = 0
+
+    @property
+    def url_pattern(self) -> str:
+        """The regular expression of the URLs asked for, such as `queue://ORDERS`, as a whole."""
+        return "^(" + "|".join(map(_expression, self.destinations)) + ")$"
+
+
+EVERYTHING = Narrowing()
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Which rows stay when a run is narrowed.
+
+    *destination* are the columns with the kind and the name of the destination that a row is of;
+    None: it is of all. *since* is the condition for rows from SINCE on, in SQL that Spark and
+    DuckDB both know, of the row `told`; empty: a row tells what is now, or of the whole journal.
+    """
+
+    destination: tuple[str, str] | None = ("destination_kind", "destination")
+    since: str = ""
+
+
+_CELL = f"told.{{}} IS NULL OR told.{{}} + told.seconds * INTERVAL '1' SECOND > {SINCE}"
+_IN_CELLS = Kept(since=_CELL.replace("{}", "time"))
+_AT = f"told.at >= {SINCE}"
+_LAST = f"coalesce(told.last_at, {SINCE}) >= {SINCE}"
+_ORIGIN = ("origin_kind", "origin")
+_WHOLE = Kept(None)
+
+# A row of which nothing tells when it was stays: it is not known to be older.
+FACTS = {
+    "effects": Kept(None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"),
+    "acknowledged": Kept(
+        None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
+    ),
+    "statistics": Kept(None, _AT),
+    "lives": Kept(None, f"coalesce(told.added_at, told.stored_at, {SINCE}) >= {SINCE}"),
+    "moves": Kept(),
+}
+"""What those of COUNTING count; `statistics` are the lines as facts, in SQL `counted`."""
+
+MADE_OF_COUNTED = ("latency_buckets",)
+"""Facts in SQL that have only what is made of the rows of other facts that are asked for."""
+
+COUNTING = (
+    "totals",
+    "producers",
+    "sizes",
+    "skew",
+    "pattern",
+    "latency",
+    "dead_letters",
+    "redeliveries",
+)
+"""The reports whose figures count what happened from then on, and not what was before."""
+
+REPORTS = {
+    "rates": _IN_CELLS,
+    "totals": Kept(),
+    "producers": Kept(),
+    "sizes": Kept(),
+    "skew": Kept(),
+    "pattern": _WHOLE,
+    "anomalies": Kept(since=_CELL.replace("{}", "period")),
+    "latency": Kept(),
+    "latency_over_time": _IN_CELLS,
+    "consumers": Kept(
+        since="told.verdict <> 'gone' OR coalesce("
+        f"greatest(told.opened_at, told.closed_at, told.last_ack_at), {SINCE}) >= {SINCE}"
+    ),
+    "backlog": Kept(),
+    "backlog_over_time": _IN_CELLS,
+    "subscriptions": Kept(),
+    "transactions": Kept(None, f"told.ended_at IS NULL OR told.ended_at >= {SINCE}"),
+    "dead_letters": Kept(_ORIGIN),
+    "redeliveries": Kept(),
+    "poison": Kept(_ORIGIN, _LAST),
+    "duplicates": Kept(since=_LAST),
+    "brokers": _WHOLE,
+    "takeovers": Kept(None, _AT),
+    "garbage": _WHOLE,
+    "inventory": _WHOLE,
+}
+"""The rows of every report; `pattern` sums up the destinations asked for by itself."""
+
+
+def _expression(pattern: Pattern) -> str:
+    """Return the regular expression of one pattern's URLs."""
+    kinds = [name for name, kind in SCHEMES.items() if pattern.kind in (None, kind)]
+    path = list(pattern.path)
+    is_open = ANY_DESCENDANT in path
+    if is_open:
+        path = path[: path.index(ANY_DESCENDANT)]
+    levels = [r"[^.]*" if level == ANY_CHILD else re.escape(level) for level in path]
+    if not is_open:
+        rest = ""
+    elif levels:
+        rest = r"(\..*)?"
+    else:
+        rest = ".*"
+    return f"({'|'.join(kinds)})://" + r"\.".join(levels) + rest
