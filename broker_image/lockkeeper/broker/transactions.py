@@ -80,8 +80,12 @@ class Transaction:
     def consumed_from(self) -> "list[tuple[Backlog, list[Reference]]]":
         """Return what was consumed by backlog, each in order."""
         several: dict[int, tuple[Backlog, list[Reference]]] = {}
+        last, references = None, []
         for backlog, reference, _ in self.consumed:
-            several.setdefault(id(backlog), (backlog, []))[1].append(reference)
+            if backlog is not last:
+                last = backlog
+                references = several.setdefault(id(backlog), (backlog, []))[1]
+            references.append(reference)
         return list(several.values())
 
     def is_empty(self) -> bool:

@@ -5,6 +5,7 @@ met. While the next message begins with the same bytes, one comparison tells its
 its transaction and where every field that routing needs lies (openwire.md section 8).
 """
 
+from functools import lru_cache
 from struct import Struct
 
 from lockkeeper.message.errors import MalformedMessageError
@@ -19,27 +20,37 @@ from lockkeeper.message.layout import (
 from lockkeeper.message.message import Message
 from lockkeeper.message.wholeness import NOTHING_MORE, check_whole
 
-_NEVER_LEARNT = b"\xff\xff"
-# What is plain mostly, persistent, expiration, priority, the flag of replyTo, timestamp, the flags
-# of type and content together, and the content's length: where a message has content but neither
-# replyTo nor type.
-_MIDDLE = Struct(f">{len(PLAIN)}sxQxB8xHI")
 _ONLY_CONTENT = 1
 _NOT_OUT_YET = bytes(BROKER_IN_TIME_FROM_END - 8)
 # What follows the content of a plain message that has not met a broker yet.
 _FRESH = NOTHING_MORE + bytes(BROKER_IN_TIME_FROM_END)
-_AROUND_BYTES = _MIDDLE.size + len(_FRESH)
+_FRESH_BYTES = len(_FRESH)
+_ENDLESS = 1 << 62
+
+
+@lru_cache(maxsize=256)
+def _opening(size: int) -> Struct:
+    """Return what a message begins with, from its producerId up to its content.
+
+    That is: *size* bytes up to the sequence number, two numbers, what is plain mostly, persistent,
+    expiration, priority, the flag of replyTo, timestamp, the flags of type and content together,
+    and the content's length: where a message has content but neither replyTo nor type.
+    """
+    return Struct(f">{size}s16x{len(PLAIN)}sxQxB8xHI")
 
 
 class MessageReader:
     """Reads messages of one producer after another; cheap while they alternate seldom."""
 
-    __slots__ = ("_lead", "_prefix", "_sequence_at")
+    __slots__ = ("_around", "_lead", "_opening", "_prefix", "_sequence_at")
 
     def __init__(self) -> None:
-        self._prefix = _NEVER_LEARNT
+        self._prefix = b""
         self._sequence_at = 0
         self._lead: Lead | None = None
+        self._opening = _opening(0)
+        # So long is a plain message without its content; none is, before the first.
+        self._around = _ENDLESS
 
     def receive(self, data: bytes, start: int, end: int, sequence: int, in_time: bytes) -> Message:
         """Return the message at data[start:end], stamped with what a broker adds.
@@ -47,22 +58,22 @@ class MessageReader:
         *sequence* becomes its brokerSequenceId, *in_time* (8 bytes, ms since the epoch) its
         brokerInTime. Raises MalformedMessageError.
         """
-        if not data.startswith(self._prefix, start + PRODUCER_ID_AT):
-            self._learn(data, start, end)
-        lead, at = self._lead, start + self._sequence_at
-        if lead is None:
-            # Nothing is learnt yet, and the bytes are what stands for that.
-            raise MalformedMessageError(f"a producer id of type {data[start + PRODUCER_ID_AT + 1]}")
-        rest = at + 16
-        room = end - rest - _AROUND_BYTES
-        if room >= 0 and data.endswith(_FRESH, rest, end) and data[start] != BLOB_MESSAGE:
-            plain, expiration, reply, fields, size = _MIDDLE.unpack_from(data, rest)
+        room = end - start - self._around
+        if room >= 0 and data[end - _FRESH_BYTES : end] == _FRESH and data[start] != BLOB_MESSAGE:
+            prefix, plain, expiration, reply, fields, size = self._opening.unpack_from(
+                data, start + PRODUCER_ID_AT
+            )
+            lead = self._lead
+            if lead is None or prefix != self._prefix:
+                self._learn(data, start, end)
+                return self.receive(data, start, end, sequence, in_time)
             if size == room and fields == _ONLY_CONTENT and not reply and plain == PLAIN:
+                at = start + self._sequence_at
                 body = b"".join(
                     (
                         data[start : at + 8],
                         sequence.to_bytes(8, "big"),
-                        data[rest : end - BROKER_IN_TIME_FROM_END],
+                        data[at + 16 : end - BROKER_IN_TIME_FROM_END],
                         in_time,
                         _NOT_OUT_YET,
                     )
@@ -98,12 +109,10 @@ class MessageReader:
 
         Raises MalformedMessageError when it ends within its header all the same.
         """
-        if not data.startswith(self._prefix, start + PRODUCER_ID_AT):
-            self._learn(data, start, end)
-        lead, at = self._lead, start + self._sequence_at
-        if lead is None:
-            # Nothing is learnt yet, and the bytes are what stands for that.
-            raise MalformedMessageError(f"a producer id of type {data[start + PRODUCER_ID_AT + 1]}")
+        lead = self._lead
+        if lead is None or not data.startswith(self._prefix, start + PRODUCER_ID_AT):
+            lead = self._learn(data, start, end)
+        at = start + self._sequence_at
         flags = lead.find_persistent(data, start)
         if flags + 10 > end:
             raise MalformedMessageError("the message ends within its header")
@@ -111,8 +120,11 @@ class MessageReader:
         expiration = int.from_bytes(data[flags + 1 : flags + 9], "big")
         return Message(body, lead, sequence, flags - start, expiration)
 
-    def _learn(self, data: bytes, start: int, end: int) -> None:
+    def _learn(self, data: bytes, start: int, end: int) -> Lead:
         lead = read_lead(data, start, end)
         self._lead = lead
         self._sequence_at = lead.sequence_at
         self._prefix = data[start + PRODUCER_ID_AT : start + lead.sequence_at]
+        self._opening = _opening(len(self._prefix))
+        self._around = PRODUCER_ID_AT + self._opening.size + _FRESH_BYTES
+        return lead

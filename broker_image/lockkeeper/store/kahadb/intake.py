@@ -275,8 +275,9 @@ class Intake:
             if isinstance(operation, Remove):
                 self._consumed(entry, operation.reference, operation.subscription)
                 continue
-            for subscription in entry.subscriptions.values():
-                subscription.pending += 1
+            if entry.subscriptions:
+                for subscription in entry.subscriptions.values():
+                    subscription.pending += 1
             if operation.reference.holders <= 0:
                 # Between prepare and commit, the last subscription that wanted it went.
                 operation.reference.holders = 1
