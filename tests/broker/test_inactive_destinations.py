@@ -4,12 +4,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.inactivity import InactivityPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.destination import parse_destination, queue
+from lockkeeper.store.kahadb.store import KahaDBStore
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from conftest import Bench, Client
 
 PERIOD, TIMEOUT = 1_000, 3_000
@@ -113,3 +117,29 @@ def test_without_a_period_nothing_is_removed(make_bench: "type[Bench]") -> None:
     bench.broker.route(queue("GC.Q"))
     later(bench, 10 * TIMEOUT)
     assert exists(bench, "GC.Q")
+
+
+def test_a_queue_stays_while_a_commit_to_it_is_being_written(
+    make_bench: "type[Bench]", tmp_path: "Path"
+) -> None:
+    settings = BrokerSettings(schedule_period_for_destination_purge=PERIOD)
+    policies = {"GC_>": POLICY}
+    bench = make_bench(KahaDBStore(tmp_path), settings=settings, **policies)
+    client = bench.client()
+    drain(client, "GC.Q")
+    later(bench, TIMEOUT)
+    transaction = client.begin()
+    client.send("GC.Q", "committed", transaction_id=transaction, wait=False)
+    answer = Reply(client.connection, 77)
+    bench.broker.transactions.commit(client.connection, transaction, answer)
+    # The time comes while nothing is answered yet.
+    bench.now += PERIOD
+    bench.steady += PERIOD
+    bench.broker.tick(bench.now, bench.steady)
+    bench.tick()
+    assert answer in client.outputs()
+    assert bench.depth("GC.Q") == 1
+    bench.store.close()
+    again = make_bench(KahaDBStore(tmp_path), settings=settings, **policies)
+    assert again.depth("GC.Q") == 1
+    again.store.close()

@@ -31,6 +31,10 @@ DELIVERY_BITS = 20
 TICK_BYTES_MAX = 8 << 20
 # So much of it is for one backlog.
 SHARE_BYTES_MAX = 1 << 20
+# Looking at a message takes as long as sending so many bytes, ending one that has expired as long
+# as sending so many: where nothing is sent, a tick has an end all the same.
+LOOK_BYTES = 4 << 10
+END_BYTES = 16 << 10
 # Consumers that hold messages get more of them until so much is in memory beyond the limit: those
 # that hold none get some even then.
 HELD_BYTES_MAX = 8 << 20
@@ -69,7 +73,8 @@ class Context:
     `abort` ends a consumer against its will; True as its second argument ends the connection.
     `delivery` numbers what is sent to consumers of queues, in order; its bits above
     DELIVERY_BITS are the time, as of `numbered_at`. `unsent` counts the bytes of messages that
-    this tick has sent to consumers: beyond TICK_BYTES_MAX the rest is `postponed` to the next one.
+    this tick has sent to consumers, and what takes as long (LOOK_BYTES, END_BYTES): beyond
+    TICK_BYTES_MAX the rest is `postponed` to the next one.
     What is `starved` waits until consumers may hold more of it.
     """
 

@@ -8,7 +8,7 @@ from lockkeeper.broker.access.guard import Guard, SendingGuard
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import DELIVERY_BITS, Context
+from lockkeeper.broker.context import DELIVERY_BITS, TICK_BYTES_MAX, Context
 from lockkeeper.broker.destinations import Destinations
 from lockkeeper.broker.errors import (
     AcknowledgeError,
@@ -52,6 +52,7 @@ from lockkeeper.store.base import (
     Subscription,
 )
 
+LOOKING_MS_MAX = 1_000
 _CONSUMING = (AckType.STANDARD, AckType.INDIVIDUAL, AckType.UNMATCHED)
 
 
@@ -118,7 +119,7 @@ class Broker:
             self.context,
             self.registry,
             self.connections,
-            self.transactions.prepared.values,
+            self.transactions.unfinished,
             self.destinations.remove_unused,
             settings.schedule_period_for_destination_purge,
             settings.max_purged_destinations_per_sweep,
@@ -436,14 +437,31 @@ class Broker:
         if consumer.pull_timer is not None:
             consumer.pull_timer.cancel()
         for backlog in consumer.backlogs:
-            backlog.dispatch()
+            if self.context.unsent < TICK_BYTES_MAX:
+                backlog.dispatch()
+            else:
+                backlog.activate()
         if not consumer.pulls or timeout == 0:
             return
         if timeout <= DO_NOT_WAIT:
-            consumer.end()
+            self._end_pull_when_all_is_seen(consumer, self.context.steady + LOOKING_MS_MAX)
             return
         due = self.context.steady + timeout
         consumer.pull_timer = self.context.timers.call_at(due, consumer.end_pull)
+
+    def _end_pull_when_all_is_seen(self, consumer: Consumer, latest: int) -> None:
+        """Tell who does not want to wait that there is nothing, but not before that is known.
+
+        Looking through a long backlog for a selector takes several turns. At *latest* (ms of
+        `steady`) it has taken too long for somebody who does not wait.
+        """
+        context = self.context
+        is_looking = any(each.is_active and not context.resting(each) for each in consumer.backlogs)
+        if is_looking and consumer.credit() > 0 and context.steady < latest:
+            again = partial(self._end_pull_when_all_is_seen, consumer, latest)
+            consumer.pull_timer = context.timers.call_at(context.steady, again)
+        else:
+            consumer.end_pull()
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is due at the latest, if anything waits (ms of `steady`)."""

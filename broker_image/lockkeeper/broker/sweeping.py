@@ -29,7 +29,7 @@ class Sweeper:
         context: Context,
         registry: Registry,
         connections: dict[str, Connection],
-        prepared: Callable[[], Iterable[Transaction]],
+        unfinished: Callable[[], Iterable[Transaction]],
         remove: Callable[[Destination], None],
         period: int,
         sweep_max: int,
@@ -37,7 +37,7 @@ class Sweeper:
         self._context = context
         self._registry = registry
         self._connections = connections
-        self._prepared = prepared
+        self._unfinished = unfinished
         self._remove = remove
         self._period = period
         self._sweep_max = sweep_max
@@ -79,12 +79,10 @@ class Sweeper:
     def _wanted(self) -> set[Destination]:
         """Return the destinations of all producers, and of all transactions."""
         found: set[Destination] = set()
-        transactions = list(self._prepared())
         for connection in self._connections.values():
             for destination in connection.producers.values():
                 found.update(destination.parts() if destination is not None else ())
-            transactions += connection.transactions.values()
-        for transaction in transactions:
+        for transaction in self._unfinished():
             found.update(route.destination for route, _ in transaction.sent)
             found.update(backlog.destination for backlog, _, _ in transaction.consumed)
         return found

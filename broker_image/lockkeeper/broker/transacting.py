@@ -290,6 +290,10 @@ class Transacting:
                     reference.holders = 1
                     self._context.store.release(reference)
 
+    def unfinished(self) -> list[Transaction]:
+        """Return all that are not done with, also those whose commit is being written."""
+        return [*self._undecided(), *self._committing]
+
     def _undecided(self) -> list[Transaction]:
         several = [one.transactions.values() for one in self._connections.values()]
         return [*self.prepared.values(), *(one for each in several for one in each)]

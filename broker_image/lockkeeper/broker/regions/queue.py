@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import SHARE_BYTES_MAX, Context
+from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
@@ -39,7 +39,6 @@ class Queue(Backlog):
     """
 
     __slots__ = (
-        "_is_scanning",
         "consumers",
         "gate",
         "groups",
@@ -62,7 +61,6 @@ class Queue(Backlog):
         self.lanes: Lanes | None = None
         self.groups: GroupOwners | None = None
         self.rules: tuple[Rule, ...] = ()
-        self._is_scanning = False
 
     def adopt(self, policy: DestinationPolicy) -> None:
         """Go by another policy; the order of consumers follows with the next that comes or goes."""
@@ -250,7 +248,7 @@ class Queue(Backlog):
         context = self.context
         enough = context.unsent + SHARE_BYTES_MAX
         while ready and self.lanes is None:
-            if context.unsent > enough:
+            if context.unsent >= enough:
                 context.postpone(self)
                 return
             consumer = turns.next()
@@ -260,14 +258,8 @@ class Queue(Backlog):
                 takers -= 1
                 if takers <= 0:
                     return
-        if self.lanes is not None and Round(self, self.lanes).run() and not self._is_scanning:
-            self._is_scanning = True
-            context.timers.call_at(context.steady, self._scan_on)
-
-    def _scan_on(self) -> None:
-        """Look at more of a long backlog, after everybody else had a turn."""
-        self._is_scanning = False
-        self.activate()
+        if self.lanes is not None and Round(self, self.lanes).run():
+            context.postpone(self)
 
     def next_ready(self) -> Reference:
         """Take the next message that no lane has, into memory if it is not there."""
@@ -311,12 +303,13 @@ class Queue(Backlog):
                     self.meet_groups()
                     break
                 if 0 < message.expiration < now:
+                    size += END_BYTES
                     self.expire(reference)
                 else:
                     chosen.append(reference)
                     size += reference.size
+            context.unsent += size
             if chosen:
-                context.unsent += size
                 self.hand_over(consumer, chosen)
         except Exception:
             self.put_back(chosen if reference is None else [*chosen, reference])

@@ -3,7 +3,7 @@
 from heapq import heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import SHARE_BYTES_MAX
+from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX
 from lockkeeper.broker.regions.levels import level_of
 from lockkeeper.message.rewrite import first_of_group
 from lockkeeper.store.base import Reference
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from lockkeeper.broker.regions.pools import Lane, Pool
     from lockkeeper.broker.regions.queue import Queue
     from lockkeeper.broker.subscriptions.consumer import Consumer
-
-# How many messages a round looks at that nobody with room wants: a long backlog takes several.
-PASSED_MAX = 2000
 
 
 class Round:
@@ -60,22 +57,16 @@ class Round:
 
     def _run(self) -> bool:
         queue, lanes = self._queue, self._lanes
-        passed_max = PASSED_MAX
-        if any(consumer.pulls for consumer in self._room):
-            # Who does not want to wait must not be told that there is nothing.
-            passed_max = queue.depth()
-        passed = 0
         context = queue.context
         enough = context.unsent + SHARE_BYTES_MAX
-        while self._room and passed <= passed_max and context.unsent < enough:
+        while self._room and context.unsent < enough:
             lane = self._first()
             if lane is not None and not self._is_outranked(lane):
                 self._send(lane)
-                passed -= 1
             elif queue.ready:
                 self._hand = queue.next_ready()
+                context.unsent += self._hand.size + LOOK_BYTES
                 self._sort(self._hand)
-                passed += 1
             else:
                 break
             while lanes.touched:
@@ -83,7 +74,7 @@ class Round:
         for consumer, (references, shown) in self._runs.items():
             queue.hand_over(consumer, references, shown)
         self._number()
-        return passed > passed_max or context.unsent >= enough
+        return context.unsent >= enough
 
     def _sort(self, reference: Reference) -> None:
         """Put a message where those find it who want it; one that cannot be judged ends."""
@@ -139,6 +130,7 @@ class Round:
         assert pool is not None
         reference = self._hand = lanes.take(lane)
         if queue.is_expired(reference.loaded):
+            queue.context.unsent += END_BYTES
             queue.expire(reference)
             lanes.place(lane)
             return

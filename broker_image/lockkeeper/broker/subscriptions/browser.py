@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import SHARE_BYTES_MAX
+from lockkeeper.broker.context import LOOK_BYTES, SHARE_BYTES_MAX
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.line import Snapshot
 from lockkeeper.broker.regions.residency import Residency
@@ -40,17 +40,17 @@ class Browse(Backlog):
 
     def dispatch(self) -> None:
         """Show what the browser has room for, then the end."""
-        size = 0
+        context = self.context
+        enough = context.unsent + SHARE_BYTES_MAX
         while self.shown and self.consumer.credit() > 0:
-            if size >= SHARE_BYTES_MAX:
-                self.context.unsent += size
-                self.context.postpone(self)
+            if context.unsent >= enough:
+                context.postpone(self)
                 return
             reference = self.shown.popleft()
+            context.unsent += reference.size + LOOK_BYTES
             message = self.peek(reference)
             if message is None or self.is_expired(message) or not self.consumer.accepts(message):
                 continue
-            size += len(message.body)
             copy = Reference(message, reference.size)
             copy.redeliveries = reference.redeliveries
             self.consumer.deliver((copy,))

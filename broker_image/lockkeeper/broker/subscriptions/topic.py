@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import SHARE_BYTES_MAX, Context
+from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
@@ -97,14 +97,15 @@ class TopicSubscription(Backlog):
                     reference = ready.popleft()
                     message = reference.loaded
                 if self.unexamined and not self.examine(reference):
-                    continue
-                if 0 < message.expiration < now:
+                    size += END_BYTES
+                elif 0 < message.expiration < now:
+                    size += END_BYTES
                     self.expire(reference)
                 else:
                     chosen.append(reference)
                     size += reference.size
+            self.context.unsent += size
             if chosen:
-                self.context.unsent += size
                 self.statistics.dispatched += len(chosen)
                 consumer.deliver(chosen)
         except Exception:

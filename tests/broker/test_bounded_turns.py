@@ -1,0 +1,190 @@
+"""What is only looked at, or only ends, is bounded in a turn like what is sent.
+
+Each case has more of it waiting than one turn may deal with. A single `Broker.tick` is a turn.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX
+from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
+from lockkeeper.broker.policies.expiry import ExpiryPolicy
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.subscriptions.browser import Browse
+from lockkeeper.broker.subscriptions.request import ConsumeRequest
+from lockkeeper.message.destination import parse_destination, queue
+from lockkeeper.store.kahadb.store import KahaDBStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from conftest import Bench, Client
+
+    from lockkeeper.broker.regions.queue import Queue
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.store.base import Reference
+
+COUNT = 1_000
+LOOKS_MAX = SHARE_BYTES_MAX // LOOK_BYTES
+ENDS_MAX = SHARE_BYTES_MAX // END_BYTES
+# Nobody looks for what has expired: whoever is to get it finds out.
+NEVER_LOOKED_FOR = DestinationPolicy(
+    expiry=ExpiryPolicy(expire_messages_period=0),
+    dead_letters=DeadLetterPolicy(process_expired=False),
+)
+
+
+def fill(client: "Client", name: str, count: int = COUNT, **fields: Any) -> None:
+    """Send messages numbered from 0 on, in their text and their property `n`."""
+    for number in range(count):
+        client.send(name, str(number), wait=False, properties={"n": number}, **fields)
+    client.bench.tick()
+
+
+def subscribe(client: "Client", name: str, selector: str | None, **options: Any) -> "Consumer":
+    """Begin a consumer, without a turn."""
+    prefetch = options.pop("prefetch", 10)
+    request = ConsumeRequest(
+        "late", parse_destination(name), prefetch, selector=selector, **options
+    )
+    return client.bench.broker.subscribing.subscribe(client.connection, request, None)
+
+
+def turn(bench: "Bench") -> None:
+    bench.broker.tick(bench.now, bench.steady)
+
+
+def q_of(bench: "Bench") -> "Queue":
+    found = bench.broker.registry.find(queue("Q"))
+    assert found is not None
+    return found  # type: ignore[return-value]
+
+
+def test_a_selective_consumer_looks_at_a_part_of_a_backlog_in_a_turn(bench: "Bench") -> None:
+    client = bench.client()
+    fill(client, "Q")
+    consumer = subscribe(client, "Q", f"n = {COUNT - 1}")
+    turn(bench)
+    sorted_ones = COUNT - len(q_of(bench).ready)
+    assert 0 < sorted_ones <= LOOKS_MAX
+    bench.tick()
+    assert client.texts(consumer) == [str(COUNT - 1)]
+
+
+class CountingStore(KahaDBStore):
+    """A journal that counts what is read back, in bytes."""
+
+    __slots__ = ("read_back",)
+
+    def load(self, references: "Sequence[Reference]", sequence: int) -> None:
+        super().load(references, sequence)
+        self.read_back += sum(reference.size for reference in references)
+
+
+def test_large_messages_are_read_back_to_be_looked_at_a_few_in_a_turn(
+    make_bench: "type[Bench]", tmp_path: "Path"
+) -> None:
+    store = CountingStore(tmp_path)
+    store.read_back = 0
+    bench = make_bench(store, memory_limit=SHARE_BYTES_MAX)
+    client = bench.client()
+    body = "x" * (SHARE_BYTES_MAX // 4)
+    for number in range(40):
+        client.send("Q", body, properties={"n": number})
+    consumer = subscribe(client, "Q", "n = 39")
+    turns = []
+    while not consumer.dispatched:
+        store.read_back = 0
+        turn(bench)
+        turns.append(store.read_back)
+    assert sum(turns) >= 30 * len(body)
+    assert max(turns) <= 3 * SHARE_BYTES_MAX
+    store.close()
+
+
+def test_who_does_not_wait_is_not_told_too_early_that_there_is_nothing(bench: "Bench") -> None:
+    client = bench.client()
+    fill(client, "Q")
+    client.outputs()
+    consumer = subscribe(client, "Q", f"n = {COUNT - 1}", prefetch=0)
+    bench.broker.pull(consumer, -1)
+    assert COUNT - len(q_of(bench).ready) <= LOOKS_MAX
+    assert client.outputs() == []
+    bench.tick()
+    assert client.texts(consumer) == [str(COUNT - 1)]
+    bench.broker.pull(consumer, -1)
+    assert client.ends() == 1
+
+
+def test_who_does_not_wait_is_told_after_a_second_of_looking(bench: "Bench") -> None:
+    client = bench.client()
+    fill(client, "Q")
+    consumer = subscribe(client, "Q", "n < 0", prefetch=0)
+    bench.broker.pull(consumer, -1)
+    turn(bench)
+    assert client.ends() == 0
+    bench.steady += 1_000
+    turn(bench)
+    assert client.ends() == 1
+    bench.tick()
+    assert client.ends() == 0
+
+
+def test_many_pulls_in_a_turn_look_no_further_than_a_few(bench: "Bench") -> None:
+    client = bench.client()
+    fill(client, "Q", 4 * COUNT)
+    consumer = subscribe(client, "Q", "n < 0", prefetch=0)
+    for _ in range(100):
+        bench.broker.pull(consumer, 0)
+    assert 4 * COUNT - len(q_of(bench).ready) <= 9 * LOOKS_MAX
+
+
+def test_a_browser_looks_at_a_part_of_a_backlog_in_a_turn(bench: "Bench") -> None:
+    client = bench.client()
+    fill(client, "Q")
+    browser = subscribe(client, "Q", f"n = {COUNT - 1}", browser=True)
+    turn(bench)
+    (browse,) = browser.backlogs
+    assert isinstance(browse, Browse)
+    assert 0 < COUNT - browse.depth() <= LOOKS_MAX
+    bench.tick()
+    assert client.texts(browser) == [str(COUNT - 1)]
+
+
+@pytest.mark.parametrize("selector", [None, "n >= 0"], ids=["all", "selective"])
+def test_what_has_expired_ends_over_several_turns(
+    make_bench: "type[Bench]", selector: str | None
+) -> None:
+    bench = make_bench(Q=NEVER_LOOKED_FOR)
+    client = bench.client()
+    fill(client, "Q", expiration=bench.now + 10)
+    client.send("Q", "lasting", properties={"n": COUNT})
+    bench.now += 1_000
+    consumer = subscribe(client, "Q", selector)
+    statistics = q_of(bench).statistics
+    turn(bench)
+    assert 0 < statistics.expired <= ENDS_MAX + 1
+    bench.tick()
+    assert statistics.expired == COUNT
+    assert client.texts(consumer) == ["lasting"]
+
+
+def test_what_has_expired_for_a_durable_subscription_ends_over_several_turns(
+    make_bench: "type[Bench]",
+) -> None:
+    bench = make_bench(T=NEVER_LOOKED_FOR)
+    client = bench.client("c")
+    first = client.consume("topic://T", subscription_name="s")
+    bench.broker.subscribing.unsubscribe(first, 0)
+    fill(client, "topic://T", expiration=bench.now + 10)
+    client.send("topic://T", "lasting")
+    bench.now += 1_000
+    consumer = subscribe(client, "topic://T", None, subscription_name="s")
+    statistics = bench.broker.registry.find(parse_destination("topic://T")).statistics
+    turn(bench)
+    assert 0 < statistics.expired <= ENDS_MAX + 1
+    bench.tick()
+    assert statistics.expired == COUNT
+    assert client.texts(consumer) == ["lasting"]
