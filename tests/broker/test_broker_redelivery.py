@@ -7,6 +7,8 @@ import pytest
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
+from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.message.primitives import Long
 from lockkeeper.message.rewrite import decoded, properties_of
 
 if TYPE_CHECKING:
@@ -177,3 +179,46 @@ def test_subscriptions_of_topics_are_left_alone(make_bench: "type[Bench]") -> No
     client.send("topic://T", "bad")
     refuse(bench, client, consumer)
     assert (bench.depth(JOBS), bench.depth(DEAD)) == (0, 1)
+
+
+@pytest.mark.parametrize("said", [10**17, 1 << 60, 1 << 62, (1 << 63) - 1])
+def test_a_message_that_asks_for_ages_comes_again_all_the_same(
+    make_bench: "type[Bench]", said: int
+) -> None:
+    bench = make_bench(Q=with_policy(RedeliveryPolicy(use_exponential_back_off=True)))
+    client = bench.client()
+    consumer = client.consume("Q")
+    client.send("Q", "bad", properties={"redeliveryDelay": Long(said)}, redelivery_counter=1)
+    refuse(bench, client, consumer)
+    assert (bench.depth("Q"), bench.depth(JOBS), bench.depth(DEAD)) == (0, 1, 0)
+    assert bench.broker.context.containment.records == {}
+    bench.tick(1 << 40)
+    assert len(client.deliveries(consumer)) == 1
+
+
+def test_a_message_that_cannot_be_scheduled_becomes_a_dead_letter(
+    make_bench: "type[Bench]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = make_bench(Q=with_policy(RedeliveryPolicy()))
+    client = bench.client()
+    consumer = client.consume("Q")
+    for text in ("first", "second"):
+        client.send("Q", text)
+    _, second = client.deliveries(consumer)
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(bench.broker.context, "deliver_later", fail)
+    bench.broker.poison(consumer, second.message.sequence, 2, "broken", None)
+    bench.tick()
+    assert (bench.depth("Q"), bench.depth(JOBS), bench.depth(DEAD)) == (0, 0, 2)
+
+    monkeypatch.setattr(Backlog, "quarantine", fail)
+    client.send("Q", "third")
+    (third,) = client.deliveries(consumer)
+    with pytest.raises(ZeroDivisionError):
+        bench.broker.poison(consumer, third.message.sequence, 1, "broken", None)
+    bench.tick()
+    (again,) = client.deliveries(consumer)
+    assert (again.message, bench.depth("Q")) == (third.message, 1)

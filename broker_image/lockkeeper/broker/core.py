@@ -363,7 +363,7 @@ class Broker:
         elif kind == AckType.EXPIRED:
             for reference in consumer.take(last, count):
                 backlog = consumer.backlog_of(reference)
-                backlog.expire(reference)
+                backlog.end_by(backlog.expire, reference)
                 backlog.residency.let_go((reference,))
             consumer.shrink(count)
             consumer.reactivate()
@@ -378,7 +378,7 @@ class Broker:
         """End messages that their consumer could not process."""
         for reference in consumer.take(last, count):
             backlog = consumer.backlog_of(reference)
-            backlog.poison(reference, cause)
+            backlog.end_by(partial(backlog.poison, cause=cause), reference)
             self._settle_behind(backlog.destination, receipt)
             receipt = None
         consumer.shrink(count)

@@ -12,6 +12,8 @@ from lockkeeper.message.rewrite import decoded, encoded, properties_of
 DELAY_PROPERTY = "redeliveryDelay"
 UNLIMITED = -1
 COUNTED_MAX = 1 << 30
+# Longer than anybody waits: what a message says of its last delay may be any number.
+DELAY_MS_MAX = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class RedeliveryPolicy:
             # Not random, but as good at keeping messages that failed together apart.
             spread = (crc32(key) / 0xFFFFFFFF * 2 - 1) * self.collision_avoidance_percent / 100
             delay += int(delay * spread)
-        return delay
+        return min(delay, DELAY_MS_MAX)
 
 
 class Redelivery(NamedTuple):

@@ -5,7 +5,7 @@ a page at a time when their turn comes.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from lockkeeper.store.base import (
     WRITTEN,
     Receipt,
     Reference,
+    StoreError,
     Subscription,
 )
 from lockkeeper.store.packed import PackedReferences
@@ -244,6 +245,20 @@ class Backlog:
     def _refund(self, references: Sequence[Reference]) -> None:
         """Give the memory of ended messages back."""
         self.residency.refund(references)
+
+    def end_by(self, end: Callable[[Reference], None], reference: Reference) -> None:
+        """End a message that nobody holds any more; one that cannot be ended so is set aside."""
+        try:
+            end(reference)
+        except StoreError:
+            raise
+        except Exception as error:
+            try:
+                self.quarantine(reference, error)
+            except Exception:
+                # Nowhere else to put it: it waits again.
+                self.requeue((reference,))
+                raise
 
     def expire(self, reference: Reference) -> None:
         """End a message whose time is over: to the dead letters by policy, or gone."""
