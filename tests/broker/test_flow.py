@@ -1,5 +1,6 @@
 """Sends without room wait: in order, for as long as they are to, and hold up nothing else."""
 
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,7 @@ from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.message.destination import Destination, Kind, queue
 from lockkeeper.message.ids import ProducerId
+from lockkeeper.message.rewrite import decoded
 from lockkeeper.store.base import StoreFullError
 from lockkeeper.store.memory import MemoryStore
 
@@ -449,3 +451,40 @@ def test_a_list_waits_as_a_whole(limited: "Bench") -> None:
     limited.tick()
     assert client.texts() == ["both"]
     assert limited.depth("R") == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_overtakes_what_waits_under_another_name(
+    make_bench: "type[Bench]", seed: int
+) -> None:
+    chance = Random(seed)
+    bench = make_bench(A=ONE_AT_A_TIME, B=ONE_AT_A_TIME)
+    client, reader = bench.client(), bench.client()
+    consumers = {name: reader.consume(name, prefetch=1) for name in "AB"}
+    sent: dict[str, list[str]] = {"A": [], "B": []}
+    got: dict[str, list[str]] = {"A": [], "B": []}
+    held: dict[str, Any] = {}
+
+    def read() -> None:
+        for consumer, message, _ in reader.deliveries():
+            name = consumer.destination.name
+            got[name].append((decoded(message).content or b"")[4:].decode())
+            held[name] = message
+
+    for number in range(60):
+        names = chance.choice(("A", "B", "A,B"))
+        client.send(names, str(number), persistent=False)
+        for name in names.split(","):
+            sent[name].append(str(number))
+        read()
+        if chance.random() < 0.4 and held:
+            name = chance.choice(list(held))
+            reader.acknowledge(consumers[name], held.pop(name))
+            read()
+    while held:
+        name = chance.choice(list(held))
+        reader.acknowledge(consumers[name], held.pop(name))
+        bench.tick()
+        read()
+    assert got == sent
+    assert bench.broker.flow.lines == bench.broker.flow._last == {}

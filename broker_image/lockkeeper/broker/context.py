@@ -10,8 +10,8 @@ from lockkeeper.broker.listener import Listener, Nobody
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.subscriptions.slow import SlowConsumers
 from lockkeeper.broker.timers import Timers
-from lockkeeper.message.destination import Destination
-from lockkeeper.store.base import Store
+from lockkeeper.message.destination import Destination, queue
+from lockkeeper.store.base import Receipt, Reference, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,8 @@ DELIVERY_BITS = 20
 TICK_BYTES_MAX = 8 << 20
 # So much of it is for one backlog.
 SHARE_BYTES_MAX = 1 << 20
+# So much is offered to the subscriptions of topics at once, many of them at a time.
+OFFERED_BYTES_MAX = 32 << 20
 # Looking at a message takes as long as sending so many bytes, ending one that has expired as long
 # as sending so many: where nothing is sent, a tick has an end all the same.
 LOOK_BYTES = 4 << 10
@@ -38,6 +40,9 @@ END_BYTES = 16 << 10
 # Consumers that hold messages get more of them until so much is in memory beyond the limit: those
 # that hold none get some even then.
 HELD_BYTES_MAX = 8 << 20
+
+
+_NOWHERE = queue("")
 
 
 class Memory:
@@ -187,6 +192,10 @@ class Context:
     def copy_id(self, message: "Message") -> "MessageId":
         """Return an id for a copy of *message*, with a brokerSequenceId."""
         return self.copy_ids.next_for(message, self.next_sequence())
+
+    def settle_behind(self, receipt: "Receipt") -> None:
+        """Settle when everything handed to the store so far is durable."""
+        self.store.remove(_NOWHERE, Reference(None, 0), receipt)
 
     def postpone(self, backlog: Active) -> None:
         """Go on with a backlog in the next tick, after everybody else."""

@@ -46,7 +46,6 @@ from lockkeeper.message.openwire import AckType
 from lockkeeper.store.base import (
     Past,
     Receipt,
-    Reference,
     Store,
     StoreFullError,
     Subscription,
@@ -321,7 +320,8 @@ class Broker:
                 if not (is_admitted or self.flow.admits(connection, message, receipt, (route,))):
                     return
             if connection.reconnected and self.audit.is_duplicate(message):
-                self._settle_behind(destination, receipt)
+                if receipt is not None:
+                    self.context.settle_behind(receipt)
                 return
         if message.transaction_id is not None:
             transaction = self.transactions.find(connection, message.transaction_id)
@@ -332,11 +332,6 @@ class Broker:
         route.accept(message, receipt)
         if connection.fault_tolerant and message.persistent:
             self.audit.record(message)
-
-    def _settle_behind(self, destination: Destination, receipt: Receipt | None) -> None:
-        """Settle when everything handed to the store so far is durable."""
-        if receipt is not None:
-            self.context.store.remove(destination, Reference(None, 0), receipt)
 
     # Consumers
 
@@ -379,8 +374,9 @@ class Broker:
         for reference in consumer.take(last, count):
             backlog = consumer.backlog_of(reference)
             backlog.end_by(partial(backlog.poison, cause=cause), reference)
-            self._settle_behind(backlog.destination, receipt)
-            receipt = None
+            if receipt is not None:
+                self.context.settle_behind(receipt)
+                receipt = None
         consumer.shrink(count)
         consumer.reactivate()
 

@@ -6,7 +6,7 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.message.destination import Destination
-from lockkeeper.store.base import Receipt, Reference
+from lockkeeper.store.base import Receipt
 
 SLICE_MESSAGES = 2_000
 
@@ -25,7 +25,7 @@ def purge(broker: Broker, destination: Destination, receipt: Receipt) -> Iterato
                 break
             left -= ended
             yield ended
-    broker.context.store.remove(destination, Reference(None, 0), receipt)
+    broker.context.settle_behind(receipt)
 
 
 def _backlogs(broker: Broker, destination: Destination) -> list[Backlog]:

@@ -26,6 +26,7 @@ from lockkeeper.store.base import (
 )
 
 PROTOCOL_ERROR = -6
+DUPLICATE_ID = -8
 
 
 class Committed:
@@ -96,8 +97,13 @@ class Transacting:
         self.prepared[identifier] = transaction
 
     def begin(self, connection: Connection, identifier: TransactionId) -> Transaction:
-        """Open a transaction; one that is open already goes on (an XA join)."""
+        """Open a transaction; one that is open already goes on (an XA join).
+
+        One that is prepared can only be told again, by a client that was cut off (`prepare`).
+        """
         transactions = connection.transactions
+        if identifier in self.prepared and not connection.reconnected:
+            raise TransactionError(f"Transaction {identifier} is prepared already.", DUPLICATE_ID)
         if identifier not in transactions and len(transactions) >= self._transactions_max:
             raise TransactionError(
                 f"the connection has {self._transactions_max} open transactions already "
@@ -140,8 +146,12 @@ class Transacting:
         prepared = self._take_prepared(connection, identifier)
         if prepared is not None and isinstance(identifier, XATransactionId):
             self._commit_prepared(identifier, prepared, receipt)
+            if connection.fault_tolerant:
+                self._record(prepared)
             return
         transaction = self._take_whole(connection, identifier)
+        if identifier in self.prepared:
+            raise self._rolled_back(transaction, _another_is_prepared(identifier))
         self._refresh(transaction)
         operations = transaction.operations()
         done = Committed(self._apply, transaction, receipt)
@@ -212,12 +222,19 @@ class Transacting:
     def prepare(self, connection: Connection, identifier: TransactionId, receipt: Receipt) -> bool:
         """Prepare an XA transaction; returns False when it was read-only and is forgotten.
 
-        The receipt is given back only when there was something to prepare.
+        The receipt is given back only when there was something to prepare. A client that was cut
+        off tells all of a transaction again that it has no outcome of: it is prepared once.
         """
         transaction = self.find(connection, identifier)
         if not isinstance(identifier, XATransactionId):
             raise TransactionError("only XA transactions can be prepared", PROTOCOL_ERROR)
         self._take_whole(connection, identifier)
+        if identifier in self.prepared:
+            if not connection.reconnected:
+                raise self._rolled_back(transaction, _another_is_prepared(identifier))
+            self._undo(transaction)
+            self._context.settle_behind(receipt)
+            return True
         if transaction.is_empty():
             return False
         self._refresh(transaction)
@@ -346,3 +363,7 @@ class Transacting:
                 returned.setdefault(id(backlog), (backlog, []))[1].append(reference)
         for backlog, references in returned.values():
             backlog.give_back(references)
+
+
+def _another_is_prepared(identifier: TransactionId) -> TransactionError:
+    return TransactionError(f"another one, {identifier}, is prepared already", DUPLICATE_ID)

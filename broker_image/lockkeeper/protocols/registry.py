@@ -6,6 +6,7 @@ from typing import Protocol
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.protocols.openwire.codec import Settings
+from lockkeeper.protocols.openwire.frames import Piece
 from lockkeeper.protocols.openwire.session import OpenWireSession
 
 
@@ -14,7 +15,8 @@ class Session(Protocol):
 
     `closing` asks the transport to close after what there is to send; `failure` says why.
     `partial` is what has come of a frame that is not whole, in bytes, if it is large; `unread`
-    is what has come and is not carried out yet.
+    is what has come and is not carried out yet. What is to be sent `is_bulky` if parts of it are
+    views of large messages, which others are sent, too: it is better not copied.
     """
 
     connection: Connection
@@ -22,6 +24,7 @@ class Session(Protocol):
     failure: str
     partial: int
     unread: int
+    is_bulky: bool
 
     @property
     def inactivity_duration(self) -> int:
@@ -43,7 +46,7 @@ class Session(Protocol):
     def read_on(self, most: int) -> None:
         """Carry out about *most* bytes of what is `unread`."""
 
-    def data_to_send(self) -> list[bytes]:
+    def data_to_send(self) -> list[Piece]:
         """Return the bytes to send now, and forget them."""
 
     def connection_lost(self) -> None:

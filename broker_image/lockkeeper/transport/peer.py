@@ -80,7 +80,10 @@ class Peer(asyncio.Protocol):
             return
         if pieces:
             self.sent_at = self._driver.steady
-            transport.write(b"".join(pieces))
+            if self.session.is_bulky:
+                transport.writelines(pieces)
+            else:
+                transport.write(b"".join(pieces))
         if self.session.closing and self.session.connection.congested:
             # A peer that takes nothing would never let a proper end through.
             transport.abort()

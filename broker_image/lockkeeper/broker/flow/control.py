@@ -1,13 +1,14 @@
 """Producer flow control: sends that wait for room, in lines, and leave them in order.
 
 A line is for one destination and one delivery mode, so that nobody waits behind a message that
-lacks something else. What waits holds up nothing else of its connection.
+lacks something else. What waits holds up nothing else of its connection, but for what goes to the
+same place by another name (a composite and a part of it): that would overtake it.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
 from lockkeeper.broker.context import Context
@@ -33,14 +34,21 @@ Key = tuple[Destination, bool]
 """A line: the destination, and whether the messages are persistent."""
 
 
+Place: TypeAlias = tuple[Connection, Region, bool]
+"""Where a connection's messages stay in order: a region, and whether they are persistent."""
+
+
 class BlockedSend:
     """A send that waits since `since` (ms since the epoch) for room in its `regions`.
 
-    Its message may be in a temporary file; `stalled_bytes` is what it weighs if it is not.
+    Its message may be in a temporary file; `stalled_bytes` is what it weighs if it is not. `behind`
+    are sends of its connection to some of its regions that wait in other lines.
     """
 
     __slots__ = (
+        "behind",
         "connection",
+        "is_waiting",
         "key",
         "limit",
         "receipt",
@@ -69,6 +77,13 @@ class BlockedSend:
         self.since = since
         self.stalled_bytes = len(message.body)
         self.timer: Timer | None = None
+        self.is_waiting = True
+        self.behind: tuple[BlockedSend, ...] = ()
+
+    def places(self) -> Iterator[Place]:
+        """Yield where its connection has to keep its order."""
+        for region in self.regions:
+            yield self.connection, region, self.key[1]
 
 
 class Blocked(NamedTuple):
@@ -92,6 +107,7 @@ class FlowControl:
         self._usage = usage
         self._take = take
         self.lines: dict[Key, deque[BlockedSend]] = {}
+        self._last: dict[Place, BlockedSend] = {}
 
     def admits(
         self,
@@ -108,7 +124,7 @@ class FlowControl:
         if message.transaction_id is not None:
             self._check_reserve(message)
             return True
-        limit = self._obstacle(message, regions)
+        limit = self._obstacle(connection, message, regions)
         if limit is None:
             return True
         self._wait(BlockedSend(connection, message, receipt, regions, limit, self._context.now))
@@ -125,11 +141,17 @@ class FlowControl:
                 "transactions may hold beyond it: make them smaller, or raise the limit"
             )
 
-    def _obstacle(self, message: Message, regions: Sequence[Region]) -> Limit | None:
+    def _obstacle(
+        self, connection: Connection, message: Message, regions: Sequence[Region]
+    ) -> Limit | None:
         """Return what a message that comes now has to wait for, behind those that wait."""
         line = self.lines.get((message.destination, message.persistent))
         if line:
             return line[0].limit
+        for region in regions:
+            ahead = self._last.get((connection, region, message.persistent))
+            if ahead is not None:
+                return ahead.limit
         limit = self._lack(regions, message.persistent)
         if limit is not None or message.persistent or all(map(has_window, regions)):
             return limit
@@ -153,6 +175,9 @@ class FlowControl:
             due = self._context.steady + timeout
             send.timer = self._context.timers.call_at(due, partial(self._give_up, send))
         self.lines.setdefault(send.key, deque()).append(send)
+        ahead = {self._last.get(place) for place in send.places()}
+        send.behind = tuple(each for each in ahead if each is not None and each.key != send.key)
+        self._last.update(dict.fromkeys(send.places(), send))
         self._context.memory.gate = 0
 
     def _advise(self, connection: Connection, message: Message, limit: Limit) -> None:
@@ -199,9 +224,11 @@ class FlowControl:
 
     def _advance(self, line: deque[BlockedSend], is_persistent: bool) -> None:
         while line:
-            limit = self._lack(line[0].regions, is_persistent)
+            first = line[0]
+            limits = [each.limit for each in first.behind if each.is_waiting]
+            limit = self._lack(first.regions, is_persistent) or next(iter(limits), None)
             if limit is not None:
-                line[0].limit = limit
+                first.limit = limit
                 return
             self._admit(line.popleft())
 
@@ -218,6 +245,10 @@ class FlowControl:
     def _end(self, send: BlockedSend) -> Message:
         """End the waiting of a send that left its line; returns its message."""
         send.connection.stalled_bytes -= send.stalled_bytes
+        send.is_waiting, send.behind = False, ()
+        for place in send.places():
+            if self._last.get(place) is send:
+                del self._last[place]
         if send.timer is not None:
             send.timer.cancel()
         reference, store = send.reference, self._context.store

@@ -387,7 +387,7 @@ class Backlog:
         self._refund((reference,))
         if freed is not None:
             # Its producer still waits: now for the record of the other one.
-            self.context.store.remove(self.destination, Reference(None, 0), freed)
+            self.context.settle_behind(freed)
 
     def give_back(self, references: Sequence[Reference]) -> None:
         """Requeue messages of a consumer that is gone, or bury those tried too often."""

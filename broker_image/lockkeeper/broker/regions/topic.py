@@ -172,12 +172,15 @@ class Topic:
             reference.holders = stored_for + takers
         selected = [*self._select(fresh), *self._collect(fresh, durables)]
         shared = SharedReferences(fresh) if takers + collectors > 1 else fresh
+        size = sum([reference.size for reference in fresh])
         for taker in (*everybody, *lasting):
+            self.context.unsent += size
             try:
                 taker.offer(shared)
             except Exception as error:
                 self._give_later(taker, shared, error)
         for taker, chosen in selected:
+            self.context.unsent += sum([reference.size for reference in chosen])
             try:
                 taker.offer(chosen)
             except Exception as error:

@@ -61,7 +61,7 @@ class Forwarding:
             )
         if message.persistent and connection.reconnected and self._audit.is_duplicate(message):
             if receipt is not None:
-                self._context.store.remove(message.destination, Reference(None, 0), receipt)
+                self._context.settle_behind(receipt)
             return
         copies = [(target.region, self._copy(target, message)) for target in targets]
         if message.transaction_id is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
+from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
@@ -45,10 +45,13 @@ class TopicSubscription(Backlog):
         return self.consumer is not None and self.consumer.accepts(message)
 
     def offer(self, references: Sequence[Reference]) -> None:
-        """Take messages; the consumer has them at once if it has room and nothing waits."""
+        """Take messages; the consumer has them at once if it has room and nothing waits.
+
+        Not if many others were given as much already: then it has to wait for its turn.
+        """
         consumer = self.consumer
         room = 0 if consumer is None or self.ready else consumer.credit()
-        if consumer is None or room < len(references):
+        if consumer is None or room < len(references) or self.context.unsent > OFFERED_BYTES_MAX:
             self.ready.extend(references)
             self.hold_back(references)
         else:

@@ -45,12 +45,16 @@ class VolatileSubscription(TopicSubscription):
         self._expect_expiry(references)
         self.dispatch()
         assert not isinstance(self.ready, Line)
-        if len(self.ready) > self.pending_limit:
+        if len(self.ready) > self._room():
             if self._next_expiry < self.context.now:
                 self._end_expired()
-            self._discard_all(
-                evict(self.policy.message_eviction, self.ready, self.pending_limit, self.body_of)
-            )
+            policy = self.policy.message_eviction
+            self._discard_all(evict(policy, self.ready, self._room(), self.body_of))
+
+    def _room(self) -> int:
+        """Return how many messages may wait: those that the consumer has room for do for a turn."""
+        assert self.consumer is not None
+        return self.pending_limit + max(0, self.consumer.credit())
 
     def _expect_expiry(self, references: Iterable[Reference]) -> None:
         for reference in references:

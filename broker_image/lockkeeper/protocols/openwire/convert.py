@@ -42,13 +42,15 @@ from lockkeeper.message.openwire import (
 )
 from lockkeeper.message.openwire import ConnectionError as ConnectionErrorCommand
 from lockkeeper.message.openwire import Message as MessageFields
-from lockkeeper.protocols.openwire.frames import framed
+from lockkeeper.protocols.openwire.frames import Piece, framed
 from lockkeeper.store.base import Reference
 
 XA_OK, XA_RDONLY = 0, 3
 _NO_REDELIVERIES = bytes(4)
 # A message that is not the first of its group, and was never delivered before.
 _MOSTLY = b"\x00" + _NO_REDELIVERIES
+# Messages longer than this are sent as views, not copied for every consumer.
+_BULKY_BYTES = 1 << 16
 _BEFORE_OUT_TIME = slice(None, -BROKER_OUT_TIME_FROM_END)
 # Response: type 30, command id 0, no response wanted; the correlation id follows.
 _RESPONSE = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
@@ -91,91 +93,120 @@ class DispatchHeader:
 
 
 def append_outputs(
-    out: list[bytes], outputs: list[Output], codec: Codec, spliced: bool, now: int
-) -> None:
+    out: list[Piece], outputs: list[Output], codec: Codec, spliced: bool, now: int
+) -> bool:
     """Append the frames of *outputs* to *out*; *now* becomes the brokerOutTime of messages.
 
     A *spliced* delivery is the consumer's header, the message as it is but for that time, and
-    the count of redeliveries.
+    the count of redeliveries. Returns whether there are views of large messages among it.
     """
+    is_bulky = False
     for output in outputs:
         if type(output) is tuple:
             consumer, references = cast("Delivery", output)
             if spliced:
-                _append_spliced(out, cast("DispatchHeader", consumer.tag), references, now)
+                header = cast("DispatchHeader", consumer.tag)
+                is_bulky |= _append_spliced(out, header, references, now)
             else:
                 out += (framed(codec.encode(_dispatch(consumer, each, now))) for each in references)
         elif type(output) is Reply:
             out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
         else:
             out.append(framed(codec.encode(_command(cast("Notice", output)))))
+    return is_bulky
 
 
 def _append_spliced(
-    out: list[bytes], header: DispatchHeader, references: Sequence[Reference], now: int
-) -> None:
+    out: list[Piece], header: DispatchHeader, references: Sequence[Reference], now: int
+) -> bool:
     """Append messages, each between the consumer's header and its redeliveries.
 
     A body may be in the journal's hands and in those of other consumers: its end with the time
-    is replaced in what is sent, not in the body.
+    is replaced in what is sent, not in the body. Returns whether there is a view of one.
     """
     if type(references) is SharedReferences:
-        _append_shared(out, header, references, now)
-        return
+        return _append_shared(out, header, references, now)
+    is_bulky = False
     ending = now.to_bytes(8, "big") + _MOSTLY
     for reference in references:
         message = reference.message
         assert message is not None
         body = message.body
-        if reference.redeliveries or body[-1] or body[0] == BLOB_MESSAGE:
-            body = _timed(message, now)
-            header.aim(message.destination, len(body))
-            out += (header.frame, body, reference.redeliveries.to_bytes(4, "big"))
+        if (
+            reference.redeliveries
+            or body[-1]
+            or len(body) > _BULKY_BYTES
+            or body[0] == BLOB_MESSAGE
+        ):
+            sent, ending_of_it = _sent(message, reference.redeliveries, now)
+            header.aim(message.destination, len(sent) + len(ending_of_it) - 4)
+            out += (header.frame, sent, ending_of_it)
+            is_bulky |= type(sent) is memoryview
             continue
         if header.length != len(body) or header.destination is not message.destination:
             header.aim(message.destination, len(body))
         out += (header.frame, body[_BEFORE_OUT_TIME], ending)
+    return is_bulky
 
 
 def _append_shared(
-    out: list[bytes], header: DispatchHeader, references: SharedReferences, now: int
-) -> None:
+    out: list[Piece], header: DispatchHeader, references: SharedReferences, now: int
+) -> bool:
     """Append messages that others are sent, too: what follows the header is made only once."""
+    is_bulky = False
     if references.sent_at != now:
         references.sent_at, references.sent = now, _runs(references, now)
     for destination, length, pieces in references.sent:
         if header.length != length or header.destination is not destination:
             header.aim(destination, length)
-        out.append(header.frame.join(pieces))
+        if length > _BULKY_BYTES:
+            out.append(header.frame)
+            out += pieces
+            is_bulky = True
+        else:
+            out.append(header.frame.join(pieces))
+    return is_bulky
 
 
-def _runs(references: Sequence[Reference], now: int) -> list[tuple[Destination, int, list[bytes]]]:
+def _runs(references: Sequence[Reference], now: int) -> list[tuple[Destination, int, list[Piece]]]:
     """Return what follows the headers of messages, those together that have the same header.
 
-    The first piece is nothing: so a header that joins them is before each of the others.
+    The first piece is nothing: so a header that joins them is before each of the others. A large
+    message is alone, and in two pieces.
     """
-    runs: list[tuple[Destination, int, list[bytes]]] = []
-    pieces: list[bytes] = []
+    runs: list[tuple[Destination, int, list[Piece]]] = []
+    pieces: list[Piece] = []
     destination, length = None, -1
     for reference in references:
         message = reference.loaded
-        body = _timed(message, now)
-        if message.destination is not destination or len(body) != length:
-            destination, length, pieces = message.destination, len(body), [b""]
+        body, ending = _sent(message, reference.redeliveries, now)
+        size = len(body) + len(ending) - 4
+        if size > _BULKY_BYTES:
+            runs.append((message.destination, size, [body, ending]))
+            destination = None
+            continue
+        if message.destination is not destination or size != length:
+            destination, length, pieces = message.destination, size, [b""]
             runs.append((destination, length, pieces))
-        pieces.append(body + reference.redeliveries.to_bytes(4, "big"))
+        pieces.append(b"".join((body, ending)))
     return runs
 
 
-def _timed(message: Message, now: int) -> bytes:
-    """Return a message's bytes with *now* as its brokerOutTime."""
-    body = message.body
-    if body[0] != BLOB_MESSAGE:
-        return body[_BEFORE_OUT_TIME] + now.to_bytes(8, "big") + body[-1:]
-    fields, _ = decode(body)
-    assert isinstance(fields, MessageFields)
-    fields.broker_out_time = now
-    return encode(fields)
+def _sent(message: Message, redeliveries: int, now: int) -> tuple[Piece, bytes]:
+    """Return a message's bytes with *now* as its brokerOutTime, and its redeliveries.
+
+    The first piece is a view if it is large, the second what comes behind it.
+    """
+    body, count = message.body, redeliveries.to_bytes(4, "big")
+    if body[0] == BLOB_MESSAGE:
+        fields, _ = decode(body)
+        assert isinstance(fields, MessageFields)
+        fields.broker_out_time = now
+        return encode(fields), count
+    ending = now.to_bytes(8, "big") + body[-1:] + count
+    if len(body) > _BULKY_BYTES:
+        return memoryview(body)[_BEFORE_OUT_TIME], ending
+    return body[_BEFORE_OUT_TIME], ending
 
 
 def _command(output: Notice) -> Structure:

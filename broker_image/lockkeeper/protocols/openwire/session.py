@@ -21,7 +21,7 @@ from lockkeeper.protocols.openwire.codec import Agreement, Settings, agree, offe
 from lockkeeper.protocols.openwire.commands import Commands
 from lockkeeper.protocols.openwire.convert import append_outputs
 from lockkeeper.protocols.openwire.errors import ProtocolError
-from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
+from lockkeeper.protocols.openwire.frames import FrameBuffer, Piece, framed
 from lockkeeper.protocols.openwire.login import PARTING_MS
 from lockkeeper.store.base import Receipt, StoreFullError
 
@@ -57,6 +57,7 @@ class OpenWireSession:
         "closing",
         "connection",
         "failure",
+        "is_bulky",
         "partial",
         "unread",
     )
@@ -74,7 +75,8 @@ class OpenWireSession:
         # The agreement, once the client may do more than say who it is.
         self._admitted: Agreement | None = None
         self._held: list[bytes] | None = None
-        self._out: list[bytes] = []
+        self._out: list[Piece] = []
+        self.is_bulky = False
         # What has come of a frame that is not whole yet is in memory, too.
         self.partial = 0
         # What came and waits for its turn: so many bytes at the end.
@@ -344,7 +346,7 @@ class OpenWireSession:
         self.connection.put(Disconnect(BrokerError(reason)))
         self.closing = True
 
-    def data_to_send(self) -> list[bytes]:
+    def data_to_send(self) -> list[Piece]:
         """Return the bytes to send now, and forget them."""
         out, self._out = self._out, []
         connection = self.connection
@@ -354,9 +356,11 @@ class OpenWireSession:
             agreement = self._agreement
             codec = agreement.codec if agreement else openwire.codec_for(1, False)
             spliced = agreement is not None and agreement.spliced
-            append_outputs(out, outputs, codec, spliced, self._broker.context.now)
+            self.is_bulky = append_outputs(out, outputs, codec, spliced, self._broker.context.now)
             if connection.is_ended:
                 self.closing = True
+        else:
+            self.is_bulky = False
         return out
 
     def connection_lost(self) -> None:
