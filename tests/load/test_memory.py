@@ -89,6 +89,21 @@ def test_durable_subscribers_that_read_nothing(
         check(loaded, capsys, "20 durable subscribers that read nothing")
 
 
+@pytest.mark.parametrize("size", [10_000, 4 << 20])
+def test_subscribers_that_read_nothing(
+    start_loaded: Start, capsys: pytest.CaptureFixture[str], size: int
+) -> None:
+    loaded = start_loaded()
+    with ExitStack() as stack:
+        for number in range(150):
+            link = loaded.listen_and_read_nothing(number, "topic://BULK")
+            stack.callback(link.close)
+        time.sleep(1)
+        loaded.flood("topic://BULK", size, persistent=False, block=1)
+        loaded.last(SECONDS)
+        check(loaded, capsys, f"150 subscribers that read nothing, {size} bytes")
+
+
 def test_transactions_that_stay_open(
     start_loaded: Start, capsys: pytest.CaptureFixture[str]
 ) -> None:

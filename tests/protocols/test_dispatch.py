@@ -187,3 +187,47 @@ def test_consumers_of_one_topic_share_a_message_that_stays_as_it_is(broker: Brok
     broker.context.now = NOW + 2
     assert [times(each)[1] for each in there.got()] == [NOW + 2] * 3
     assert [openwire.decode(body)[0].broker_out_time for body in bodies] == [0] * 3
+
+
+@pytest.mark.parametrize("size", [60_000, 70_000])
+@pytest.mark.parametrize("destination", [queue("Q"), topic("T")])
+def test_a_large_message_is_whole_and_not_copied_for_everybody(
+    broker: Broker, size: int, destination: Destination
+) -> None:
+    sender, readers = Client(broker, "c"), [Client(broker, f"r{number}") for number in range(2)]
+    for reader in readers:
+        reader.consume(destination)
+    for number in range(1, 5):
+        sender.send(destination, number, openwire.ActiveMQBytesMessage, content=bytes(size))
+        sender.send(destination, number + 10)
+    tick(broker, NOW + 7)
+    bodies: list[set[int]] = []
+    for reader in readers:
+        pieces = reader.session.data_to_send()
+        views = [piece for piece in pieces if isinstance(piece, memoryview)]
+        assert reader.session.is_bulky is bool(views)
+        bodies.append({id(view.obj) for view in views})
+        reader.session._out = pieces
+        dispatches = reader.got()
+        assert [times(each) for each in dispatches] == [(NOW, NOW + 7)] * len(dispatches)
+        contents = [each.message.content for each in dispatches if each.message is not None]
+        assert set(contents) <= {bytes(size), b"\0\0\0\4text"}
+        assert len(contents) == (4 if destination.is_queue else 8)
+    assert len(bodies[0] | bodies[1]) == (4 if size > 1 << 16 else 0)
+    if destination.is_topic:
+        assert bodies[0] == bodies[1]
+
+
+def test_what_is_delivered_again_of_large_messages_says_so(broker: Broker) -> None:
+    sender, first = Client(broker, "c"), Client(broker, "first")
+    first.consume(queue("Q"))
+    sender.send(queue("Q"), 1, content=bytes(100_000))
+    tick(broker, NOW)
+    first.session.connection_lost()
+    second = Client(broker, "second")
+    second.consume(queue("Q"))
+    tick(broker, NOW + 1)
+    (dispatch,) = second.got()
+    assert dispatch.redelivery_counter == 1
+    assert dispatch.message is not None
+    assert dispatch.message.content == bytes(100_000)

@@ -6,6 +6,7 @@ Sockets of clients wait like blocking ones; those of a broker are transports of 
 import select as real_select
 import selectors as real_selectors
 import socket as real_socket
+from collections import deque
 from collections.abc import Callable
 from math import ceil
 from types import ModuleType
@@ -16,6 +17,8 @@ from simulation.shim import Shim
 
 WINDOW_BYTES = 128 * 1024
 """What both kernels keep of one direction."""
+JOINED = 0.5
+"""How often what is sent soon after something else arrives with it."""
 NOT_ANSWERED = 75 * SECOND
 """How long a system waits for a peer that does not say anything."""
 
@@ -38,6 +41,7 @@ class End:
         self.is_lost = False
         self.changed: list[Callable[[], None]] = []
         self._last_arrival = 0
+        self._under_way: deque[bytearray] = deque()
 
     # Sending
 
@@ -59,7 +63,14 @@ class End:
         return count
 
     def _deliver(self, data: bytes) -> None:
+        """Have bytes arrive, now and then together with those that are under way."""
+        if self._under_way and self.network.hub.chance.random() < JOINED:
+            self._under_way[-1] += data
+            return
+        self._under_way.append(bytearray(data))
+
         def arrive() -> None:
+            data = bytes(self._under_way.popleft())
             self.in_flight -= len(data)
             peer = self.peer
             if peer.is_closed:
