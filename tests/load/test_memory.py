@@ -89,7 +89,7 @@ def test_durable_subscribers_that_read_nothing(
         check(loaded, capsys, "20 durable subscribers that read nothing")
 
 
-@pytest.mark.parametrize("size", [10_000, 4 << 20])
+@pytest.mark.parametrize("size", [60_000, 4 << 20])
 def test_subscribers_that_read_nothing(
     start_loaded: Start, capsys: pytest.CaptureFixture[str], size: int
 ) -> None:

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 # How much one connection may have waiting for memory before the broker stops reading from it.
 STALLED_BYTES_MAX = 1 << 20
+BURST_BYTES_MAX = 1 << 20
 
 
 class Connection:
     """One peer. `outbox` is emptied by its protocol whenever the core lists it as dirty.
 
-    `congested` is set by the transport while the peer does not take what it was sent;
+    `congested` is set by the transport while the peer does not take what it was sent, and
+    `burst_bytes` to what a topic may send it at once, as it may be one of many;
     `stalled_bytes` counts messages that wait for room. A `fault_tolerant`
     client sends again what was not answered once it is `reconnected`. Without `rights` it may do
     everything. `is_ended` asks the
@@ -35,6 +37,7 @@ class Connection:
 
     __slots__ = (
         "address",
+        "burst_bytes",
         "client_id",
         "congested",
         "consumers",
@@ -68,6 +71,7 @@ class Connection:
         self.reconnected = False
         self.outbox: list[Output] = []
         self.congested = False
+        self.burst_bytes = BURST_BYTES_MAX
         self.is_ended = False
         self.stalled_bytes = 0
         self.consumers: dict[object, Consumer] = {}

@@ -50,6 +50,7 @@ class Peer(asyncio.Protocol):
         share = WRITE_BUFFERS_BYTES // self._driver.joined(self)
         high = max(WRITE_BUFFER_BYTES_MIN, min(WRITE_BUFFER_BYTES, share))
         self._transport.set_write_buffer_limits(high=high)
+        self.session.connection.burst_bytes = max(PIECE_BYTES, high)
         self.session.start()
         self.flush()
 

@@ -176,13 +176,14 @@ class Topic:
         for taker in (*everybody, *lasting):
             self.context.unsent += size
             try:
-                taker.offer(shared)
+                taker.offer(shared, size)
             except Exception as error:
                 self._give_later(taker, shared, error)
         for taker, chosen in selected:
-            self.context.unsent += sum([reference.size for reference in chosen])
+            size = sum([reference.size for reference in chosen])
+            self.context.unsent += size
             try:
-                taker.offer(chosen)
+                taker.offer(chosen, size)
             except Exception as error:
                 self._give_later(taker, chosen, error)
         unwanted = [reference for reference in fresh if reference.holders <= 0]
@@ -350,7 +351,7 @@ class Topic:
             if self.policy.prioritized_messages:
                 reference.priority = priority_of(reference.loaded)
             self.residency.charge(reference)
-        subscription.offer(references)
+        subscription.offer(references, sum([reference.size for reference in references]))
 
     def close(self) -> None:
         """Let go of everything that is kept, and of what nobody was offered yet."""

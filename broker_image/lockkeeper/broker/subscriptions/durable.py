@@ -59,14 +59,14 @@ class DurableSubscription(TopicSubscription):
         self.consumer = None
         self.is_selective = self._is_selective()
 
-    def offer(self, references: Sequence[Reference]) -> None:
+    def offer(self, references: Sequence[Reference], size: int) -> None:
         """Take messages; without memory for what the consumer would hold, they wait."""
         consumer, memory = self.consumer, self.context.memory
         if memory.used > memory.limit and consumer is not None and not self.may_hold(consumer, []):
             self.ready.extend(references)
             self.hold_back(references)
         else:
-            super().offer(references)
+            super().offer(references, size)
 
     def accepts(self, message: Message) -> bool:
         """Tell whether the subscription wants *message*, its consumer there or not."""

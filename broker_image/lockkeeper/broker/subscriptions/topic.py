@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, SHARE_BYTES_MAX, Context
+from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, Context
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
@@ -44,14 +44,20 @@ class TopicSubscription(Backlog):
         """Tell whether the subscription wants *message*."""
         return self.consumer is not None and self.consumer.accepts(message)
 
-    def offer(self, references: Sequence[Reference]) -> None:
-        """Take messages; the consumer has them at once if it has room and nothing waits.
+    def offer(self, references: Sequence[Reference], size: int) -> None:
+        """Take messages of *size* bytes; the consumer has them at once if it has room.
 
-        Not if many others were given as much already: then it has to wait for its turn.
+        They wait for a turn of its own if others wait already, if it is too much at once, or if
+        many others were given as much.
         """
         consumer = self.consumer
         room = 0 if consumer is None or self.ready else consumer.credit()
-        if consumer is None or room < len(references) or self.context.unsent > OFFERED_BYTES_MAX:
+        if (
+            consumer is None
+            or room < len(references)
+            or size > consumer.connection.burst_bytes
+            or self.context.unsent > OFFERED_BYTES_MAX
+        ):
             self.ready.extend(references)
             self.hold_back(references)
         else:
@@ -87,7 +93,7 @@ class TopicSubscription(Backlog):
         reference: Reference | None = None
         try:
             while ready and len(chosen) < room:
-                if size >= SHARE_BYTES_MAX:
+                if size >= consumer.connection.burst_bytes:
                     self.context.postpone(self)
                     break
                 reference = ready.popleft()

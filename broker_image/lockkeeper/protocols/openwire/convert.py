@@ -50,7 +50,7 @@ _NO_REDELIVERIES = bytes(4)
 # A message that is not the first of its group, and was never delivered before.
 _MOSTLY = b"\x00" + _NO_REDELIVERIES
 # Messages longer than this are sent as views, not copied for every consumer.
-_BULKY_BYTES = 1 << 16
+_BULKY_BYTES = 1 << 14
 _BEFORE_OUT_TIME = slice(None, -BROKER_OUT_TIME_FROM_END)
 # Response: type 30, command id 0, no response wanted; the correlation id follows.
 _RESPONSE = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
