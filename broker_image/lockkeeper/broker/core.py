@@ -8,7 +8,7 @@ from lockkeeper.broker.access.guard import Guard, SendingGuard
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import DELIVERY_BITS, TICK_BYTES_MAX, Context
+from lockkeeper.broker.context import DELIVERY_BITS, Context
 from lockkeeper.broker.destinations import Destinations
 from lockkeeper.broker.errors import (
     AcknowledgeError,
@@ -25,6 +25,7 @@ from lockkeeper.broker.outputs import Disconnect
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.policies.prefetch import WINDOW_MAX
 from lockkeeper.broker.producer_audit import ProducerAudit
+from lockkeeper.broker.pulling import pull
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
@@ -35,7 +36,7 @@ from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
-from lockkeeper.broker.subscriptions.consumer import DO_NOT_WAIT, Consumer
+from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.sweeping import Sweeper
 from lockkeeper.broker.timers import NEVER
 from lockkeeper.broker.transacting import Transacting
@@ -51,7 +52,6 @@ from lockkeeper.store.base import (
     Subscription,
 )
 
-LOOKING_MS_MAX = 1_000
 _CONSUMING = (AckType.STANDARD, AckType.INDIVIDUAL, AckType.UNMATCHED)
 
 
@@ -425,39 +425,8 @@ class Broker:
         consumer.reactivate()
 
     def pull(self, consumer: Consumer, timeout: int) -> None:
-        """Ask for one message (openwire.md section 7.3).
-
-        *timeout* is in ms: 0 waits for ever; -1 not at all, like any other negative value.
-        """
-        consumer.pulls += 1
-        if consumer.pull_timer is not None:
-            consumer.pull_timer.cancel()
-        for backlog in consumer.backlogs:
-            if self.context.unsent < TICK_BYTES_MAX:
-                backlog.dispatch()
-            else:
-                backlog.activate()
-        if not consumer.pulls or timeout == 0:
-            return
-        if timeout <= DO_NOT_WAIT:
-            self._end_pull_when_all_is_seen(consumer, self.context.steady + LOOKING_MS_MAX)
-            return
-        due = self.context.steady + timeout
-        consumer.pull_timer = self.context.timers.call_at(due, consumer.end_pull)
-
-    def _end_pull_when_all_is_seen(self, consumer: Consumer, latest: int) -> None:
-        """Tell who does not want to wait that there is nothing, but not before that is known.
-
-        Looking through a long backlog for a selector takes several turns. At *latest* (ms of
-        `steady`) it has taken too long for somebody who does not wait.
-        """
-        context = self.context
-        is_looking = any(each.is_active and not context.resting(each) for each in consumer.backlogs)
-        if is_looking and consumer.credit() > 0 and context.steady < latest:
-            again = partial(self._end_pull_when_all_is_seen, consumer, latest)
-            consumer.pull_timer = context.timers.call_at(context.steady, again)
-        else:
-            consumer.end_pull()
+        """Ask for one message; *timeout* is in ms, see `pulling`."""
+        pull(self.context, consumer, timeout)
 
     def next_deadline(self) -> int | None:
         """Return when `tick` is due at the latest, if anything waits (ms of `steady`)."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from lockkeeper.broker.timers import Timer
 
 PREFETCH_MAX = 1_000_000
-DO_NOT_WAIT = -1
 
 
 class Consumer:
