@@ -225,3 +225,49 @@ def test_a_browser_sees_what_ended_while_it_browsed(
         other.acknowledge(browser, reference.loaded)
     assert [text[:3] for text in seen] == [f"{number:03}" for number in range(10)]
     assert other.ends() == 1
+
+
+@pytest.mark.parametrize("is_removed", [False, True], ids=["consumed", "removed"])
+@pytest.mark.parametrize("is_persistent", [False, True])
+def test_a_browser_goes_on_when_what_it_knew_has_gone_with_its_file(
+    make_bench: "type[Bench]",
+    tmp_path: Path,
+    tiny: Callable[[bool], None],
+    is_persistent: bool,
+    is_removed: bool,
+) -> None:
+    tiny(True)
+    store = KahaDBStore(tmp_path, file_bytes_max=1 << 14)
+    bench = make_bench(store, settings=SETTINGS)
+    client, other = bench.client(), bench.client()
+
+    def send(numbers: range) -> None:
+        for number in numbers:
+            client.send("Q", f"{number:03}" + "x" * 300, persistent=is_persistent)
+
+    send(range(6))
+    browser = other.consume("Q", prefetch=2, browser=True)
+    seen = other.texts(browser)
+    send(range(6, 100))
+    region = bench.broker.registry.find(parse_destination("Q"))
+    assert isinstance(region.ready, Line)
+    if is_removed:
+        other.bench.broker.subscribing.unsubscribe(browser, 0)
+        browser = other.consume("Q", prefetch=2, browser=True)
+        seen = other.texts(browser)
+        bench.broker.destinations._forget(parse_destination("Q"))
+        store.remove_destination(parse_destination("Q"), None)
+    else:
+        consumer = client.consume("Q", prefetch=1000)
+        while consumer.dispatched:
+            client.acknowledge(consumer, next(iter(consumer.dispatched.values())).loaded)
+        assert bench.depth("Q") == 0
+    bench.tick()
+    for file in tmp_path.glob("db-*.log"):
+        file.unlink()
+    for _ in range(60):
+        for reference in list(browser.dispatched.values()):
+            other.acknowledge(browser, reference.loaded)
+    assert [text[:3] for text in seen] == ["000", "001"]
+    assert other.ends() == 1
+    assert bench.broker.context.containment.records == {}

@@ -21,6 +21,10 @@ class StoreError(Exception):
     """The store cannot do what was asked; the text names the file and the way out."""
 
 
+class GoneError(StoreError):
+    """What was stored is not there any more: its message has ended, and so has its file."""
+
+
 class DamagedError(StoreError):
     """What was stored is damaged; the text says where, and what is lost."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
-from lockkeeper.store.base import VOLATILE, Reference, StoreError
+from lockkeeper.store.base import VOLATILE, GoneError, Reference, StoreError
 
 FILE_BYTES = 16 << 20
 NAME_PREFIX = "spool-"
@@ -111,7 +111,9 @@ class Spool:
         return file
 
     def _read(self, reference: Reference, sequence: int) -> Message:
-        file = self._files[reference.location >> _OFFSET_BITS]
+        file = self._files.get(reference.location >> _OFFSET_BITS)
+        if file is None:
+            raise GoneError(f"temporary file in {self._directory}: it is gone")
         offset, size = reference.location & _OFFSET_MASK, reference.size
         try:
             body = os.pread(file.descriptor, size, offset)

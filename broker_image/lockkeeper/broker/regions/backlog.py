@@ -33,6 +33,7 @@ from lockkeeper.store.base import (
     SKIPPED,
     WAITING,
     WRITTEN,
+    GoneError,
     Receipt,
     Reference,
     StoreError,
@@ -193,14 +194,21 @@ class Backlog:
         return False
 
     def peek(self, reference: Reference) -> Message | None:
-        """Return a body, read for the caller alone when it is only on disk; None: it is gone."""
+        """Return a body, read for the caller alone when it is only on disk; None: it is gone.
+
+        A reference that somebody kept may not know that: it was packed meanwhile, and others
+        took its place.
+        """
         if reference.message is not None:
             return reference.message
         if reference.state == REMOVED:
             return None
         copy = Reference(None, reference.size, reference.location)
         copy.state = reference.state
-        self.context.store.load([copy], self.context.next_sequence())
+        try:
+            self.context.store.load([copy], self.context.next_sequence())
+        except GoneError:
+            return None
         if copy.message is not None:
             copy.message.destination = self.destination
         return copy.message

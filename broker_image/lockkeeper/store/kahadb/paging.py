@@ -16,7 +16,7 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.rewrite import unreadable
-from lockkeeper.store.base import WRITTEN, Reference, StoreError
+from lockkeeper.store.base import WRITTEN, GoneError, Reference, StoreError
 from lockkeeper.store.kahadb.frames import message_id_of
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS, OFFSET_MASK
 from lockkeeper.store.kahadb.rewriting import Moves
@@ -65,14 +65,14 @@ class BodyReader:
             raise StoreError(f"{path} at offset {offset}: {error.reason}") from error
 
     def _place(self, location: int) -> int:
-        """Return where what was at *location* is now. Raises StoreError when it is gone."""
+        """Return where what was at *location* is now. Raises GoneError."""
         moves = self.moved.get(location >> OFFSET_BITS) if self.moved else None
         if moves is None:
             return location
         offset = moves.find(location & OFFSET_MASK)
         if offset < 0:
             name = data_file_name(location >> OFFSET_BITS)
-            raise StoreError(f"{name}: what was at offset {location & OFFSET_MASK} is gone")
+            raise GoneError(f"{name}: what was at offset {location & OFFSET_MASK} is gone")
         return location & ~OFFSET_MASK | offset
 
     def _load_page(self, page: list[Wanted]) -> None:
@@ -115,6 +115,8 @@ class BodyReader:
                 data = os.pread(descriptor, size, offset)
             finally:
                 os.close(descriptor)
+        except FileNotFoundError as error:
+            raise GoneError(f"cannot read {path}: {error.strerror}") from error
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}") from error
         if len(data) < size:
