@@ -12,8 +12,8 @@ import wire
 from pods import Pod, free_port, wait_until
 
 from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.ids import ProducerId
-from lockkeeper.message.openwire import ProducerInfo
+from lockkeeper.message.ids import LocalTransactionId, ProducerId
+from lockkeeper.message.openwire import ProducerInfo, TransactionOperation
 
 StartPod = Callable[..., Pod]
 SPEC = """\
@@ -188,6 +188,18 @@ def test_a_destination_with_consumers_goes_only_by_force(desk: Desk, connection:
     assert desk("DELETE", "/queues/USED")[0] == 409
     assert desk("DELETE", "/queues/USED?ifEmpty=false")[0] == 200
     assert desk("GET", "/queues/USED")[0] == 404
+
+
+def test_a_destination_with_an_open_transaction_goes_only_by_force(
+    desk: Desk, connection: wire.Wire
+) -> None:
+    desk.declare("/queues/OPEN")
+    identifier, producer = LocalTransactionId(connection.name, 1), connection.producer()
+    connection.tell(connection.transaction(identifier, TransactionOperation.BEGIN))
+    connection.request(wire.bytes_message(producer, 1, queue("OPEN"), b"x", identifier))
+    assert desk("DELETE", "/queues/OPEN")[0] == 409
+    connection.request(connection.transaction(identifier, TransactionOperation.ROLLBACK))
+    assert desk("DELETE", "/queues/OPEN")[0] == 200
 
 
 def test_a_topic_goes_with_its_durable_subscriptions(desk: Desk, connection: wire.Wire) -> None:

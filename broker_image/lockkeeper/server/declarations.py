@@ -123,13 +123,13 @@ class Declarations:
 
 
 def is_in_use(broker: Broker, destination: Destination) -> bool:
-    """Tell whether a destination has messages or consumers, those of prepared transactions, too."""
+    """Tell whether a destination has messages or consumers, those of transactions, too."""
     region = broker.registry.find(destination)
     if isinstance(region, Queue) and (region.depth() or region.consumers):
         return True
     if isinstance(region, Topic) and (region.volatiles or region.durables):
         return True
-    return any(_touches(each, destination) for each in broker.transactions.prepared.values())
+    return any(_touches(each, destination) for each in broker.transactions.unfinished())
 
 
 def _touches(transaction: Transaction, destination: Destination) -> bool:
