@@ -7,7 +7,6 @@ from lockkeeper.journal.batch import CONTROL_START, EOF_RECORD
 from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
-from lockkeeper_analytics.reading import partitions
 from lockkeeper_analytics.reading.batches import read_chunks
 from lockkeeper_analytics.reading.partitions import plan_parts
 from lockkeeper_analytics.reading.rows import read_part
@@ -79,14 +78,6 @@ def test_batches_longer_than_a_chunk_are_read_whole(maker, chunk_bytes):
     ]
     whole = next(read_chunks(maker.path))
     assert starts == [start for start, _ in whole.batches]
-
-
-@pytest.mark.parametrize("part_bytes", [1, 50, 333, 1000])
-def test_parts_of_a_file_hold_each_batch_once(maker, monkeypatch, part_bytes):
-    everything = rows_of(maker.directory)
-    monkeypatch.setattr(partitions, "PART_BYTES", part_bytes)
-    assert rows_of(maker.directory) == everything
-    assert len(plan_parts((str(maker.directory),))) > 1
 
 
 def test_files_are_read_in_numeric_order(maker):

@@ -8,7 +8,6 @@ import pytest
 from journal_maker import JournalMaker, message_id, rows_of
 
 from lockkeeper_analytics.errors import NoJournalError, OptionError
-from lockkeeper_analytics.reading import partitions
 from lockkeeper_analytics.reading.storage import beside, name_of, open_file, sibling_in_archive
 from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tables.options import parse_options
@@ -48,12 +47,6 @@ def test_a_copy_behind_a_url_has_the_same_rows(maker, in_memory, table):
     assert expected or table in ("subscriptions", "transactions")
     assert told(in_memory, table) == expected
     assert told(f"file://{maker.directory}", table) == expected
-
-
-def test_parts_of_a_remote_file_hold_each_batch_once(in_memory, monkeypatch):
-    expected = told(in_memory, "records")
-    monkeypatch.setattr(partitions, "PART_BYTES", 100)
-    assert told(in_memory, "records") == expected
 
 
 @pytest.mark.parametrize("name", ["amq-5.17.2-crash", "amq-6.1.7-clean"])

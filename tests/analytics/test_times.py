@@ -6,7 +6,6 @@ import pytest
 from journal_maker import START, JournalMaker, rows_of
 
 from lockkeeper.journal.records import Trace
-from lockkeeper_analytics.reading import partitions
 from lockkeeper_analytics.reading.recorder import parse_clock, parse_line
 
 COLUMNS = "kind,written_after,written_before"
@@ -79,17 +78,6 @@ def test_bounds_come_from_neighbouring_files(maker):
     maker.add(1, 1000).flush().roll().remove(1).flush().roll().remove(2).flush()
     maker.roll().add(2, 7000).flush()
     assert bounds(maker.directory) == [(1000, 7000), (1000, 7000)]
-
-
-@pytest.mark.parametrize("part_bytes", [1, 100, 400])
-def test_bounds_do_not_depend_on_how_a_file_is_split(maker, monkeypatch, part_bytes):
-    for number in range(20):
-        maker.add(number, 100 * number).flush().remove(number).flush().remove(number).flush()
-        if number % 5 == 0:
-            maker.clock(100 * number + 7).flush()
-    whole = bounds(maker.directory)
-    monkeypatch.setattr(partitions, "PART_BYTES", part_bytes)
-    assert bounds(maker.directory) == whole
 
 
 def test_of_a_real_activemq_every_bound_is_in_order(golden):

@@ -43,24 +43,29 @@ def read_chunks(
 ) -> Iterator[Chunk]:
     """Yield the batches that begin at *start* or later and before *end*, in order.
 
-    *start* must be where a batch begins. A torn tail ends the file like an end record. Raises
-    CorruptBatchError for damage with sound batches behind it, unless *skip_corrupt*; OSError.
+    *start* must be where a batch begins. Each byte is read once, and few behind *end*. A torn tail
+    ends the file like an end record. Raises CorruptBatchError for damage with sound batches
+    behind it, unless *skip_corrupt*; OSError.
     """
     with open_file(path) as file:
         position: int | None = start
-        want = chunk_bytes
+        missing, rest = 0, b""
         while position is not None and (end is None or position < end):
-            data = _read(file, position, want)
+            # A batch that a chunk cuts may be longer than one.
+            want = chunk_bytes if end is None else min(chunk_bytes, end - position)
+            wanted = max(want, missing) - len(rest)
+            fresh = _read(file, position + len(rest), wanted)
+            data = rest + fresh
             found = _split(data, None if end is None else end - position)
             if found.batches:
                 yield Chunk(data, position, found.batches)
             if found.ended:
                 return
             position += found.stop
-            # A batch that the piece cuts is read again, whole; it may be longer than a chunk.
-            want = max(chunk_bytes, found.missing)
-            if not found.missing or _size(file) < position + found.missing:
+            missing, rest = found.missing, data[found.stop :]
+            if not missing or len(fresh) < wanted:
                 position = _behind_damage(file, position, name_of(str(path)), skip_corrupt)
+                missing, rest = 0, b""
 
 
 class _Found(NamedTuple):
@@ -80,25 +85,28 @@ def _split(data: bytes, end: int | None) -> _Found:
     batches: list[tuple[int, int]] = []
     position, size = 0, len(data)
     view = memoryview(data)
+    unpack = CONTROL.unpack_from
     while end is None or position < end:
-        left = size - position
-        header = data[position : position + EOF_SIZE]
-        if header in (EOF_RECORD, EOF_OLD):
-            return _Found(batches, position, ended=True)
-        if left < CONTROL_SIZE:
+        if size - position < CONTROL_SIZE:
             # At the end of the file this is a clean end or a torn control record.
-            return _Found(batches, position, size == 0, CONTROL_SIZE)
-        opening, length, checksum = CONTROL.unpack_from(data, position)
+            ended = size == 0 or _is_end(data, position)
+            return _Found(batches, position, ended, CONTROL_SIZE)
+        opening, length, checksum = unpack(data, position)
         if opening != CONTROL_START or length <= 0:
-            return _Found(batches, position, ended=False)
+            return _Found(batches, position, _is_end(data, position))
         start = position + CONTROL_SIZE
-        if start + length > size:
+        stop = start + length
+        if stop > size:
             return _Found(batches, position, False, CONTROL_SIZE + length)
-        if checksum and adler32(view[start : start + length]) != checksum:
+        if checksum and adler32(view[start:stop]) != checksum:
             return _Found(batches, position, ended=False)
-        batches.append((start, start + length))
-        position = start + length
+        batches.append((start, stop))
+        position = stop
     return _Found(batches, position, ended=True)
+
+
+def _is_end(data: bytes, position: int) -> bool:
+    return data[position : position + EOF_SIZE] in (EOF_RECORD, EOF_OLD)
 
 
 def _behind_damage(file: BinaryIO, position: int, name: str, skip: bool) -> int | None:
@@ -117,44 +125,25 @@ def _behind_damage(file: BinaryIO, position: int, name: str, skip: bool) -> int 
     return position + scan.resumes_at
 
 
-def batch_offsets(path: str | Path, end: int | None) -> list[int]:
-    """Return where the batches before *end* begin, from their control records alone."""
-    offsets: list[int] = []
-    position = 0
-    with open_file(path) as file:
-        while end is None or position < end:
-            control = _read(file, position, CONTROL_SIZE)
-            if len(control) < CONTROL_SIZE or not control.startswith(CONTROL_START):
-                break
-            offsets.append(position)
-            position += CONTROL_SIZE + max(CONTROL.unpack(control)[1], 0)
-    return offsets
+def last_batches(path: str | Path, size_max: int) -> Chunk | None:
+    """Return the sound batches in the last *size_max* bytes of a file; None: there are none.
 
-
-def first_batch_from(path: str | Path, start: int) -> int | None:
-    """Return where the first batch at *start* or behind it begins, or None.
-
-    Batches are counted by their control records; at one that is damaged the sound ones behind
-    it are looked for, so that each batch belongs to the same part whoever reads it.
+    Where the first of them begins is searched for. Raises OSError.
     """
-    position: int | None = 0
     with open_file(path) as file:
-        while position is not None and position < start:
-            control = _read(file, position, CONTROL_SIZE)
-            if control[:EOF_SIZE] in (EOF_RECORD, EOF_OLD, b""):
-                return None
-            length = CONTROL.unpack(control)[1] if len(control) == CONTROL_SIZE else 0
-            if length > 0 and control.startswith(CONTROL_START):
-                position += CONTROL_SIZE + length
-            else:
-                position = _behind_damage(file, position, name_of(str(path)), skip=True)
-    return position
+        start = max(file.seek(0, 2) - size_max, 0)
+        data = _read(file, start, size_max)
+    found: Chunk | None = None
+    position = data.find(CONTROL_START)
+    while position >= 0:
+        run = _split(data[position:], None)
+        if run.batches:
+            # The last run is the file's end; what looks like one may lie in a body before it.
+            found = Chunk(data[position:], start + position, run.batches)
+        position = data.find(CONTROL_START, position + max(run.stop, 1))
+    return found
 
 
 def _read(file: BinaryIO, position: int, size: int) -> bytes:
     file.seek(position)
     return file.read(size)
-
-
-def _size(file: BinaryIO) -> int:
-    return file.seek(0, 2)

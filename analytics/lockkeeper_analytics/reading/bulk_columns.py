@@ -66,14 +66,6 @@ def _message_type(rows: Rows, bulk: Bulk) -> pa.Array:
     return _TYPES.take(pa.array(kinds, mask=bulk["command"] != ADD))
 
 
-def _written(name: str, number: int) -> Builder:
-    def build(rows: Rows, bulk: Bulk) -> pa.Array:
-        assert rows.bulk_bounds is not None
-        return _times(name, rows.bulk_bounds[number])
-
-    return build
-
-
 def _trace(is_recorder: bool) -> Builder:
     def build(rows: Rows, bulk: Bulk) -> pa.Array:
         values: list[bytes | None] = [None] * len(bulk)
@@ -93,8 +85,8 @@ BULK_BUILDERS: dict[str, Builder] = {
     "message_id": lambda rows, bulk: texts(bulk.slices("id")),
     "subscription": lambda rows, bulk: texts(bulk.slices("key")),
     "transaction": _transaction,
-    "written_after": _written("written_after", 0),
-    "written_before": _written("written_before", 1),
+    "written_after": lambda rows, bulk: _times("written_after", rows.bounds.after),
+    "written_before": lambda rows, bulk: _times("written_before", rows.bounds.before),
     "message_bytes": lambda rows, bulk: _numbers(
         "message_bytes", bulk["value_size"] - 4, bulk["command"] != ADD
     ),

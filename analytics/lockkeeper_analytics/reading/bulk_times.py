@@ -1,30 +1,24 @@
-"""The bounds of `times`, for all records of a chunk at once."""
+"""What `times` learns of records, for all of a chunk at once."""
 
 import numpy as np
 
 from lockkeeper_analytics.reading.bulk import Bulk, Numbers
 from lockkeeper_analytics.reading.records import TRACE
-from lockkeeper_analytics.reading.times import Known, clock_in, ends_clocks
+from lockkeeper_analytics.reading.times import Known, Passed, clock_in, ends_clocks
 
 
-def bulk_bounds(bulk: Bulk, known: Known, following: int) -> tuple[Numbers, Numbers, Known]:
-    """Return when each record was written at the earliest and at the latest, in ms; 0: not known.
-
-    *known* is what is known before the first, *following* the next time behind the last; what is
-    known behind the last comes third. The rules are those of `times.bounds_of`.
-    """
+def bulk_passed_over(bulk: Bulk, known: Known) -> Passed:
+    """Return what is learnt of all records; the rules are those of `times.passed_over`."""
     count = len(bulk)
     batch = bulk["batch"]
     clocks, stops = _traces(bulk)
     times = bulk.stored_at()
     is_clocked = np.zeros(count, np.bool_)
-    clock_due = np.zeros(count, np.int64)
     begins: list[int] = []
-    for number, (at, due) in clocks.items():
+    for number, (at, _) in clocks.items():
         first, behind = np.searchsorted(batch, [number, number + 1])
         is_clocked[first:behind] = True
         times[first:behind] = at
-        clock_due[first:behind] = due
         begins.append(int(first))
     told = (times > 0) | is_clocked
     last = np.maximum(np.maximum.accumulate(times), known.last) if count else times
@@ -40,8 +34,7 @@ def bulk_bounds(bulk: Bulk, known: Known, following: int) -> tuple[Numbers, Numb
     before_stretch = np.concatenate([[0], total])[_starts(stretch)] if count else total
     limits = np.where(is_clocked, last, np.where(total > before_stretch, 0, dues))
     due = int(dues[-1]) if count and (is_clocked[-1] or limits[-1]) else 0
-    state = Known(int(last[-1]), due) if count else known
-    return last, _before(last, limits, told, following), state
+    return Passed(last, limits, told, Known(int(last[-1]), due) if count else known)
 
 
 def _traces(bulk: Bulk) -> tuple[dict[int, tuple[int, int]], list[int]]:
@@ -61,19 +54,3 @@ def _traces(bulk: Bulk) -> tuple[dict[int, tuple[int, int]], list[int]]:
 def _starts(stretch: Numbers) -> Numbers:
     """Return for each record where its stretch begins."""
     return np.searchsorted(stretch, stretch)
-
-
-def _before(last: Numbers, limits: Numbers, told: np.ndarray, following: int) -> Numbers:
-    count = len(last)
-    if not count:
-        return limits
-    # The index of the next record behind each that tells a time; `count` for none.
-    places = np.where(told, np.arange(count), count)
-    nearest = np.append(np.minimum.accumulate(places[::-1])[::-1][1:], count)
-    latest = np.where(
-        nearest < count,
-        last[np.minimum(nearest, count - 1)],
-        np.maximum(last, following) if following else 0,
-    )
-    both = np.minimum(latest, limits)
-    return np.where((latest > 0) & (limits > 0), both, np.maximum(latest, limits))

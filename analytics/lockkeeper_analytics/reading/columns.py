@@ -15,6 +15,7 @@ from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.message.primitives import Value
+from lockkeeper_analytics.reading.bulk import Numbers
 from lockkeeper_analytics.reading.frames import cause_in, decode_info, properties_in, stored_time
 from lockkeeper_analytics.reading.recorder import PREFIX
 from lockkeeper_analytics.reading.records import SUBSCRIPTION, TRACE, is_message, kind_of
@@ -31,7 +32,7 @@ def _array(name: str, values: list[Any]) -> pa.Array:
     return pa.array(values, COLUMNS[name].arrow)
 
 
-def _times(name: str, values: Sequence[int | None]) -> pa.Array:
+def _times(name: str, values: Sequence[int | None] | Numbers) -> pa.Array:
     """Milliseconds since the epoch to timestamps; 0 and None are null."""
     milliseconds = pa.array(values, pa.int64())
     known = pc.not_equal(milliseconds, 0)

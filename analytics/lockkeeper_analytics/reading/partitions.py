@@ -1,8 +1,12 @@
-"""Which parts of which files are read together: one Spark partition for each."""
+"""Which files are read, in which pieces: one Spark partition for each.
 
-from collections.abc import Iterator, Sequence
+A piece is a file, or what a stream has yet to read of it: where a batch begins, and when it was
+written, is told by what stands before it in its file.
+"""
+
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_record
@@ -13,7 +17,6 @@ from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
 from lockkeeper_analytics.reading.storage import ARCHIVE, DataFile, beside, list_folder, open_file
 
-PART_BYTES = 16 * 1024 * 1024
 NEIGHBOURS_MAX = 4
 FILE_HEAD_BYTES = 256
 COMMAND_AT = CONTROL_SIZE + RECORD_HEADER_SIZE
@@ -22,22 +25,20 @@ REWRITTEN_COMMAND = b"\x10"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The batches of one file that begin from `start` to before `end` (None: to the end).
+    """The batches of one file from `start`, where one begins, to before `end` (None: to its end).
 
-    `before` and `behind` name the neighbouring files, the nearest first: where to look for a
-    known time when the part has none at its edge. With `is_boundary` a batch begins at `start`;
-    else the first one behind it counts. With `must_exist` it is an error that the file is gone;
+    `before` and `behind` name the neighbouring files, the nearest first: where to look for a time
+    when the part has none at its edge. With `must_exist` it is an error that the file is gone;
     `held` is where it can be read even then, if anywhere.
     """
 
     directory: str
     file_id: int
     path: str
-    start: int
-    end: int | None
+    start: int = 0
+    end: int | None = None
     before: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
-    is_boundary: bool = False
     must_exist: bool = False
     held: str = ""
 
@@ -55,7 +56,7 @@ def plan_parts(
         files = journal_files(directory)
         for index, file in enumerate(files):
             if file.changed >= since and numbers[0] <= file.file_id <= numbers[1]:
-                parts += parts_between(directory, files, index)
+                parts.append(part_of(directory, files, index))
     return parts
 
 
@@ -83,20 +84,14 @@ def all_files(directory: str) -> dict[int, DataFile]:
     return dict(sorted(files.items()))
 
 
-def parts_between(
+def part_of(
     directory: str, files: Sequence[DataFile], index: int, start: int = 0, end: int | None = None
-) -> Iterator[Part]:
-    """Yield the parts of the file at *index* of *files* from *start*, a boundary, to *end*."""
+) -> Part:
+    """Return the part of the file at *index* of *files* from *start*, a boundary, to *end*."""
     file = files[index]
     before = tuple(each.path for each in reversed(files[max(0, index - NEIGHBOURS_MAX) : index]))
     behind = tuple(each.path for each in files[index + 1 : index + 1 + NEIGHBOURS_MAX])
-    whole = Part(directory, file.file_id, file.path, start, end, before, behind, True)
-    last = file.size if end is None else end
-    cuts = range((start // PART_BYTES + 1) * PART_BYTES, last, PART_BYTES)
-    for cut in cuts:
-        yield replace(whole, end=cut)
-        whole = replace(whole, start=cut, is_boundary=False)
-    yield whole
+    return Part(directory, file.file_id, file.path, start, end, before, behind)
 
 
 def rewritten_from(path: str) -> RewrittenDataFile | None:

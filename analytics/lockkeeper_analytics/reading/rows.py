@@ -2,35 +2,27 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
 from lockkeeper.journal.decode import decode_destination
-from lockkeeper.journal.errors import BadRecordError
-from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord, walk_batch
+from lockkeeper.journal.walk import QuickRecord
 from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
-from lockkeeper_analytics.reading.batches import Chunk, first_batch_from, read_chunks
-from lockkeeper_analytics.reading.bulk import Bulk, bulk_of
+from lockkeeper_analytics.reading.batches import read_chunks
+from lockkeeper_analytics.reading.bulk import Bulk, Flags
 from lockkeeper_analytics.reading.bulk_columns import BULK_BUILDERS
-from lockkeeper_analytics.reading.bulk_times import bulk_bounds
 from lockkeeper_analytics.reading.columns import BUILDERS
+from lockkeeper_analytics.reading.edges import timed
+from lockkeeper_analytics.reading.located import Located, located
 from lockkeeper_analytics.reading.partitions import Part
-from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND, complete, kind_of
+from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND, kind_of
 from lockkeeper_analytics.reading.rowset import Context, Rows
 from lockkeeper_analytics.reading.schema import Needs, arrow_schema_of
 from lockkeeper_analytics.reading.storage import sibling_in_archive
-from lockkeeper_analytics.reading.times import (
-    Bounds,
-    Known,
-    bounds_of,
-    following_time,
-    preceding_known,
-)
+from lockkeeper_analytics.reading.times import Bounds
 
-NO_BOUNDS = Bounds([], [])
-NO_TIMES = np.zeros(0, np.int64)
+NO_BOUNDS = Bounds(np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -66,45 +58,45 @@ class _PartReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield one Arrow batch for each chunk of the part."""
-        known = preceding_known(self.part) if self.needs_times else Known()
-        path = self.part.path
-        start: int | None = self.part.start
-        if not self.part.is_boundary:
-            start = first_batch_from(path, self.part.start)
-        if start is None:
-            return
-        for chunk in read_chunks(path, start, self.part.end, self.options.skip_corrupt):
-            following = 0
-            if self.needs_times:
-                following = following_time(self.part, chunk.base + chunk.batches[-1][1])
-            bulk = bulk_of(chunk.data, chunk.batches)
-            if bulk is None:
-                rows, known = self._one_by_one(chunk, known, following)
-            else:
-                rows, known = self._at_once(chunk, bulk, known, following)
+        part, skip_corrupt = self.part, self.options.skip_corrupt
+        chunks = read_chunks(part.path, part.start, part.end, skip_corrupt)
+        records = (located(chunk, self.name, skip_corrupt) for chunk in chunks)
+        for each, bounds in self._with_bounds(records):
+            rows = self._rows(each, bounds)
             if len(rows):
                 yield self._batch(rows)
 
-    def _one_by_one(self, chunk: Chunk, known: Known, following: int) -> tuple[Rows, Known]:
-        walked = [self._walk(chunk, *batch) for batch in chunk.batches]
-        bounds = NO_BOUNDS
+    def _with_bounds(self, records: Iterator[Located]) -> Iterator[tuple[Located, Bounds]]:
         if self.needs_times:
-            bounds, known = bounds_of(chunk.data, walked, known, following)
-        records, bounds = self._kept(list(chain.from_iterable(walked)), bounds)
-        return Rows(self.context, chunk.data, chunk.base, records, bounds), known
+            return timed(self.part, records)
+        return ((each, NO_BOUNDS) for each in records)
 
-    def _at_once(
-        self, chunk: Chunk, bulk: Bulk, known: Known, following: int
-    ) -> tuple[Rows, Known]:
-        after = before = NO_TIMES
-        if self.needs_times:
-            after, before, known = bulk_bounds(bulk, known, following)
-        since, until, kinds = self.options.since, self.options.until, self.options.kinds
-        keep = np.ones(len(bulk), np.bool_)
+    def _rows(self, each: Located, bounds: Bounds) -> Rows:
+        """Return what the options ask for of a chunk's records."""
+        if isinstance(each.records, Bulk):
+            keep = self._kept_at_once(each.records, bounds)
+            records: Bulk | list[QuickRecord] = each.records
+            if not keep.all():
+                records = each.records.kept(keep)
+        else:
+            walked = each.one_by_one
+            keep = self._kept_one_by_one(walked, bounds)
+            records = [walked[index] for index in np.flatnonzero(keep)]
+        if bounds is not NO_BOUNDS:
+            bounds = Bounds(bounds.after[keep], bounds.before[keep])
+        return Rows(self.context, each.chunk.data, each.chunk.base, records, bounds)
+
+    def _kept_in_time(self, count: int, bounds: Bounds) -> Flags:
+        since, until = self.options.since, self.options.until
+        keep = np.ones(count, np.bool_)
         if since:
-            keep &= (before == 0) | (before >= since)
+            keep &= (bounds.before == 0) | (bounds.before >= since)
         if until:
-            keep &= after <= until
+            keep &= bounds.after <= until
+        return keep
+
+    def _kept_at_once(self, bulk: Bulk, bounds: Bounds) -> Flags:
+        keep, kinds = self._kept_in_time(len(bulk), bounds), self.options.kinds
         if kinds:
             wanted = [number for number in range(256) if KINDS.get(number, OTHER_KIND) in kinds]
             keep &= np.isin(bulk["command"], wanted)
@@ -114,43 +106,17 @@ class _PartReader:
             # Records that belong to no destination stay.
             index = codes.indices.fill_null(len(kept)).to_numpy(zero_copy_only=False)
             keep &= np.array([*kept, True])[index]
-        if not keep.all():
-            bulk = bulk.kept(keep)
-            after, before = (each[keep] if len(each) else each for each in (after, before))
-        rows = Rows(self.context, chunk.data, chunk.base, bulk, NO_BOUNDS, (after, before))
-        return rows, known
+        return keep
 
-    def _walk(self, chunk: Chunk, start: int, end: int) -> list[QuickRecord]:
-        try:
-            walked = walk_batch(chunk.data, start, end, self.name)
-            return [
-                record
-                if record[0] == ADD or record[0] == REMOVE
-                else complete(chunk.data, record, self.name, 0)
-                for record in walked
-            ]
-        except BadRecordError as error:
-            if self.options.skip_corrupt:
-                return []
-            raise BadRecordError(error.reason, self.name, chunk.base + error.offset) from None
-
-    def _kept(self, records: list[QuickRecord], bounds: Bounds) -> tuple[list[QuickRecord], Bounds]:
-        """Leave out what the options do not ask for."""
-        since, until, kinds = self.options.since, self.options.until, self.options.kinds
-        if not since and not until and not kinds and not self.options.destinations:
-            return records, bounds
-        keep = [
-            index
-            for index, record in enumerate(records)
-            if self._is_kept(record[3])
-            and (not kinds or kind_of(record) in kinds)
-            and not (since and 0 < bounds.before[index] < since)
-            and not (until and bounds.after[index] > until)
-        ]
-        if bounds is not NO_BOUNDS:
-            after = [bounds.after[index] for index in keep]
-            bounds = Bounds(after, [bounds.before[index] for index in keep])
-        return [records[index] for index in keep], bounds
+    def _kept_one_by_one(self, records: list[QuickRecord], bounds: Bounds) -> Flags:
+        keep, kinds = self._kept_in_time(len(records), bounds), self.options.kinds
+        if kinds or self.options.destinations:
+            asked = (
+                self._is_kept(record[3]) and (not kinds or kind_of(record) in kinds)
+                for record in records
+            )
+            keep &= np.fromiter(asked, np.bool_, len(records))
+        return keep
 
     def _is_kept(self, destination: bytes) -> bool:
         kept = self.kept.get(destination)

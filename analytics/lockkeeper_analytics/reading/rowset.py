@@ -14,7 +14,7 @@ from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.bulk import Bulk, Numbers
+from lockkeeper_analytics.reading.bulk import Bulk
 from lockkeeper_analytics.reading.bulk_frames import BulkFrames
 from lockkeeper_analytics.reading.frames import FrameReader, Head, Tail
 from lockkeeper_analytics.reading.partitions import Part
@@ -55,10 +55,7 @@ class Context:
 
 
 class Rows:
-    """The records that become rows; positions in `data` become file offsets by adding `base`.
-
-    Of records that were read at once the bounds, too, are arrays: `bulk_bounds`.
-    """
+    """The records that become rows; positions in `data` become file offsets by adding `base`."""
 
     def __init__(
         self,
@@ -67,14 +64,12 @@ class Rows:
         base: int,
         records: list[QuickRecord] | Bulk,
         bounds: Bounds,
-        bulk_bounds: tuple[Numbers, Numbers] | None = None,
     ) -> None:
         self.context = context
         self.data = data
         self.base = base
         self._given = records
         self.bounds = bounds
-        self.bulk_bounds = bulk_bounds
 
     def __len__(self) -> int:
         return len(self._given)

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.datasource import (
 
 from lockkeeper_analytics.errors import NoJournalError, OptionError
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.partitions import Part, all_files, parts_between
+from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.streams.holding import Holder
 from lockkeeper_analytics.streams.marks import Lost, Mark, Offset, mark_in, told_of
 from lockkeeper_analytics.streams.tail import WAY_OUT, DataLossError, Tail
@@ -107,13 +107,9 @@ class JournalStreamReader(
                     self._check_loss([span])
                     pieces.append(InputPartition(span))
                     continue
-                parts = parts_between(
-                    tail.directory, files, files.index(span.file), span.start, span.end
-                )
+                part = part_of(tail.directory, files, files.index(span.file), span.start, span.end)
                 held = self._holder(name).place_of(span.file.file_id)
-                pieces += [
-                    InputPartition(replace(part, must_exist=True, held=held)) for part in parts
-                ]
+                pieces.append(InputPartition(replace(part, must_exist=True, held=held)))
         return pieces
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

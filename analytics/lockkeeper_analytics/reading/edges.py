@@ -1,0 +1,102 @@
+"""What times are known where a part begins, and which is told next behind its end.
+
+Within a file times are handed on from its first record to its last. A file looks at its
+neighbours' edges only, LOOK_BYTES of each: what is told of its records depends on the files that
+there are, never on how they are cut.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from lockkeeper_analytics.reading.batches import last_batches, read_chunks
+from lockkeeper_analytics.reading.located import Located, located
+from lockkeeper_analytics.reading.partitions import Part, rewritten_from
+from lockkeeper_analytics.reading.times import Bounds, Known, Passed
+
+LOOK_BYTES = 256 * 1024
+
+
+def timed(part: Part, records: Iterable[Located]) -> Iterator[tuple[Located, Bounds]]:
+    """Yield the chunks of *part* with the bounds of their records.
+
+    A chunk waits until the next time is told: memory holds what lies between two. Raises OSError,
+    and what `located` raises.
+    """
+    known = preceding_known(part)
+    waiting: list[tuple[Located, Passed]] = []
+    for each in records:
+        passed = each.passed_over(known)
+        known = passed.known
+        if passed.first_told:
+            yield from _bounded(waiting, passed.first_told)
+            waiting.clear()
+        waiting.append((each, passed))
+    is_settled = all(passed.is_settled for _, passed in waiting)
+    yield from _bounded(waiting, 0 if is_settled else following_time(part))
+
+
+def _bounded(
+    waiting: list[tuple[Located, Passed]], following: int
+) -> Iterator[tuple[Located, Bounds]]:
+    for each, passed in waiting:
+        yield each, passed.bounds(following)
+
+
+def preceding_known(part: Part) -> Known:
+    """Return what is known where *part* begins, by its file and the ends of those before it."""
+    known = _before_file(part)
+    if part.start:
+        # A stream goes on in the middle of a file.
+        for each in _own(part, 0, part.start):
+            known = each.passed_over(known).known
+    return known
+
+
+def _before_file(part: Part) -> Known:
+    for number, path in enumerate(part.before):
+        known = _known_behind(path)
+        if known.last:
+            # Whether the clock was kept on in a file between, nobody has looked.
+            return known if number == 0 else Known(known.last)
+    return Known()
+
+
+def following_time(part: Part) -> int:
+    """Return the first time that is told behind *part*, 0 for none near."""
+    if part.end is not None:
+        for each in _own(part, part.end, None):
+            if first := each.passed_over(Known()).first_told:
+                return first
+    for path in part.behind:
+        if first := _first_told(path):
+            return first
+    return 0
+
+
+def _own(part: Part, start: int, end: int | None) -> Iterator[Located]:
+    """Yield what else is in the file of *part*; damage is told of by who reads it."""
+    for chunk in read_chunks(part.path, start, end, skip_corrupt=True):
+        yield located(chunk, part.path, skip_corrupt=True)
+
+
+def _known_behind(path: str) -> Known:
+    """Return what is known behind the file at *path* by its last batches."""
+    with suppress(OSError):
+        chunk = None if rewritten_from(path) else last_batches(path, LOOK_BYTES)
+        if chunk is not None:
+            return located(chunk, path, skip_corrupt=True).passed_over(Known()).known
+    return Known()
+
+
+def _first_told(path: str) -> int:
+    """Return the first time that the file at *path* tells at its beginning, 0 for none.
+
+    One that holds again what another held tells of times when that was written.
+    """
+    with suppress(OSError):
+        if rewritten_from(path):
+            return 0
+        for chunk in read_chunks(path, 0, LOOK_BYTES, True, LOOK_BYTES):
+            if first := located(chunk, path, skip_corrupt=True).passed_over(Known()).first_told:
+                return first
+    return 0
