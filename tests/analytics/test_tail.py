@@ -8,9 +8,9 @@ from journal_maker import JournalMaker, message_id
 from lockkeeper.journal.batch import CONTROL_START, EOF_RECORD
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError, OptionError
+from lockkeeper_analytics.reading.ranges import numbers_in, ranges_of
 from lockkeeper_analytics.spark.datasource import LockkeeperDataSource
 from lockkeeper_analytics.spark.stream import ReadAllAvailable, ReadMaxBytes
-from lockkeeper_analytics.streams.marks import numbers_in, ranges_of
 from lockkeeper_analytics.streams.tail import DataLossError
 
 

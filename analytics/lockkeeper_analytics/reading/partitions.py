@@ -4,9 +4,9 @@ A piece is a file, or what a stream has yet to read of it: where a batch begins,
 written, is told by what stands before it in its file.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_record
@@ -15,6 +15,7 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
+from lockkeeper_analytics.reading.ranges import ranges_of
 from lockkeeper_analytics.reading.storage import ARCHIVE, DataFile, beside, list_folder, open_file
 
 NEIGHBOURS_MAX = 4
@@ -28,8 +29,9 @@ class Part:
     """The batches of one file from `start`, where one begins, to before `end` (None: to its end).
 
     `before` and `behind` name the neighbouring files, the nearest first: where to look for a time
-    when the part has none at its edge. With `must_exist` it is an error that the file is gone;
-    `held` is where it can be read even then, if anywhere.
+    when the part has none at its edge. `there` are the numbers of the files of the journal: one
+    that holds again what another of these holds does not count. With `must_exist` it is an error
+    that the file is gone; `held` is where it can be read even then, if anywhere.
     """
 
     directory: str
@@ -39,6 +41,7 @@ class Part:
     end: int | None = None
     before: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
+    there: str = ""
     must_exist: bool = False
     held: str = ""
 
@@ -46,7 +49,7 @@ class Part:
 def plan_parts(
     directories: tuple[str, ...], since: int = 0, numbers: tuple[int, int] = (0, FILE_ID_MAX)
 ) -> list[Part]:
-    """Return the parts of all journals in *directories*, in journal order.
+    """Return the parts of all journals in *directories*, in journal order; files are only listed.
 
     Files last changed before *since* (ms) are left out, and those whose number is not between
     the two *numbers*. Raises NoJournalError.
@@ -54,21 +57,43 @@ def plan_parts(
     parts: list[Part] = []
     for directory in directories:
         files = journal_files(directory)
+        there = ranges_of(file.file_id for file in files)
         for index, file in enumerate(files):
             if file.changed >= since and numbers[0] <= file.file_id <= numbers[1]:
-                parts.append(part_of(directory, files, index))
+                parts.append(replace(part_of(directory, files, index), there=there))
     return parts
 
 
 def journal_files(directory: str) -> list[DataFile]:
-    """Return the data files of *directory* that count, archived ones too, in order.
+    """Return the data files of *directory*, archived ones too, in order.
 
     Raises NoJournalError.
     """
     files = all_files(directory)
     if not files:
         raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
-    return [file for file in files.values() if _supersedes(file) not in files]
+    return list(files.values())
+
+
+def counted_files(directory: str) -> list[DataFile]:
+    """Return the data files of *directory* that count, by what stands at their beginnings.
+
+    Raises NoJournalError.
+    """
+    files = journal_files(directory)
+    there = {file.file_id for file in files}
+    return [file for file in files if not is_held_elsewhere(_head(file.path), there)]
+
+
+def is_held_elsewhere(head: bytes, there: Container[int]) -> bool:
+    """Tell whether the file that begins with *head* holds what one of those *there* still holds.
+
+    The numbers are those of the journal's files. Such a file does not count (kahadb.md section 4).
+    """
+    record = _rewritten(head)
+    return (
+        record is not None and record.skip_if_source_exists and record.source_data_file_id in there
+    )
 
 
 def all_files(directory: str) -> dict[int, DataFile]:
@@ -99,20 +124,21 @@ def rewritten_from(path: str) -> RewrittenDataFile | None:
 
     None: it says nothing, or cannot be read (kahadb.md section 4).
     """
+    return _rewritten(_head(path))
+
+
+def _head(path: str) -> bytes:
+    """Return the bytes at the beginning of the file at *path*; none: it cannot be read."""
+    with suppress(OSError), open_file(path, FILE_HEAD_BYTES) as opened:
+        return opened.read(FILE_HEAD_BYTES)
+    return b""
+
+
+def _rewritten(head: bytes) -> RewrittenDataFile | None:
+    if head[COMMAND_AT : COMMAND_AT + 1] != REWRITTEN_COMMAND:
+        return None
     try:
-        with open_file(path) as opened:
-            head = opened.read(FILE_HEAD_BYTES)
-        if head[COMMAND_AT : COMMAND_AT + 1] != REWRITTEN_COMMAND:
-            return None
-        record = decode_record(head, CONTROL_SIZE, path)
-    except (OSError, BadRecordError):
+        record = decode_record(head, CONTROL_SIZE, "")
+    except BadRecordError:
         return None
     return record if isinstance(record, RewrittenDataFile) else None
-
-
-def _supersedes(file: DataFile) -> int | None:
-    """Return the number of the file while which exists *file* does not count."""
-    record = rewritten_from(file.path)
-    if record is None or not record.skip_if_source_exists:
-        return None
-    return record.source_data_file_id

@@ -9,13 +9,14 @@ import pyarrow as pa
 from lockkeeper.journal.decode import decode_destination
 from lockkeeper.journal.walk import QuickRecord
 from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
-from lockkeeper_analytics.reading.batches import read_chunks
+from lockkeeper_analytics.reading.batches import Chunk, read_chunks
 from lockkeeper_analytics.reading.bulk import Bulk, Flags
 from lockkeeper_analytics.reading.bulk_columns import BULK_BUILDERS
 from lockkeeper_analytics.reading.columns import BUILDERS
 from lockkeeper_analytics.reading.edges import timed
 from lockkeeper_analytics.reading.located import Located, located
-from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.partitions import Part, is_held_elsewhere
+from lockkeeper_analytics.reading.ranges import numbers_in
 from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND, kind_of
 from lockkeeper_analytics.reading.rowset import Context, Rows
 from lockkeeper_analytics.reading.schema import Needs, arrow_schema_of
@@ -60,11 +61,18 @@ class _PartReader:
         """Yield one Arrow batch for each chunk of the part."""
         part, skip_corrupt = self.part, self.options.skip_corrupt
         chunks = read_chunks(part.path, part.start, part.end, skip_corrupt)
-        records = (located(chunk, self.name, skip_corrupt) for chunk in chunks)
+        records = (located(chunk, self.name, skip_corrupt) for chunk in self._counting(chunks))
         for each, bounds in self._with_bounds(records):
             rows = self._rows(each, bounds)
             if len(rows):
                 yield self._batch(rows)
+
+    def _counting(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """Yield *chunks*, but none of a file that holds again what another one holds."""
+        for chunk in chunks:
+            if not chunk.base and is_held_elsewhere(chunk.data, numbers_in(self.part.there)):
+                return
+            yield chunk
 
     def _with_bounds(self, records: Iterator[Located]) -> Iterator[tuple[Located, Bounds]]:
         if self.needs_times:

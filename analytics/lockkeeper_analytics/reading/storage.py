@@ -16,7 +16,7 @@ from lockkeeper_analytics.errors import NoJournalError
 ARCHIVE = "data-archive"
 """Where a broker moves files that it no longer needs, when it is told to keep them."""
 
-BUFFER_BYTES = 1024 * 1024
+BUFFER_BYTES = 256 * 1024
 """What is read ahead of a remote file: hopping from batch to batch takes many small reads."""
 
 ARROW_SCHEMES = ("file", "s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss")
@@ -82,13 +82,16 @@ def list_folder(folder: str) -> list[DataFile]:
         raise NoJournalError(f"{folder}: {error.strerror or error}") from error
 
 
-def open_file(path: str | Path) -> BinaryIO:
-    """Open the file at *path*, a path or URL, to be read. Raises OSError."""
+def open_file(path: str | Path, ahead_bytes: int = BUFFER_BYTES) -> BinaryIO:
+    """Open the file at *path* to be read; of a URL, *ahead_bytes* at least at a time.
+
+    Raises OSError.
+    """
     if isinstance(path, Path) or not _URL.match(path):
         # Through a buffer, a small read would fetch what is then read once more.
         return open(path, "rb", buffering=0)  # noqa: PTH123  # the caller closes it
     filesystem, inner = _filesystem(path)
-    return io.BufferedReader(filesystem.open_input_file(inner), BUFFER_BYTES)
+    return io.BufferedReader(filesystem.open_input_file(inner), ahead_bytes)
 
 
 def _list_local(folder: str) -> list[DataFile]:

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 
 from lockkeeper_analytics.facts.garbage import Pins, kept_alone, pins_of, staying
 from lockkeeper_analytics.facts.journal import Journal
-from lockkeeper_analytics.reading.partitions import journal_files
+from lockkeeper_analytics.reading.partitions import journal_files, rewritten_from
 from lockkeeper_analytics.reading.storage import DataFile
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
@@ -31,16 +31,33 @@ def garbage(journal: Journal) -> DataFrame:
     """
     present = journal.now
     pins = pins_of(present)
-    directories = [row[0] for row in present.records.select("directory").distinct().collect()]
-    rows = [row for directory in sorted(directories) for row in _rows(directory, pins)]
+    read: dict[str, set[int]] = {}
+    for directory, number in present.records.select("directory", "file_id").distinct().collect():
+        read.setdefault(directory, set()).add(number)
+    rows = [
+        row
+        for directory in sorted(read)
+        for row in _rows(_files(directory, read[directory]), directory, pins.get(directory, {}))
+    ]
     return present.records.sparkSession.createDataFrame(rows, _DDL)
 
 
-def _rows(directory: str, found: dict[str, dict[int, Pins]]) -> Iterator[tuple[Any, ...]]:
-    files = {each.file_id: each for each in journal_files(directory)}
+def _files(directory: str, read: set[int]) -> dict[int, DataFile]:
+    """Return the files that were *read*, and the last one, which may hold nothing yet.
+
+    What came since says nothing here: nobody knows what is in it.
+    """
+    files = journal_files(directory)
+    if rewritten_from(files[-1].path) is None:
+        read = read | {files[-1].file_id}
+    return {each.file_id: each for each in files if each.file_id in read}
+
+
+def _rows(
+    files: dict[int, DataFile], directory: str, known: dict[int, Pins]
+) -> Iterator[tuple[Any, ...]]:
     current = max(files)
     there = {number: each for number, each in files.items() if not each.is_archived}
-    known = found.get(directory, {})
     pins = {number: known.get(number, Pins()) for number in there}
     needed = {number for number in there if pins[number].needs or number == current}
     refers = {number: each.refers & there.keys() for number, each in pins.items()}

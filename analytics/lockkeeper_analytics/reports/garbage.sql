@@ -3,7 +3,7 @@
 WITH RECURSIVE there AS (
     SELECT *, NOT freed_by_cleanup AND (is_current OR live_messages > 0
         OR len(subscriptions) > 0 OR len(transactions) > 0) AS is_needed
-    FROM files WHERE NOT is_archived
+    FROM files WHERE NOT is_archived AND (records > 0 OR is_current)
 ),
 links AS (
     SELECT directory, file_id, unnest(acknowledges) AS refers FROM there WHERE NOT freed_by_cleanup

@@ -1,10 +1,11 @@
 """How far a stream has read a journal: what Spark's checkpoint keeps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from lockkeeper_analytics.errors import AnalyticsError
+from lockkeeper_analytics.reading.ranges import numbers_in
 
 Offset = dict[str, dict[str, Any]]
 """What Spark keeps: the mark of each journal by its name."""
@@ -60,23 +61,3 @@ def mark_in(told: Mapping[str, Any], name: str) -> Mark:
 def told_of(mark: Mark) -> dict[str, Any]:
     """Return *mark* for Spark's checkpoint."""
     return asdict(mark)
-
-
-def ranges_of(numbers: Iterable[int]) -> str:
-    """Return *numbers* as ranges in order: `5-6,9`."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and runs[-1][1] == number - 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
-
-
-def numbers_in(ranges: str) -> set[int]:
-    """Return the numbers in *ranges*, as `ranges_of` writes them."""
-    found: set[int] = set()
-    for part in ranges.split(",") if ranges else ():
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return found

@@ -13,8 +13,9 @@ from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.reading.batches import CHUNK_BYTES, read_chunks
 from lockkeeper_analytics.reading.partitions import rewritten_from
+from lockkeeper_analytics.reading.ranges import ranges_of
 from lockkeeper_analytics.reading.storage import DataFile, open_file
-from lockkeeper_analytics.streams.marks import Lost, Mark, ranges_of
+from lockkeeper_analytics.streams.marks import Lost, Mark
 
 WAY_OUT = (
     "set failOnDataLoss to false to go on behind it (a row names what is gone), or begin with a "

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.partitions import journal_files
+from lockkeeper_analytics.reading.partitions import counted_files
 from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import FileLife
@@ -83,7 +83,7 @@ _FIELDS = fields(
 
 def read(directory: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the data files of *directory*, oldest first."""
-    found = journal_files(directory)
+    found = counted_files(directory)
     history, _ = whole(directory, options, ())
     kept = {
         each.file_id: Kept(
