@@ -13,6 +13,10 @@ class NoJournalError(AnalyticsError):
     """A directory is missing, cannot be read, or holds no journal file."""
 
 
+class GoneError(AnalyticsError):
+    """A file that a run has seen is not there any more, or is shorter than it was."""
+
+
 class QueryError(AnalyticsError):
     """A query is wrong, or is none; the text is DuckDB's."""
 

@@ -24,9 +24,11 @@ from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
+from lockkeeper_analytics.reading.pins import text_of
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.reports.report import Report
 from lockkeeper_analytics.results import Read, write_report, write_summary
+from lockkeeper_analytics.spark.pinning import pinned
 from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session, suited
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -93,7 +95,11 @@ def analyze(
         tell("starting Spark")
         with _spark(session, master, memory, scratch, out / LOG, size) as spark:
             tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
-            records = read_records(spark, list(checked.directories), corrupt=options["corrupt"])
+            how = {"corrupt": options["corrupt"]}
+            if not shared:
+                # Executors that are lost are replaced, and what they had read is read again.
+                how["pinned"] = text_of(pinned(spark, checked.directories))
+            records = read_records(spark, list(checked.directories), **how)
             folder = scratch / "frames" if shared else None
             journal = settled(journal_of(records, narrowing), folder, at_a_time, tell)
             read = Read(checked.directories, options, journal.present.count(), _version(), now)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.message.destination import Destination, Kind, path_matches
+from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.schema import DEFAULT_COLUMNS
 from lockkeeper_analytics.reading.storage import name_of
 
@@ -39,6 +40,7 @@ class ReadOptions:
 
     `names` has a name for each of `directories`, empty for the default. With `pushdown` a query's
     filters narrow what is read, to `kinds` (none: all) and `files`, the first and the last, too.
+    What is `pinned` is read as it was then.
     """
 
     directories: tuple[str, ...]
@@ -54,6 +56,7 @@ class ReadOptions:
     stream: StreamOptions = StreamOptions()
     kinds: frozenset[str] = frozenset()
     files: tuple[int, int] = (0, FILE_ID_MAX)
+    pinned: Pins | None = None
 
     def broker_of(self, directory: str) -> str:
         """Return the name for *directory*'s rows: that given for it, or else its last part."""

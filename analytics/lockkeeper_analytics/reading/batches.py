@@ -125,14 +125,15 @@ def _behind_damage(file: BinaryIO, position: int, name: str, skip: bool) -> int 
     return position + scan.resumes_at
 
 
-def last_batches(path: str | Path, size_max: int) -> Chunk | None:
-    """Return the sound batches in the last *size_max* bytes of a file; None: there are none.
+def last_batches(path: str | Path, size_max: int, end: int | None = None) -> Chunk | None:
+    """Return the sound batches in the last *size_max* bytes before *end*; None: there are none.
 
-    Where the first of them begins is searched for. Raises OSError.
+    Where the first of them begins is searched for; *end* None is the file's. Raises OSError.
     """
     with open_file(path) as file:
-        start = max(file.seek(0, 2) - size_max, 0)
-        data = _read(file, start, size_max)
+        behind = file.seek(0, 2) if end is None else end
+        start = max(behind - size_max, 0)
+        data = _read(file, start, behind - start)
     found: Chunk | None = None
     position = data.find(CONTROL_START)
     while position >= 0:

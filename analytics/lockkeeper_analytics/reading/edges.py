@@ -5,15 +5,18 @@ neighbours' edges only, LOOK_BYTES of each: what is told of its records depends 
 there are, never on how they are cut.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from lockkeeper_analytics.reading.batches import last_batches, read_chunks
 from lockkeeper_analytics.reading.located import Located, located
-from lockkeeper_analytics.reading.partitions import Part, rewritten_from
+from lockkeeper_analytics.reading.partitions import Neighbour, Part, rewritten_from
+from lockkeeper_analytics.reading.pins import gone
+from lockkeeper_analytics.reading.storage import sibling_in_archive
 from lockkeeper_analytics.reading.times import Bounds, Known, Passed
 
 LOOK_BYTES = 256 * 1024
+_T = TypeVar("_T")
 
 
 def timed(part: Part, records: Iterable[Located]) -> Iterator[tuple[Located, Bounds]]:
@@ -53,8 +56,8 @@ def preceding_known(part: Part) -> Known:
 
 
 def _before_file(part: Part) -> Known:
-    for number, path in enumerate(part.before):
-        known = _known_behind(path)
+    for number, neighbour in enumerate(part.before):
+        known = _known_behind(neighbour)
         if known.last:
             # Whether the clock was kept on in a file between, nobody has looked.
             return known if number == 0 else Known(known.last)
@@ -63,12 +66,12 @@ def _before_file(part: Part) -> Known:
 
 def following_time(part: Part) -> int:
     """Return the first time that is told behind *part*, 0 for none near."""
-    if part.end is not None:
+    if part.end is not None and not part.is_pinned:
         for each in _own(part, part.end, None):
             if first := each.passed_over(Known()).first_told:
                 return first
-    for path in part.behind:
-        if first := _first_told(path):
+    for neighbour in part.behind:
+        if first := _first_told(neighbour):
             return first
     return 0
 
@@ -79,24 +82,44 @@ def _own(part: Part, start: int, end: int | None) -> Iterator[Located]:
         yield located(chunk, part.path, skip_corrupt=True)
 
 
-def _known_behind(path: str) -> Known:
-    """Return what is known behind the file at *path* by its last batches."""
-    with suppress(OSError):
-        chunk = None if rewritten_from(path) else last_batches(path, LOOK_BYTES)
-        if chunk is not None:
-            return located(chunk, path, skip_corrupt=True).passed_over(Known()).known
-    return Known()
+def _known_behind(neighbour: Neighbour) -> Known:
+    """Return what is known behind a file by its last batches."""
+
+    def look(path: str) -> Known:
+        chunk = last_batches(path, LOOK_BYTES, neighbour.end)
+        if chunk is None:
+            return Known()
+        return located(chunk, path, skip_corrupt=True).passed_over(Known()).known
+
+    return _seen(neighbour, look) or Known()
 
 
-def _first_told(path: str) -> int:
-    """Return the first time that the file at *path* tells at its beginning, 0 for none.
+def _first_told(neighbour: Neighbour) -> int:
+    """Return the first time that a file tells at its beginning, 0 for none."""
+    behind = LOOK_BYTES if neighbour.end is None else min(LOOK_BYTES, neighbour.end)
 
-    One that holds again what another held tells of times when that was written.
-    """
-    with suppress(OSError):
-        if rewritten_from(path):
-            return 0
-        for chunk in read_chunks(path, 0, LOOK_BYTES, True, LOOK_BYTES):
+    def look(path: str) -> int:
+        for chunk in read_chunks(path, 0, behind, True, LOOK_BYTES):
             if first := located(chunk, path, skip_corrupt=True).passed_over(Known()).first_told:
                 return first
-    return 0
+        return 0
+
+    return _seen(neighbour, look) or 0
+
+
+def _seen(neighbour: Neighbour, look: Callable[[str], _T]) -> _T | None:
+    """Return what *look* sees of a file, wherever it is by now; None: nothing that counts.
+
+    One that holds again what another held tells of times when that was written. Raises GoneError
+    when a file that was pinned is not there.
+    """
+    for path in (neighbour.path, sibling_in_archive(neighbour.path)):
+        try:
+            return None if rewritten_from(path) else look(path)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+    if neighbour.end is not None:
+        raise gone(neighbour.path)
+    return None

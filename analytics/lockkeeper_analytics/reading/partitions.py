@@ -7,6 +7,7 @@ written, is told by what stands before it in its file.
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_record
@@ -15,6 +16,7 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
+from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.ranges import ranges_of
 from lockkeeper_analytics.reading.storage import ARCHIVE, DataFile, beside, list_folder, open_file
 
@@ -24,6 +26,13 @@ COMMAND_AT = CONTROL_SIZE + RECORD_HEADER_SIZE
 REWRITTEN_COMMAND = b"\x10"
 
 
+class Neighbour(NamedTuple):
+    """A file beside another one, and where it ends; None: nobody has pinned that."""
+
+    path: str
+    end: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """The batches of one file from `start`, where one begins, to before `end` (None: to its end).
@@ -31,7 +40,8 @@ class Part:
     `before` and `behind` name the neighbouring files, the nearest first: where to look for a time
     when the part has none at its edge. `there` are the numbers of the files of the journal: one
     that holds again what another of these holds does not count. With `must_exist` it is an error
-    that the file is gone; `held` is where it can be read even then, if anywhere.
+    that the file is gone; `held` is where it can be read even then, if anywhere. With `is_pinned`
+    the journal ends with the part's files: nothing is read behind their ends.
     """
 
     directory: str
@@ -39,28 +49,33 @@ class Part:
     path: str
     start: int = 0
     end: int | None = None
-    before: tuple[str, ...] = ()
-    behind: tuple[str, ...] = ()
+    before: tuple[Neighbour, ...] = ()
+    behind: tuple[Neighbour, ...] = ()
     there: str = ""
     must_exist: bool = False
     held: str = ""
+    is_pinned: bool = False
 
 
 def plan_parts(
-    directories: tuple[str, ...], since: int = 0, numbers: tuple[int, int] = (0, FILE_ID_MAX)
+    directories: tuple[str, ...],
+    since: int = 0,
+    numbers: tuple[int, int] = (0, FILE_ID_MAX),
+    pinned: Pins | None = None,
 ) -> list[Part]:
     """Return the parts of all journals in *directories*, in journal order; files are only listed.
 
     Files last changed before *since* (ms) are left out, and those whose number is not between
-    the two *numbers*. Raises NoJournalError.
+    the two *numbers*. With *pinned* the files are those, as they were. Raises NoJournalError.
     """
     parts: list[Part] = []
     for directory in directories:
-        files = journal_files(directory)
+        files = journal_files(directory) if pinned is None else pinned.get(directory, ())
         there = ranges_of(file.file_id for file in files)
         for index, file in enumerate(files):
             if file.changed >= since and numbers[0] <= file.file_id <= numbers[1]:
-                parts.append(replace(part_of(directory, files, index), there=there))
+                part = part_of(directory, files, index, is_pinned=pinned is not None)
+                parts.append(replace(part, there=there))
     return parts
 
 
@@ -110,13 +125,29 @@ def all_files(directory: str) -> dict[int, DataFile]:
 
 
 def part_of(
-    directory: str, files: Sequence[DataFile], index: int, start: int = 0, end: int | None = None
+    directory: str,
+    files: Sequence[DataFile],
+    index: int,
+    start: int = 0,
+    end: int | None = None,
+    is_pinned: bool = False,
 ) -> Part:
-    """Return the part of the file at *index* of *files* from *start*, a boundary, to *end*."""
+    """Return the part of the file at *index* of *files* from *start*, a boundary, to *end*.
+
+    Files that are pinned end where their length says.
+    """
+    neighbours = [Neighbour(file.path, file.size if is_pinned else None) for file in files]
     file = files[index]
-    before = tuple(each.path for each in reversed(files[max(0, index - NEIGHBOURS_MAX) : index]))
-    behind = tuple(each.path for each in files[index + 1 : index + 1 + NEIGHBOURS_MAX])
-    return Part(directory, file.file_id, file.path, start, end, before, behind)
+    return Part(
+        directory,
+        file.file_id,
+        file.path,
+        start,
+        file.size if is_pinned else end,
+        tuple(reversed(neighbours[max(0, index - NEIGHBOURS_MAX) : index])),
+        tuple(neighbours[index + 1 : index + 1 + NEIGHBOURS_MAX]),
+        is_pinned=is_pinned,
+    )
 
 
 def rewritten_from(path: str) -> RewrittenDataFile | None:

@@ -16,11 +16,12 @@ from lockkeeper_analytics.reading.columns import BUILDERS
 from lockkeeper_analytics.reading.edges import timed
 from lockkeeper_analytics.reading.located import Located, located
 from lockkeeper_analytics.reading.partitions import Part, is_held_elsewhere
+from lockkeeper_analytics.reading.pins import gone
 from lockkeeper_analytics.reading.ranges import numbers_in
 from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND, kind_of
 from lockkeeper_analytics.reading.rowset import Context, Rows
 from lockkeeper_analytics.reading.schema import Needs, arrow_schema_of
-from lockkeeper_analytics.reading.storage import sibling_in_archive
+from lockkeeper_analytics.reading.storage import open_file, sibling_in_archive
 from lockkeeper_analytics.reading.times import Bounds
 
 NO_BOUNDS = Bounds(np.zeros(0, np.int64), np.zeros(0, np.int64))
@@ -31,16 +32,28 @@ def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
 
     Raises CorruptBatchError or BadRecordError, with file and offset, unless corrupt batches are
     to be skipped. A file that a broker has archived meanwhile is read there; one that it has
-    deleted has no rows, or with `must_exist` raises FileNotFoundError.
+    deleted has no rows, or with `must_exist` raises FileNotFoundError. Of a part that is pinned,
+    GoneError tells that the file is gone or shorter.
     """
     for place in filter(None, (part.path, sibling_in_archive(part.path), part.held)):
         try:
+            if part.is_pinned:
+                _check_length(place, part)
             yield from _PartReader(replace(part, path=place), options).batches()
         except FileNotFoundError:
             continue
         return
+    if part.is_pinned:
+        raise gone(part.path)
     if part.must_exist:
         raise FileNotFoundError(part.path)
+
+
+def _check_length(place: str, part: Part) -> None:
+    with open_file(place) as file:
+        size = file.seek(0, 2)
+    if part.end is not None and size < part.end:
+        raise gone(place, f"with {part.end} bytes, and has {size}")
 
 
 class _PartReader:

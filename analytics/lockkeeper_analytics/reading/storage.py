@@ -24,12 +24,15 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class DataFile(NamedTuple):
-    """A data file: its number, where it is, its length in bytes, and its last change in ms."""
+    """A data file: its number, where it is, its length in bytes, and its last change in ms.
+
+    When it was changed is infinite where nobody knows.
+    """
 
     file_id: int
     path: str
     size: int
-    changed: float
+    changed: float = float("inf")
 
     @property
     def name(self) -> str:

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from lockkeeper.message.destination import SCHEMES, parse_destination
 from lockkeeper_analytics.errors import OptionError
 from lockkeeper_analytics.reading.asked import BODY_BYTES_MAX, Pattern, ReadOptions, StreamOptions
+from lockkeeper_analytics.reading.pins import pins_in
 from lockkeeper_analytics.reading.schema import BODY_COLUMNS
 from lockkeeper_analytics.tables import RECORDS, TABLES
 from lockkeeper_analytics.tables.shape import Table
@@ -26,6 +27,7 @@ NAMES = (
     "bodyBytesMax",
     "corrupt",
     "pushdown",
+    "pinned",
     "startingOffsets",
     "maxBytesPerTrigger",
     "failOnDataLoss",
@@ -42,6 +44,8 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
     corrupt = _choice(given, "corrupt", CORRUPT_CHOICES)
     places = _places(given)
     table = _table(given.get("table", RECORDS))
+    if "pinned" in given and table.lost is None:
+        raise OptionError(f"option pinned: rows of {table.name} are not of parts of a journal")
     return ReadOptions(
         directories=tuple(places),
         table=table.name,
@@ -53,6 +57,7 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         skip_corrupt=corrupt == "skip",
         pushdown=_flag("pushdown", given.get("pushdown", "false")),
         names=tuple(places.values()),
+        pinned=pins_in(given["pinned"]) if "pinned" in given else None,
         stream=_stream(given),
     )
 

@@ -13,7 +13,7 @@ from lockkeeper_analytics.tables.shape import Table
 
 def plan(options: ReadOptions) -> Sequence[Part]:
     """Return the parts of all files that may hold what is asked for. Raises NoJournalError."""
-    return plan_parts(options.directories, options.since, options.files)
+    return plan_parts(options.directories, options.since, options.files, options.pinned)
 
 
 TABLE = Table(

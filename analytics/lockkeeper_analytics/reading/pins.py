@@ -1,0 +1,65 @@
+"""What a run saw of journals, so that whoever reads a piece again reads the same.
+
+Bytes in front of a file's pinned end do not change. Where a broker prepares files, their length
+tells nothing, so that the end of a file that may grow is that of its last sound batch.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from lockkeeper_analytics.errors import GoneError, OptionError
+from lockkeeper_analytics.reading.batches import read_chunks
+from lockkeeper_analytics.reading.storage import DataFile
+
+GROWING_MAX = 2
+"""So many files at a journal's end may grow: what ActiveMQ rewrites may stand behind the one that
+it writes to."""
+
+_WAY_OUT = (
+    "run again, or on a copy; a broker with spec.journal.archive, or ActiveMQ's archiveDataLogs, "
+    "keeps what it no longer needs"
+)
+
+Pins = Mapping[str, tuple[DataFile, ...]]
+"""The files of each directory, in order."""
+
+
+def may_grow(files: Iterable[DataFile]) -> list[DataFile]:
+    """Return those of a journal's *files*, which are in order, that may still be written to."""
+    return [file for file in files if not file.is_archived][-GROWING_MAX:]
+
+
+def sound_end(path: str) -> int:
+    """Return how many bytes of the file at *path* lie before the end of its last sound batch.
+
+    Raises OSError.
+    """
+    end = 0
+    for chunk in read_chunks(path, skip_corrupt=True):
+        end = chunk.base + chunk.batches[-1][1]
+    return end
+
+
+def text_of(pins: Pins) -> str:
+    """Return *pins* as the option `pinned` has them."""
+    told = {
+        directory: [[file.file_id, file.path, file.size] for file in files]
+        for directory, files in pins.items()
+    }
+    return json.dumps(told, separators=(",", ":"))
+
+
+def pins_in(text: str) -> Pins:
+    """Return the pins in *text*; their `size` is what counts of a file. Raises OptionError."""
+    try:
+        return {
+            directory: tuple(DataFile(number, path, size) for number, path, size in files)
+            for directory, files in json.loads(text).items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        raise OptionError("option pinned: not what a run saw of journals") from None
+
+
+def gone(path: str, told: str = "and it is gone") -> GoneError:
+    """Return the error that says of a file what was seen of it and what became of that."""
+    return GoneError(f"{path}: the run had seen it {told}; {_WAY_OUT}")
