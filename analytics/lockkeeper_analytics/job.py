@@ -12,7 +12,6 @@ from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -27,7 +26,8 @@ from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reading.pins import text_of
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.reports.report import Report
-from lockkeeper_analytics.results import Read, write_report, write_summary
+from lockkeeper_analytics.results import Read, write_rows, write_summary
+from lockkeeper_analytics.spark.collected import Collected, collect
 from lockkeeper_analytics.spark.pinning import pinned
 from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session, suited
 from lockkeeper_analytics.tables.options import parse_options
@@ -147,25 +147,29 @@ def _write(
     has come: the ones before it are done.
     """
     tables: Tables = {}
+    counts: dict[str, int] = {}
     pool = ThreadPoolExecutor(at_a_time)
     with warnings.catch_warnings():
         # Spark warns of a pandas that it does not know; none is used here.
         warnings.simplefilter("ignore", FutureWarning)
         try:
-            asked = [pool.submit(_answer, REPORTS[name], journal) for name in names]
+            asked = [pool.submit(_answer, REPORTS[name], journal, out) for name in names]
             for number, (name, answer) in enumerate(zip(names, asked, strict=True), 1):
                 tell(f"report {number} of {len(names)}: {REPORTS[name].title}")
-                tables[name] = write_report(REPORTS[name], answer.result(), out)
+                found = answer.result()
+                counts[name] = found.rows
+                tables[name] = write_rows(REPORTS[name], found, out)
         finally:
             pool.shutdown(cancel_futures=True)
     tell("writing the page")
     page = out / PAGE
-    page.write_text(build_page(tables, Made(read.directories, read.at, read.version)), "utf-8")
-    return Outcome(page, write_summary(tables, read, page, out), read.records)
+    told = build_page(tables, Made(read.directories, read.at, read.version, counts))
+    page.write_text(told, "utf-8")
+    return Outcome(page, write_summary(tables, counts, read, page, out), read.records)
 
 
-def _answer(report: Report, journal: Journal) -> pa.Table:
-    return report.answer(journal).toArrow()
+def _answer(report: Report, journal: Journal, out: Path) -> Collected:
+    return collect(report.answer(journal), out / f"{report.name}.parquet")
 
 
 def _is_here(master: str) -> bool:

@@ -1,19 +1,19 @@
 """What a job leaves for machines: each report as Parquet and JSON, and a summary of all."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.page.story import NEEDED, Story, span_of, tell
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.reports.report import Report, Row
+from lockkeeper_analytics.spark.collected import Collected
 
 SUMMARY = "report.json"
 
@@ -29,19 +29,24 @@ class Read:
     at: datetime
 
 
-def write_report(report: Report, found: pa.Table, out: Path) -> list[Row]:
-    """Write NAME.parquet and NAME.json to *out*, and return the rows."""
-    pq.write_table(found, out / f"{report.name}.parquet")
-    rows: list[Row] = [_with_maps(row, found.schema) for row in found.to_pylist()]
+def write_rows(report: Report, found: Collected, out: Path) -> list[Row]:
+    """Write NAME.json to *out* with the rows that are here, and return them."""
+    rows: list[Row] = [_with_maps(row, found.first.schema) for row in found.first.to_pylist()]
+    about = {**_about(report), "rows_in_all": found.rows}
     with (out / f"{report.name}.json").open("w", encoding="utf-8") as file:
-        file.write(json.dumps(_about(report), ensure_ascii=False)[:-1] + ', "rows": [')
+        file.write(json.dumps(about, ensure_ascii=False)[:-1] + ', "rows": [')
         _write_rows(file, rows)
         file.write("]}\n")
     return rows
 
 
-def write_summary(tables: Tables, read: Read, page: Path, out: Path) -> Path:
-    """Write what a program wants to know first; the tiles where the reports behind them are."""
+def write_summary(
+    tables: Tables, counts: Mapping[str, int], read: Read, page: Path, out: Path
+) -> Path:
+    """Write what a program wants to know first; the tiles where the reports behind them are.
+
+    *counts* are the rows of each report in all.
+    """
     first, last = span_of(tables)
     summary = {
         "version": read.version,
@@ -53,7 +58,7 @@ def write_summary(tables: Tables, read: Read, page: Path, out: Path) -> Path:
         "last_at": last,
         "figures": _figures(tell(tables)) if all(name in tables for name in NEEDED) else None,
         "page": page.name,
-        "reports": [_counted(REPORTS[name], rows) for name, rows in tables.items()],
+        "reports": [_counted(REPORTS[name], counts[name]) for name in tables],
     }
     path = out / SUMMARY
     text = json.dumps(summary, default=as_json, ensure_ascii=False, indent=2)
@@ -88,9 +93,9 @@ def _about(report: Report) -> dict[str, Any]:
     return {"name": report.name, "title": report.title, "question": report.question}
 
 
-def _counted(report: Report, rows: Sequence[Row]) -> dict[str, Any]:
+def _counted(report: Report, rows: int) -> dict[str, Any]:
     files = {"parquet": f"{report.name}.parquet", "json": f"{report.name}.json"}
-    return {**_about(report), "rows": len(rows), **files}
+    return {**_about(report), "rows": rows, **files}
 
 
 def _figures(story: Story) -> dict[str, Any]:

@@ -5,8 +5,11 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -18,6 +21,7 @@ from lockkeeper.message.reader import MessageReader
 from lockkeeper.store.base import Reference
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper_analytics import job
+from lockkeeper_analytics.spark import collected
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -118,6 +122,30 @@ def test_a_report_alone_makes_a_page_of_it(tmp_path: Path) -> None:
     summary = json.loads((out / "report.json").read_text("utf-8"))
     assert summary["figures"] is None
     assert summary["options"]["until"].endswith("+00:00")
+
+
+def test_of_a_long_report_memory_has_the_first_rows_and_parquet_all(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "journal")
+
+    def run(name: str) -> tuple[pa.Table, dict[str, Any], dict[str, Any], str]:
+        out = tmp_path / name
+        job.analyze([str(tmp_path / "journal")], out, reports=["inventory", "rates"], session=spark)
+        told = json.loads((out / "inventory.json").read_text("utf-8"))
+        summary = json.loads((out / "report.json").read_text("utf-8"))
+        page = (out / "index.html").read_text("utf-8")
+        return pq.read_table(out / "inventory.parquet"), told, summary, page
+
+    whole, told, summary, page = run("whole")
+    monkeypatch.setattr(collected, "ROWS_MAX", 2)
+    cut, cut_told, cut_summary, cut_page = run("cut")
+    assert cut.equals(whole) and whole.num_rows > 2
+    assert cut_told == {**told, "rows": told["rows"][:2]}
+    assert told["rows_in_all"] == whole.num_rows == len(told["rows"])
+    assert cut_summary["reports"] == summary["reports"]
+    said = f"Of {whole.num_rows} rows only the first 2 are drawn and counted here"
+    assert (said in cut_page, "only the first" in page) == (True, False)
 
 
 def test_a_session_of_somebody_else_is_left_as_it_was(tmp_path: Path, spark: SparkSession) -> None:

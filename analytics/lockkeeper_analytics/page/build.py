@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
 from importlib.resources import files
@@ -26,11 +26,15 @@ _PARTS = files("lockkeeper_analytics.page")
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a page says of itself: which directories were read, when, by which version."""
+    """What a page says of itself: which directories were read, when, by which version.
+
+    `counts` has how many rows reports have in all, where the page may have only the first.
+    """
 
     directories: tuple[str, ...]
     at: datetime
     version: str
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 def build_page(tables: Tables, made: Made) -> str:
@@ -49,7 +53,7 @@ def build_page(tables: Tables, made: Made) -> str:
         "version": escape(made.version),
         "story": _story(tables),
         "contents": contents(GROUPS, tables),
-        "sections": sections(GROUPS, tables, plots, labels),
+        "sections": sections(GROUPS, tables, plots, labels, made.counts),
         # Inside a script element nothing but its end tag ends JSON.
         "data": json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"),
         "style": _part("page.css"),

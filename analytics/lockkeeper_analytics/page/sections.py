@@ -31,18 +31,27 @@ def contents(groups: Groups, tables: Tables) -> str:
     )
 
 
-def sections(groups: Groups, tables: Tables, plots: Mapping[str, Any], labels: Labels) -> str:
-    """Return the sections of all reports that *tables* has rows of, or none."""
+def sections(
+    groups: Groups,
+    tables: Tables,
+    plots: Mapping[str, Any],
+    labels: Labels,
+    counts: Mapping[str, int],
+) -> str:
+    """Return the sections of all reports that *tables* has rows of, or none.
+
+    *counts* are the rows that reports have in all.
+    """
     return "".join(
-        section(each, tables[each.name], plots.get(each.name), labels)
+        section(each, tables[each.name], plots.get(each.name), labels, counts.get(each.name, 0))
         for reports in groups.values()
         for each in reports
         if each.name in tables
     )
 
 
-def section(report: Report, rows: list[Row], plot: Any, labels: Labels) -> str:
-    """Return the section of *report*: one line where there are no rows."""
+def section(report: Report, rows: list[Row], plot: Any, labels: Labels, count: int) -> str:
+    """Return the section of *report*, of whose *count* rows some are here; one line without any."""
     if not rows:
         return (
             f'<section class="card empty" id="{report.name}"><h2>{escape(report.title)}</h2>'
@@ -54,6 +63,9 @@ def section(report: Report, rows: list[Row], plot: Any, labels: Labels) -> str:
         # A table of every moment is for looking things up: the plot shows them.
         figures = f"<details><summary>Figures</summary><div>{figures}</div></details>"
     note = f'<p class="note">{escape(report.note)}</p>' if report.note else ""
+    if count > len(rows):
+        cut = f"Of {count:,} rows only the first {len(rows):,} are drawn and counted here"
+        note = f'<p class="note">{cut}: {report.name}.parquet has all.</p>{note}'
     return (
         f'<section class="card" id="{report.name}">'
         f'<div class="heading"><h2>{escape(report.title)}</h2><p>{escape(report.question)}</p>'
