@@ -13,10 +13,13 @@ from lockkeeper.journal.records import (
     Trace,
 )
 from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.ids import XATransactionId
+from lockkeeper_analytics.reading import frames
 from lockkeeper_analytics.reading import located as locating
 from lockkeeper_analytics.reading import rows as reading
 from lockkeeper_analytics.reading.batches import read_chunks
 from lockkeeper_analytics.reading.bulk import bulk_of
+from lockkeeper_analytics.reading.bulk_frames import BulkFrames
 
 PLACES = (ORDERS, queue("ORDERS.EU"), topic("NEWS"), queue("ä" * 20))
 OPTIONS = (
@@ -34,6 +37,32 @@ def one_by_one(directory, monkeypatch, **options):
     with monkeypatch.context() as patch:
         patch.setattr(locating, "bulk_of", lambda data, batches: None)
         return rows_of(directory, **options)
+
+
+def test_messages_of_transactions_are_plain_ones(tmp_path, monkeypatch):
+    maker = JournalMaker(tmp_path / "journal").add(1, 1)
+    several = [transaction(1), transaction(2**40), XATransactionId(7, b"global", b"branch" * 9)]
+    for number, tx in enumerate(several):
+        maker.add(number, number + 1, PLACES[number], tx, redelivery_counter=number)
+    maker.flush()
+    (chunk,) = read_chunks(maker.path)
+    bulk = bulk_of(chunk.data, chunk.batches)
+    assert BulkFrames(bulk).is_plain.tolist() == [True] * 4
+    assert rows_of(maker.directory) == one_by_one(maker.directory, monkeypatch)
+
+
+def test_a_message_is_decoded_in_full_once(tmp_path, monkeypatch):
+    maker = JournalMaker(tmp_path / "journal")
+    for number in range(4):
+        maker.add(number, 1, original_destination=ORDERS, group_id="g", group_sequence=number)
+    maker.flush()
+    expected, decoded = rows_of(maker.directory), []
+    whole = frames.decode_message
+    monkeypatch.setattr(
+        frames, "decode_message", lambda *asked: decoded.append(asked[1]) or whole(*asked)
+    )
+    assert rows_of(maker.directory) == expected
+    assert len(decoded) == len(set(decoded)) == 4
 
 
 def random_journal(directory, chance):

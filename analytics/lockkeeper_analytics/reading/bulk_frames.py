@@ -1,6 +1,6 @@
 """Facts of all messages of a chunk at once, where these are laid out plainly.
 
-Plain is what `frames` calls so: no transaction, group, correlation id or reply in front, nothing
+Plain is what `frames` calls so: no group, correlation id or reply in front, nothing
 rare behind the body. Other messages are read by `frames`, one by one. openwire.md sections 6, 8.
 """
 
@@ -8,7 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lockkeeper.journal.walk import ADD
-from lockkeeper.message.layout import MESSAGE_ID, PRODUCER_ID, PRODUCER_ID_AT
+from lockkeeper.message.layout import (
+    LOCAL_TRANSACTION_ID,
+    MESSAGE_ID,
+    PRODUCER_ID,
+    PRODUCER_ID_AT,
+    XA_TRANSACTION_ID,
+)
 from lockkeeper_analytics.reading.bulk import Bulk, Flags, Numbers
 
 _NOTHING = 7
@@ -63,13 +69,29 @@ class BulkFrames:
         self._string()
         self._at = self._at + 16
 
+    def _transaction(self) -> None:
+        """Pass the id of the transaction that the message was sent in, if it was in one."""
+        at, is_absent = self._at, self._octet(self._at) == 0
+        kind = np.where(self._octet(at) == 1, self._octet(at + 1), 0)
+        # A local one has a number, and a connection: a structure that has a text.
+        is_local = (kind == LOCAL_TRANSACTION_ID) & (self._octet(at + 10) == 1)
+        is_local &= self._octet(at + 12) == 1
+        behind_local = at + 15 + (self._octet(at + 13) << 8 | self._octet(at + 14))
+        # One of XA has a format, and two ids.
+        branch = at + 11 + np.maximum(self._number(at + 7, 4), 0)
+        is_xa = (kind == XA_TRANSACTION_ID) & (self._octet(at + 6) == 1)
+        is_xa &= self._octet(branch) == 1
+        behind_xa = branch + 5 + np.maximum(self._number(branch + 1, 4), 0)
+        self.is_plain &= is_absent | is_local | is_xa
+        self._at = np.where(is_local, behind_local, np.where(is_xa, behind_xa, at + 1))
+
     def _lead(self) -> None:
         self._producer()
         self._expect(1)
         self.is_plain &= np.isin(self._octet(self._at), DESTINATION_TYPES)
         self._at = self._at + 1
         self._string()
-        self._expect(0)
+        self._transaction()
         self._expect(0)
         self._expect(1)
         self._expect(MESSAGE_ID)

@@ -102,6 +102,7 @@ class FrameReader:
 
     def __init__(self) -> None:
         self._leads: list[_Lead] = []
+        self._last: tuple[bytes, int, openwire.Message] | None = None
 
     def head(self, data: bytes, start: int, end: int) -> tuple[Head, int]:
         """Return the head of the message at data[start:end] and where its tail begins.
@@ -117,7 +118,7 @@ class FrameReader:
                 times = (persistent, expiration, priority, sent)
                 head = Head(*known, *times, copy_of=lead.copy_of)
                 return head, at + _PLAIN_HEAD.size
-        return _full_head(decode_message(data, start, end)), 0
+        return _full_head(self._decoded(data, start, end)), 0
 
     def tail(self, data: bytes, frame: tuple[int, int], position: int, with_content: bool) -> Tail:
         """Return the tail of the message at data[start:end], *frame* being (start, end).
@@ -128,7 +129,7 @@ class FrameReader:
         plain = _plain_tail(data, position, end, with_content) if position else None
         if plain is not None:
             return plain
-        fields = decode_message(data, start, end)
+        fields = self._decoded(data, start, end)
         return Tail(
             fields.type,
             fields.content if with_content else None,
@@ -147,26 +148,31 @@ class FrameReader:
                 if index:
                     leads.insert(0, leads.pop(index))
                 return lead
-        lead = _read_lead(data, start, end)
+        lead = self._read_lead(data, start, end)
         leads.insert(0, lead)
         del leads[LEADS_MAX:]
         return lead
 
+    def _decoded(self, data: bytes, start: int, end: int) -> openwire.Message:
+        """Return all fields of the message, once for its lead, its head and its tail."""
+        if self._last is None or self._last[0] is not data or self._last[1] != start:
+            self._last = data, start, decode_message(data, start, end)
+        return self._last[2]
 
-def _read_lead(data: bytes, start: int, end: int) -> _Lead:
-    lead = read_lead(data, start, end)
-    position = start + PRODUCER_ID_AT
-    prefix = data[position : start + lead.sequence_at]
-    position = skip_string(data, position + 2) + 16 if data[position] else position + 1
-    original_at = skip_nested(data, skip_nested(data, position))
-    producer = lead.producer[:-1].decode("utf-8", "replace") or None
-    if not data[original_at] and lead.text_view is None:
-        return _Lead(prefix, lead.sequence_at + 16, producer, None, None)
-    fields = _full_head(decode_message(data, start, end))
-    if fields.copy_of is not None:
-        producer = fields.producer
-    original = fields.original_destination
-    return _Lead(prefix, lead.sequence_at + 16, producer, original, fields.copy_of)
+    def _read_lead(self, data: bytes, start: int, end: int) -> _Lead:
+        lead = read_lead(data, start, end)
+        position = start + PRODUCER_ID_AT
+        prefix = data[position : start + lead.sequence_at]
+        position = skip_string(data, position + 2) + 16 if data[position] else position + 1
+        original_at = skip_nested(data, skip_nested(data, position))
+        producer = lead.producer[:-1].decode("utf-8", "replace") or None
+        if not data[original_at] and lead.text_view is None:
+            return _Lead(prefix, lead.sequence_at + 16, producer, None, None)
+        fields = _full_head(self._decoded(data, start, end))
+        if fields.copy_of is not None:
+            producer = fields.producer
+        original = fields.original_destination
+        return _Lead(prefix, lead.sequence_at + 16, producer, original, fields.copy_of)
 
 
 def _full_head(fields: openwire.Message) -> Head:
