@@ -27,7 +27,7 @@ class Ending:
     def run(self) -> None:
         """Let everything end; what does not is a problem."""
         life, hub = self.life, self.hub
-        self._let_time_pass()
+        self.let_time_pass()
         life.in_a_thread("silence", self._keep_silent)
         life.in_a_thread("drain", self._drain)
         hub.run(lambda: False, hub.now + 5 * SECOND)
@@ -40,7 +40,7 @@ class Ending:
             names = [each.name for each in life.pair.processes()]
             hub.problem(f"{names} do not end within 60 s of SIGTERM")
 
-    def _let_time_pass(self) -> None:
+    def let_time_pass(self) -> None:
         """Set clocks on, past all that is to happen later; then it has happened."""
         life, hub = self.life, self.hub
         life.expect_expiry()

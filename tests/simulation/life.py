@@ -194,13 +194,16 @@ class Life:
             Ending(self).run()
 
     def _leave(self, place: Path) -> None:
-        """End both brokers cleanly, and copy the directory to where others look at it."""
+        """End both brokers cleanly, and copy the directory to where others look at it.
+
+        The books take what is scheduled for what is there: it has to come before.
+        """
+        Ending(self).let_time_pass()
+        hub = self.world.hub
         self.pair.is_running = False
         for replica in self.pair.replicas:
             replica.terminate()
-        self.world.hub.run(
-            lambda: not self.pair.processes(), self.world.hub.now + SETTLE_SECONDS_MAX * SECOND
-        )
+        hub.run(lambda: not self.pair.processes(), hub.now + SETTLE_SECONDS_MAX * SECOND)
         shutil.copytree(self.pair.directory, place / "kahadb")
         # ActiveMQ has a subscription to a wildcard as one to each of its topics.
         books = {
