@@ -15,6 +15,7 @@ from lockkeeper.broker.regions.line import Line
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.kahadb.audit import differences
 from lockkeeper.store.packed import PackedRun
 
 if TYPE_CHECKING:
@@ -271,3 +272,29 @@ def test_a_browser_goes_on_when_what_it_knew_has_gone_with_its_file(
     assert [text[:3] for text in seen] == ["000", "001"]
     assert other.ends() == 1
     assert bench.broker.context.containment.records == {}
+
+
+def test_a_queue_is_removed_without_unpacking_it(
+    make_bench: "type[Bench]",
+    tmp_path: Path,
+    tiny: Callable[[bool], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tiny(True)
+    store = KahaDBStore(tmp_path, file_bytes_max=1 << 14)
+    bench = make_bench(store, settings=SETTINGS)
+    client = bench.client()
+    for number in range(200):
+        client.send("Q", str(number) + "x" * 300, persistent=bool(number % 50))
+    assert sum(usage.live for usage in store._ledger.files.values()) > 0
+    unpacked: list[int] = []
+    unpack = PackedRun._unpack
+    monkeypatch.setattr(PackedRun, "_unpack", lambda run: unpacked.append(len(run)) or unpack(run))
+    bench.broker.destinations.remove(parse_destination("Q"), None)
+    bench.tick()
+    # Runs with what is in temporary files, too, are looked at one by one.
+    assert sum(unpacked) <= 20
+    assert sum(usage.live for usage in store._ledger.files.values()) == 0
+    assert differences(tmp_path, store._ledger) == []
+    assert bench.broker.context.memory.used == 0
+    assert store.usage().spooled_bytes == 0

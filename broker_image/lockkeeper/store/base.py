@@ -9,12 +9,15 @@ transaction always in one batch.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.store.producers import Producers
+
+if TYPE_CHECKING:
+    from lockkeeper.store.packed import PackedRun
 
 
 class StoreError(Exception):
@@ -293,6 +296,9 @@ class Store(Protocol):
 
     def release(self, reference: Reference) -> None:
         """Count one holder less without a record (its subscription is gone)."""
+
+    def release_run(self, run: "PackedRun") -> None:
+        """Do what `release` does for messages of a queue to which nobody has references."""
 
     def remember_queue(self, destination: Destination) -> None:
         """Note that a queue exists, empty or not, until it is removed; never forces a sync."""

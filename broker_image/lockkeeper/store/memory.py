@@ -20,6 +20,7 @@ from lockkeeper.store.base import (
     StoreUsage,
     Subscription,
 )
+from lockkeeper.store.packed import PackedRun
 from lockkeeper.store.producers import Producers
 
 _Place = tuple[Destination, str]
@@ -125,6 +126,9 @@ class MemoryStore:
         reference.holders -= 1
         if reference.holders <= 0 and reference.state == WRITTEN:
             reference.state = REMOVED
+
+    def release_run(self, run: PackedRun) -> None:
+        """See `Store.release_run`."""
 
     def commit(
         self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None

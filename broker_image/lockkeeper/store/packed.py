@@ -84,6 +84,22 @@ class PackedRun:
         if not self._borrowers and not self._is_taken:
             self._references = None
 
+    def is_only_stored(self) -> bool:
+        """Tell whether all of it is in the journal, and nobody has a reference to any of it."""
+        return self._references is None and self._states == WRITTEN
+
+    def bytes_by_file(self, offset_bits: int) -> dict[int, int]:
+        """Return how many bytes lie in each file; offsets are the low bits of locations."""
+        first, last = min(self._locations) >> offset_bits, max(self._locations) >> offset_bits
+        sizes = self._sizes
+        if first == last:
+            return {first: sum(sizes) if isinstance(sizes, array) else sizes * len(self)}
+        found: dict[int, int] = {}
+        for location, size in zip(self._locations, self._each(sizes), strict=True):
+            file_id = location >> offset_bits
+            found[file_id] = found.get(file_id, 0) + size
+        return found
+
     def _unpack(self) -> list[Reference]:
         sizes, priorities = self._each(self._sizes), self._each(self._priorities)
         expirations, states = self._each(self._expirations), self._each(self._states)

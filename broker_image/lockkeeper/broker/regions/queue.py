@@ -19,6 +19,7 @@ from lockkeeper.broker.regions.turns import Turns
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference
+from lockkeeper.store.packed import PackedRun
 
 if TYPE_CHECKING:
     from lockkeeper.broker.routing.rule import Rule
@@ -225,7 +226,13 @@ class Queue(Backlog):
     def close(self) -> None:
         """Let go of everything that waits: the queue is gone."""
         self.expiry.stop()
-        self.abandon(self.waiting())
+        for segment in self.segments():
+            if not isinstance(segment, PackedRun):
+                self.abandon(segment)
+            elif segment.is_only_stored():
+                self.context.store.release_run(segment)
+            else:
+                self.abandon(segment.shown())
 
     def abandon(self, references: Iterable[Reference]) -> None:
         """Let go of messages that end with the queue."""

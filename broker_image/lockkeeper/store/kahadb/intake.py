@@ -46,6 +46,7 @@ from lockkeeper.store.kahadb.waiting import (
     Booked,
     LateRemove,
 )
+from lockkeeper.store.packed import PackedRun
 
 _ACK_FIELD = 4
 _SUBSCRIPTION_FIELD = 5
@@ -103,6 +104,11 @@ class Intake:
         if reference.holders <= 0 and reference.state == WRITTEN:
             reference.state = REMOVED
             self._ledger.files[reference.location >> OFFSET_BITS].live -= reference.size
+
+    def release_run(self, run: PackedRun) -> None:
+        """Count that messages of a queue to which nobody has references are live no more."""
+        for file_id, size in run.bytes_by_file(OFFSET_BITS).items():
+            self._ledger.files[file_id].live -= size
 
     def commit(self, transaction: TransactionId, operations: Sequence[Operation]) -> None:
         """Record a whole transaction with its outcome, and apply it."""

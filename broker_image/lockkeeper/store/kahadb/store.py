@@ -48,6 +48,7 @@ from lockkeeper.store.kahadb.salvage import accept_loss
 from lockkeeper.store.kahadb.term import Term, term_line
 from lockkeeper.store.kahadb.unit import IN_UNIT
 from lockkeeper.store.kahadb.unsynced import make_durable
+from lockkeeper.store.packed import PackedRun
 from lockkeeper.store.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -318,6 +319,10 @@ class KahaDBStore:
     def release(self, reference: Reference) -> None:
         """See `Store.release`."""
         self._intake.release(reference)
+
+    def release_run(self, run: PackedRun) -> None:
+        """See `Store.release_run`."""
+        self._intake.release_run(run)
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
         """See `Store.remove_destination`."""
