@@ -148,4 +148,5 @@ def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:
         return frame.persist(StorageLevel.DISK_ONLY)
     path = str(folder / name)
     frame.write.mode("overwrite").parquet(path)
-    return frame.sparkSession.read.parquet(path)
+    # With a schema given, Spark need not look for one in the files.
+    return frame.sparkSession.read.schema(frame.schema).parquet(path)
