@@ -13,8 +13,8 @@ from lockkeeper.journal.records import (
     Trace,
 )
 from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.ids import XATransactionId
-from lockkeeper_analytics.reading import frames
+from lockkeeper.message.ids import LocalTransactionId, XATransactionId
+from lockkeeper_analytics.reading import frames, records, rowset
 from lockkeeper_analytics.reading import located as locating
 from lockkeeper_analytics.reading import rows as reading
 from lockkeeper_analytics.reading.batches import read_chunks
@@ -49,6 +49,43 @@ def test_messages_of_transactions_are_plain_ones(tmp_path, monkeypatch):
     bulk = bulk_of(chunk.data, chunk.batches)
     assert BulkFrames(bulk).is_plain.tolist() == [True] * 4
     assert rows_of(maker.directory) == one_by_one(maker.directory, monkeypatch)
+
+
+@pytest.mark.parametrize("connection", ["", "ID:a", "ä" * 20, "c" * 110, "c" * 130])
+@pytest.mark.parametrize("number", [0, 1, 127, 128, 300, 2**40, 2**62, -1])
+def test_ids_of_transactions_are_what_the_journal_decodes(
+    tmp_path, monkeypatch, connection, number
+):
+    tx = LocalTransactionId(connection, number)
+    JournalMaker(tmp_path).add(1, 1, tx=tx).commit(tx).rollback(tx).flush()
+    found = rows_of(tmp_path, columns="kind,transaction,offset,record_bytes")
+    assert [(row["kind"], row["transaction"]) for row in found] == [
+        (kind, str(tx)) for kind in ("add", "commit", "rollback")
+    ]
+    monkeypatch.setattr(rowset, "_local_text", lambda encoded: "")
+    monkeypatch.setattr(records, "_is_straight", lambda *asked: False)
+    assert rows_of(tmp_path, columns="kind,transaction,offset,record_bytes") == found
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damaged_ids_of_transactions_are_told_as_before(tmp_path, monkeypatch, seed):
+    chance = random.Random(seed)
+    maker = JournalMaker(tmp_path).commit(LocalTransactionId("ID:maker-1", 300))
+    damaged = bytearray(maker.waiting[0])
+    damaged[chance.randrange(6, len(damaged))] = chance.randrange(256)
+    maker.waiting[0] = bytes(damaged)
+    maker.flush()
+
+    def told():
+        try:
+            return rows_of(tmp_path, columns="kind,transaction")
+        except BadRecordError as error:
+            return str(error)
+
+    found = told()
+    monkeypatch.setattr(rowset, "_local_text", lambda encoded: "")
+    monkeypatch.setattr(records, "_is_straight", lambda *asked: False)
+    assert told() == found
 
 
 def test_a_message_is_decoded_in_full_once(tmp_path, monkeypatch):

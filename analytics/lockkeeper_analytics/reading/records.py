@@ -13,6 +13,12 @@ from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 TRACE, PREPARE, COMMIT, ROLLBACK, REMOVE_DESTINATION = 0, 3, 4, 5, 6
 SUBSCRIPTION, AUDIT, ACK_MAP, UPDATE = 7, 8, 9, 10
 
+OUTCOMES = (PREPARE, COMMIT, ROLLBACK)
+"""Records of a transaction, of which they name nothing but the id."""
+
+_STRAIGHT_MIN, _STRAIGHT_MAX = 9, 7 + 128
+_TRANSACTION_TAG = 0x0A
+
 KINDS = {
     TRACE: "trace",
     ADD: "add",
@@ -71,6 +77,9 @@ def complete(data: bytes, record: QuickRecord, file_name: str, base: int) -> Qui
     wanted = _FIELDS.get(command)
     if wanted is None:
         return record
+    if command in OUTCOMES and _is_straight(data, offset, size):
+        transaction = data[offset + 9 : offset + size]
+        return command, offset, size, b"", b"", 0, 0, transaction, None, 0
     try:
         found = _locate(data, offset, size, wanted, command == UPDATE)
     except (BadRecordError, IndexError) as error:
@@ -88,6 +97,16 @@ def complete(data: bytes, record: QuickRecord, file_name: str, base: int) -> Qui
         _bytes(data, found[TRANSACTION]) if TRANSACTION in found else None,
         _bytes(data, found[KEY]) if KEY in found else None,
         0,
+    )
+
+
+def _is_straight(data: bytes, offset: int, size: int) -> bool:
+    """Tell whether a record has a transaction and nothing else, each length in one byte."""
+    return (
+        _STRAIGHT_MIN < size < _STRAIGHT_MAX
+        and data[offset + 6] == size - 7
+        and data[offset + 7] == _TRANSACTION_TAG
+        and data[offset + 8] == size - 9
     )
 
 

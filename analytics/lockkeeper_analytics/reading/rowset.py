@@ -13,6 +13,7 @@ from lockkeeper.journal.walk import REMOVE, QuickRecord
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import LocalTransactionId
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.bulk import Bulk
 from lockkeeper_analytics.reading.bulk_frames import BulkFrames
@@ -24,8 +25,33 @@ from lockkeeper_analytics.reading.times import Bounds
 
 _T = TypeVar("_T")
 TRANSACTIONS_MAX = 10_000
+_FIRST, _SECOND = 0x0A, b"\x08"
+_ONE_BYTE, _LOCAL_MIN, _NEGATIVE = 128, 7, 10
 FRAME_AT = 4
 """So many bytes tell a frame's length before it; without more there is no frame."""
+
+
+def _local_text(encoded: bytes) -> str:
+    """Return the text form of a local transaction laid out as usual; nothing: it is another.
+
+    A structure in a structure: the connection, and a number that is not negative.
+    """
+    if len(encoded) < _LOCAL_MIN or encoded[0] != _FIRST or encoded[2] != _FIRST:
+        return ""
+    behind = 4 + encoded[3]
+    number = encoded[behind + 1 :]
+    is_usual = encoded[1] == len(encoded) - 2 < _ONE_BYTE and encoded[3] < _ONE_BYTE
+    if not is_usual or encoded[behind : behind + 1] != _SECOND or not 0 < len(number) < _NEGATIVE:
+        return ""
+    value = 0
+    for octet in reversed(number):
+        value = value << 7 | octet & 127
+    if number[-1] >= _ONE_BYTE or any(octet < _ONE_BYTE for octet in number[:-1]):
+        return ""
+    try:
+        return str(LocalTransactionId(encoded[4:behind].decode(), value))
+    except UnicodeDecodeError:
+        return ""
 
 
 class Ack(NamedTuple):
@@ -175,7 +201,7 @@ class Rows:
         if encoded not in known:
             if len(known) >= TRANSACTIONS_MAX:
                 known.clear()
-            known[encoded] = str(decode_transaction(encoded))
+            known[encoded] = _local_text(encoded) or str(decode_transaction(encoded))
         return known[encoded]
 
     def _head_only(self, start: int, end: int) -> tuple[Head, None]:
