@@ -23,15 +23,17 @@ def test_it_does_what_a_dictionary_does(seed: int, monkeypatch: pytest.MonkeyPat
         )
         assert (message_id in index) == (message_id in plain)
         if message_id not in plain:
-            reference = Reference(None, chosen.choice((100, 100, 200)), number << OFFSET_BITS)
+            reference = Reference(
+                None, chosen.choice((100, 100, 200, 70_000)), number << OFFSET_BITS
+            )
             reference.state, reference.priority = WRITTEN, chosen.choice((-1, -1, 9))
             index[message_id] = reference
             plain[message_id] = reference
         elif chosen.random() < 0.1:
             reference = index[message_id]
-            reference.location, reference.size = number << OFFSET_BITS | 7, 300
+            reference.location, reference.size = number << OFFSET_BITS | 7, 3 << 20
             index.move(message_id, reference.location, reference.size)
-            plain[message_id].location, plain[message_id].size = reference.location, 300
+            plain[message_id].location, plain[message_id].size = reference.location, 3 << 20
         else:
             assert told(index.pop(message_id)) == told(plain.pop(message_id))
             assert index.pop(message_id) is None

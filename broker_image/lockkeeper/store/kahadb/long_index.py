@@ -1,4 +1,4 @@
-"""The messages of a long queue by their ids, while the journal is read: 20 bytes for most of them.
+"""The messages of a long queue by their ids, while the journal is read: 18 bytes for most of them.
 
 The newest are in a dictionary. Of all others there are columns; an id is found by 79 bits that
 are made of it, 47 of which depend on a secret of this process.
@@ -8,14 +8,20 @@ from array import array
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from itertools import repeat
 from typing import Final
 from zlib import crc32
 
 from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS
 from lockkeeper.store.kahadb.places import Places
-from lockkeeper.store.packed import RUN_MESSAGES, Column, PackedReferences, PackedRun, column_of
+from lockkeeper.store.packed import (
+    RUN_MESSAGES,
+    Column,
+    PackedReferences,
+    PackedRun,
+    column_of,
+    each_of,
+)
 
 RECENT_MAX: Final = 50_000
 _PLACE_BITS: Final = 17
@@ -42,8 +48,8 @@ class _Column:
 
     def __init__(self, identifiers: list[bytes], references: list[Reference]) -> None:
         self._places = Places(each.location for each in references)
-        self._sizes = column_of("i", [each.size for each in references])
-        self._priorities = column_of("b", [each.priority for each in references])
+        self._sizes = column_of([each.size for each in references])
+        self._priorities = column_of([each.priority for each in references])
         self._keys = array(
             "q", [number & ~_PLACE | at for at, number in enumerate(map(hash, identifiers))]
         )
@@ -76,9 +82,11 @@ class _Column:
     def move(self, at: int, location: int, size: int) -> None:
         """Let a message be elsewhere in the journal."""
         self._places[at] = location
-        if isinstance(self._sizes, int):
-            self._sizes = array("i", [self._sizes]) * len(self._places)
-        self._sizes[at] = size
+        sizes = self._sizes
+        if isinstance(sizes, int) or sizes.typecode != "i":
+            # It may be larger than all others.
+            sizes = self._sizes = array("i", each_of(sizes, len(self._places)))
+        sizes[at] = size
 
     def reference(self, at: int) -> Reference:
         """Return a reference to a message."""
@@ -96,8 +104,7 @@ class _Column:
             here = [at for at, is_gone in enumerate(self.ended) if not is_gone]
             locations = array("q", [locations[at] for at in here])
             sizes, priorities = _chosen(sizes, here), _chosen(priorities, here)
-        each_size = repeat(sizes) if isinstance(sizes, int) else sizes
-        for location, size in zip(locations, each_size, strict=False):
+        for location, size in zip(locations, each_of(sizes, len(locations)), strict=True):
             counts[location >> OFFSET_BITS] += size
         for first in range(0, len(locations), RUN_MESSAGES):
             run = slice(first, first + RUN_MESSAGES)
