@@ -102,6 +102,7 @@ def broker(
 
     from lockkeeper.cli.log_view import log_to_stderr
     from lockkeeper.cli.resources import data_directory, load, with_addresses
+    from lockkeeper.server.allocator import give_back_large_blocks
     from lockkeeper.server.process import BrokerProcess, ProcessOptions
     from lockkeeper.server.secrets import secrets_directory
 
@@ -119,6 +120,7 @@ def broker(
         secrets=secrets_directory(secrets),
         accept_loss=accept_loss,
     )
+    give_back_large_blocks()
     process = BrokerProcess(options)
     log_to_stderr(process.name, log_format)
     uvloop.run(process.run())
