@@ -26,7 +26,7 @@ class DestinationPolicy(ApiModel):
     prefetch: Prefetch = Prefetch()
     """How many messages a consumer gets ahead of its acknowledgements."""
     memory_limit: Annotated[Size, sizes("64Ki", "1Pi")] | None = None
-    """Message bodies of the destination in memory; absent: only the broker's limit counts."""
+    """Messages of the destination in memory; absent: only the broker's limit counts."""
     flow: Flow = Flow()
     """What becomes of messages, and of who sends them, when there is no room."""
     dead_letters: DeadLetters = DeadLetters()

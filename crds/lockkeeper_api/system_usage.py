@@ -13,7 +13,7 @@ Percent = Annotated[int, Field(ge=1, le=100)]
 
 
 class MemoryUsage(ApiModel):
-    """Message bodies in memory, all destinations together."""
+    """Messages in memory, all destinations together; each counts 1 KiB beside its bytes."""
 
     limit: Annotated[Size, sizes("1Mi", "1Pi")] = GIBIBYTE
     """How much; 70 % of the process's allowance where that is less."""
@@ -46,7 +46,7 @@ class SystemUsage(ApiModel):
     """
 
     memory_usage: MemoryUsage = MemoryUsage()
-    """Message bodies in memory; non-persistent messages wait when it is used up."""
+    """Messages in memory; non-persistent messages wait when it is used up."""
     store_usage: StoreUsage = StoreUsage()
     """The journal's files; persistent messages wait when it is used up."""
     temp_usage: TempUsage = TempUsage()

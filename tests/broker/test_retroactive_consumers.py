@@ -102,11 +102,11 @@ def test_what_is_kept_counts_as_memory_and_gives_way_when_that_is_short(
     make_bench: "type[Bench]",
 ) -> None:
     many = SubscriptionRecoveryPolicy(RecoveryStrategy.FIXED_COUNT, maximum_count=1000)
-    bench = make_bench(memory_limit=20_000, T=DestinationPolicy(subscription_recovery=many))
+    bench = make_bench(memory_limit=40_000, T=DestinationPolicy(subscription_recovery=many))
     client = bench.client()
     for number in range(100):
         client.send(TOPIC, f"{number:03}" + "x" * 1000, persistent=False)
-        assert bench.broker.context.memory.used <= 20_000
+        assert bench.broker.context.memory.used <= 40_000
     texts = client.texts(client.consume(TOPIC, retroactive=True))
     assert texts[-1].startswith("099") and 5 < len(texts) < 20
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import MESSAGE_BYTES
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import Output
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
@@ -190,7 +191,7 @@ class World:
         return self.broker.context.memory.used
 
     def memory_held(self, transactions: Iterable[Transaction]) -> int:
-        """Return how many bytes of bodies the core has in memory, those of open works too."""
+        """Return how many bytes of messages the core has in memory, those of open works too."""
         region = self.region()
         held = {*region.waiting(), *self._queue_of(DEAD).waiting()}
         for consumer in region.consumers:
@@ -198,7 +199,7 @@ class World:
         for transaction in transactions:
             held.update(reference for _, reference in transaction.sent)
             held.update(reference for _, reference, _ in transaction.consumed)
-        return sum(len(one.message.body) for one in held if one.message is not None)
+        return sum(MESSAGE_BYTES + len(one.message.body) for one in held if one.message is not None)
 
 
 def number_of(message: Message) -> int:

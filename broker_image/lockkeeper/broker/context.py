@@ -1,7 +1,7 @@
 """What every region shares: the store, the memory, the clock, and the regions with work to do."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from lockkeeper.broker.containment import Containment, retry_delay
 from lockkeeper.broker.copy_ids import CopyIds
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from lockkeeper.message.message import Message
 
 
+# What a message counts for in memory beside its bytes (ActiveMQ's DEFAULT_MINIMUM_MESSAGE_SIZE): it
+# and its place in a queue weigh about half of that, which makes up for what keeps count of them.
+MESSAGE_BYTES: Final = 1024
 # So many deliveries fit into a millisecond before their numbers run ahead of the time.
 DELIVERY_BITS = 20
 # What is dispatched in one tick is in memory a second time until sockets take it.
@@ -46,7 +49,7 @@ _NOWHERE = queue("")
 
 
 class Memory:
-    """Bytes of message bodies in memory, against a limit; `partial` of frames not yet whole.
+    """Bytes of messages in memory, against a limit; `partial` of frames not yet whole.
 
     From `gate` bytes on every message is asked whether it may come in: that is the limit, or 0
     while others wait before it.

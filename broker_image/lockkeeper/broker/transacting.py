@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import MESSAGE_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, TransactionError, TransactionRolledBackError
 from lockkeeper.broker.heuristics import NOT_FOUND, Heuristics
 from lockkeeper.broker.producer_audit import ProducerAudit
@@ -85,7 +85,7 @@ class Transacting:
             operation.reference.loaded.destination = operation.destination
             if isinstance(operation, Add):
                 route = context.find_route(operation.destination)
-                context.memory.used += len(operation.reference.loaded.body)
+                context.memory.used += _charge(operation.reference)
                 transaction.sent.append((route, operation.reference))
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
@@ -124,8 +124,9 @@ class Transacting:
 
     def send(self, transaction: Transaction, route: Route, message: Message) -> None:
         """Add a message to a transaction; it holds memory until the outcome."""
-        self._context.memory.used += len(message.body)
-        transaction.sent.append((route, Reference(message, len(message.body))))
+        size = len(message.body)
+        self._context.memory.used += MESSAGE_BYTES + size
+        transaction.sent.append((route, Reference(message, size)))
 
     def consume(
         self,
@@ -302,7 +303,7 @@ class Transacting:
             ended = [reference for where, reference in transaction.sent if where is route]
             transaction.sent = [sent for sent in transaction.sent if sent[0] is not route]
             for reference in ended:
-                self._context.memory.used -= len(reference.loaded.body)
+                self._context.memory.used -= _charge(reference)
                 if reference.state and reference.holders > 0:
                     reference.holders = 1
                     self._context.store.release(reference)
@@ -325,7 +326,7 @@ class Transacting:
             if not route.is_gone:
                 transaction.sent.append((route, reference))
             elif route.destination.is_temporary:
-                self._context.memory.used -= len(reference.loaded.body)
+                self._context.memory.used -= _charge(reference)
             else:
                 now = self._context.find_route(route.destination)
                 transaction.sent.append((now, reference))
@@ -336,7 +337,7 @@ class Transacting:
         contained = self._context.containment
         for route, reference in transaction.sent:
             try:
-                memory.used -= len(reference.loaded.body)
+                memory.used -= _charge(reference)
                 route.admit(reference)
             except Exception as error:
                 contained.note("receipt", route.destination, error)
@@ -350,7 +351,7 @@ class Transacting:
     def _undo(self, transaction: Transaction) -> None:
         memory = self._context.memory
         for _, reference in transaction.sent:
-            memory.used -= len(reference.loaded.body)
+            memory.used -= _charge(reference)
         for consumer in {c for _, _, c in transaction.consumed if c is not None and not c.closed}:
             # The client redelivers from its own buffer: the consumer still owns its messages.
             consumer.take_back(
@@ -363,6 +364,11 @@ class Transacting:
                 returned.setdefault(id(backlog), (backlog, []))[1].append(reference)
         for backlog, references in returned.values():
             backlog.give_back(references)
+
+
+def _charge(reference: Reference) -> int:
+    """Return what a message that is sent in a transaction counts for in memory."""
+    return MESSAGE_BYTES + len(reference.loaded.body)
 
 
 def _another_is_prepared(identifier: TransactionId) -> TransactionError:

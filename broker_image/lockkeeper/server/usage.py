@@ -10,7 +10,7 @@ from lockkeeper_api.system_usage import StoreUsage, SystemUsage, TempUsage
 logger = logging.getLogger(__name__)
 
 ALLOWANCE_PERCENT_MAX = 70
-"""What message bodies may have of the process's memory when the limit is more than that."""
+"""What messages may have of the process's memory when the limit is more than that."""
 
 JOURNAL_FILES_MIN = 2
 """A journal of fewer files could never be emptied: its current file always stays."""

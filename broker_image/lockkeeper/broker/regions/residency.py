@@ -7,7 +7,7 @@ others to temporary files. They come back when their turn comes.
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import MESSAGE_BYTES, Context
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import VOLATILE, WAITING, WRITTEN, Reference
@@ -66,7 +66,7 @@ class Residency:
         message = reference.message
         if message is None:
             return
-        size = len(message.body)
+        size = MESSAGE_BYTES + len(message.body)
         self.used += size
         memory = self.context.memory
         memory.used += size
@@ -97,7 +97,7 @@ class Residency:
             reference.held = ENDED
             message = reference.message
             if message is not None:
-                size += len(message.body)
+                size += MESSAGE_BYTES + len(message.body)
         self.used -= size
         self.context.memory.used -= size
         if self.spooled:
@@ -189,7 +189,7 @@ class Residency:
     def _unload(self, reference: Reference) -> None:
         """Drop a body that is on disk."""
         message = reference.loaded
-        size = len(message.body)
+        size = MESSAGE_BYTES + len(message.body)
         self.used -= size
         self.context.memory.used -= size
         reference.expiration = message.expiration
