@@ -22,7 +22,7 @@ from lockkeeper.journal.scan import Batch, record_offsets, scan_file
 from lockkeeper.message.layout import read_lead
 from lockkeeper.message.text import decode_text
 from lockkeeper.store.base import DamagedError
-from lockkeeper.store.kahadb.losses import ALTERED, COPIES, Loss
+from lockkeeper.store.kahadb.losses import ALTERED, UNNAMED, Loss
 
 if TYPE_CHECKING:
     from simulation.life import Life
@@ -33,7 +33,7 @@ MESSAGE_AT = 4
 """A message in the journal has its size in front."""
 ILLEGIBLE = "nothing can be read there"
 _RANGE = re.compile(r"(\S+):(\d+) to \S+:(\d+) of ")
-_OUTCOME = re.compile(r"the (commit|rollback|prepare) of ")
+_OUTCOME = re.compile(r"the (commit|rollback|prepare) of |may have ended there")
 
 
 @dataclass
@@ -170,12 +170,15 @@ def _unexplained(
     # A bit of an id may be what has changed.
     unnamed = texts.count(ALTERED)
     elsewhere = {entry.message for entry in books._gone}.union(*found.values())
+    last = _last_numbers(elsewhere)
     for place, names in found.items():
         before = set(books._live.get(place, ()))
         for name in before.difference(names):
-            if name not in harm.begun:
+            if name not in harm.begun | harm.in_transactions:
                 problems.append(f"{name} of {place} is lost, and was not damaged")
-            elif name not in told and not _is_told(name, texts, harm, name in elsewhere):
+            elif name not in told and not _is_told(
+                name, texts, harm, name in elsewhere or _is_last(name, last)
+            ):
                 unnamed -= 1
                 if unnamed < 0:
                     problems.append(f"{name} of {place} is lost, and nobody tells")
@@ -189,11 +192,25 @@ def _unexplained(
     return problems[:3]
 
 
-def _is_told(name: str, texts: list[str], harm: Harm, is_elsewhere: bool) -> bool:
+def _is_last(name: str, last: dict[str, int]) -> bool:
+    """Tell whether no later message of its producer is known."""
+    producer, _, number = name.rpartition(":")
+    return int(number) > last.get(producer, -1)
+
+
+def _last_numbers(names: set[str]) -> dict[str, int]:
+    last: dict[str, int] = {}
+    for name in names:
+        producer, _, number = name.rpartition(":")
+        last[producer] = max(int(number), last.get(producer, -1))
+    return last
+
+
+def _is_told(name: str, texts: list[str], harm: Harm, is_unnamed: bool) -> bool:
     """Tell whether what is said to be unsure covers a message."""
-    if ILLEGIBLE in texts or (COPIES in texts and is_elsewhere):
+    if ILLEGIBLE in texts or (UNNAMED in texts and is_unnamed):
         return True
-    if name in harm.in_transactions and any(map(_OUTCOME.match, texts)):
+    if name in harm.in_transactions and any(map(_OUTCOME.search, texts)):
         return True
     return any(_tells_of(text, name) for text in texts)
 

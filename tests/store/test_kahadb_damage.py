@@ -11,10 +11,10 @@ from lockkeeper.journal.records import Subscription as SubscriptionRecord
 from lockkeeper.journal.records import Trace
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.ids import LocalTransactionId
+from lockkeeper.message.ids import LocalTransactionId, XATransactionId
 from lockkeeper.store.base import Add, DamagedError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore, LockLostError
-from lockkeeper.store.kahadb.losses import ALTERED, COPIES, losses_of
+from lockkeeper.store.kahadb.losses import ALTERED, UNNAMED, losses_of
 from lockkeeper.store.kahadb.salvage import accept_loss, salvage
 
 A, NEWS = queue("A"), topic("NEWS")
@@ -239,7 +239,7 @@ def test_copies_that_the_numbers_do_not_tell_of_are_said_to_be_unsure(tmp_path, 
     overwrite(path, batch.offset + BODY_BYTES, bytes(512))
     (loss,) = losses_of(tmp_path)
     assert loss.lost == [{"destination": str(A), "message": f"{KEY}12"}]
-    assert loss.unsure == [COPIES]
+    assert loss.unsure == [UNNAMED]
     accept_loss(tmp_path, lambda: None)
     store = KahaDBStore(tmp_path)
     recovered = store.open()
@@ -271,6 +271,30 @@ def test_a_lost_commit_is_told(tmp_path, kit):
     assert [one["message"] for one in loss.lost] == [f"{KEY}1", f"{KEY}2"]
     assert loss.unsure == [f"the commit of {transaction} does not take effect", ALTERED]
     assert reopened(tmp_path, kit, accept_loss=True) == [3]
+
+
+def test_a_transaction_whose_end_cannot_be_read_is_said_to_be_prepared_again(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
+    store.open()
+    for branch in (b"ended", b"sound"):
+        operations = [Add(A, kit.reference(1, size=BODY_BYTES))]
+        store.prepare(XATransactionId(7, b"x", branch), operations, kit.Receipt())
+        kit.until_durable(store)
+        store.rollback_prepared(XATransactionId(7, b"x", branch), operations, None)
+        store.add(A, kit.reference(2), kit.Receipt())
+        kit.until_durable(store)
+    store.close()
+    ended = batches(tmp_path / "db-1.log")[1]
+    overwrite(tmp_path / "db-1.log", ended.offset, bytes(ended.end - ended.offset))
+    (loss,) = losses_of(tmp_path)
+    transaction = XATransactionId(7, b"x", b"ended")
+    again = f"{transaction} may have ended there: it is prepared again"
+    assert [text for text in loss.unsure if "prepared again" in text] == [again]
+    assert UNNAMED in loss.unsure
+    accept_loss(tmp_path, lambda: None)
+    store = KahaDBStore(tmp_path)
+    assert list(store.open().prepared) == [transaction]
+    store.close()
 
 
 def test_a_record_that_cannot_be_read_leaves_its_batch(tmp_path, kit):

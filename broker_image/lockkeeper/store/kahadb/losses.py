@@ -31,7 +31,10 @@ from lockkeeper.message.text import decode_text
 from lockkeeper.store.kahadb.frames import read_subscription
 
 DAMAGED_NAME = "damaged"
-COPIES = "copies of messages that are in other destinations, too, may have been there"
+UNNAMED = (
+    "the last messages of producers, and copies of messages that are in other destinations, too, "
+    "may have been there"
+)
 ALTERED = "an id or a destination may be read there that the damage has changed"
 _SHOWN_MAX = 5
 _LISTED_MAX = 1000
@@ -111,6 +114,7 @@ class _Journal:
         self._added: set[Message] = set()
         self._removed: set[Removal] = set()
         self._pending: dict[TransactionId, list[Removal]] = {}
+        self._prepared: dict[TransactionId, int] = {}
         self._subscribed: dict[str, dict[str, int]] = {}
         self._ended: dict[str, int] = {}
         self._last: dict[str, tuple[int, int, str]] = {}
@@ -159,8 +163,14 @@ class _Journal:
                     keys.pop(key, None)
                 else:
                     keys[key] = len(self._found)
+            case Prepare(transaction=transaction):
+                self._prepared[transaction] = len(self._found)
             case Commit(transaction=transaction):
+                self._prepared.pop(transaction, None)
                 self._removed.update(self._pending.pop(transaction, ()))
+            case Rollback(transaction=transaction):
+                self._prepared.pop(transaction, None)
+                self._pending.pop(transaction, None)
             case _:
                 return
 
@@ -188,10 +198,14 @@ class _Journal:
             told |= {one.message_id for one in map(_plain, records) if isinstance(one, AddMessage)}
         for index, producer, first, last, names in self._gaps:
             self._found[index][0].unsure += self._missing(producer, first, last, names, told)
+        for transaction, since in self._prepared.items():
+            if self._illegible and self._illegible[-1] >= since:
+                loss, _ = self._found[self._illegible[-1]]
+                loss.unsure.append(f"{transaction} may have ended there: it is prepared again")
         for index, (loss, records) in enumerate(self._found):
-            # Of a message whose number is known from elsewhere no gap tells. And where all can be
-            # read something has changed nevertheless.
-            loss.unsure.append(COPIES if index in self._illegible else ALTERED)
+            # Of a producer's last message no gap tells, nor of one whose number is known from
+            # elsewhere. And where all can be read something has changed nevertheless.
+            loss.unsure.append(UNNAMED if index in self._illegible else ALTERED)
             if not records:
                 loss.unsure.append("nothing can be read there")
             loss.destinations = sorted(set(loss.destinations))
