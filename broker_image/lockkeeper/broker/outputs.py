@@ -20,15 +20,17 @@ Delivery: TypeAlias = "tuple[Consumer, Sequence[Reference]]"
 class SharedReferences(list["Reference"]):
     """Messages that several consumers are sent at once.
 
-    `sent` and `sent_at` are their protocol's, which makes only once what it sends of them.
+    `sent` and `sent_at` are their protocol's, which makes only once what it sends of them. `kept`
+    is theirs who let them wait.
     """
 
-    __slots__ = ("sent", "sent_at")
+    __slots__ = ("kept", "sent", "sent_at")
 
     def __init__(self, references: "Iterable[Reference]") -> None:
         super().__init__(references)
         self.sent: list[Any] = []
         self.sent_at = -1
+        self.kept: Any = None
 
 
 class EndOfMessages(NamedTuple):

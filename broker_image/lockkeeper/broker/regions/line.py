@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice
 
+from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.store.base import UNKNOWN, Reference
 from lockkeeper.store.packed import (
     RUN_BYTES,
@@ -19,7 +20,27 @@ from lockkeeper.store.packed import (
 # A shorter line stays a deque: what consumers are about to get is not worth packing.
 LINE_MESSAGES_MIN = 8 * RUN_MESSAGES
 
-Segment = PackedRun | deque[Reference]
+
+class Part:
+    """Messages of a list that several lines have parts of; it only grows, at its end."""
+
+    __slots__ = ("end", "references", "start")
+
+    def __init__(self, references: list[Reference], start: int, end: int) -> None:
+        self.references = references
+        self.start = start
+        self.end = end
+
+    def __len__(self) -> int:
+        """Return how many messages are in the part."""
+        return self.end - self.start
+
+    def __iter__(self) -> Iterator[Reference]:
+        """Iterate in order."""
+        return islice(self.references, self.start, self.end)
+
+
+Segment = PackedRun | Part | deque[Reference]
 
 
 class Line:
@@ -68,10 +89,30 @@ class Line:
 
     def append_run(self, run: PackedRun) -> None:
         """Add packed messages at the end."""
+        self._append(run)
+
+    def append_shared(self, references: SharedReferences) -> None:
+        """Add messages at the end that other lines are given, too; what comes next is the same."""
+        last = self._segments[-1] if self._segments and not self._back else None
+        part: Part | None = references.kept
+        if part is None:
+            shared: list[Reference] = []
+            if isinstance(last, Part) and last.end == len(last.references) < RUN_MESSAGES:
+                shared = last.references
+            start = len(shared)
+            shared += references
+            part = references.kept = Part(shared, start, len(shared))
+        if isinstance(last, Part) and last.references is part.references and last.end == part.start:
+            last.end = part.end
+            self._between += len(part)
+        else:
+            self._append(Part(part.references, part.start, part.end))
+
+    def _append(self, segment: Segment) -> None:
         if self._back:
             self._add(self._back)
             self._back = deque()
-        self._add(run)
+        self._add(segment)
         if not self._front:
             self._advance()
 
@@ -115,7 +156,7 @@ class Line:
         segments, self._segments, self._between = self._segments, deque(), 0
         back, self._back = self._back, deque()
         for segment in (*segments, back):
-            for piece in (segment,) if isinstance(segment, PackedRun) else _pieces(segment):
+            for piece in _pieces(segment) if isinstance(segment, deque) else (segment,):
                 self._add(piece)
         if self._segments and isinstance(last := self._segments[-1], deque):
             self._segments.pop()
@@ -124,7 +165,7 @@ class Line:
 
     def loose(self) -> Iterator[Reference]:
         """Iterate over what is not packed, in order."""
-        middle = (each for each in self._segments if isinstance(each, deque))
+        middle = (each for each in self._segments if not isinstance(each, PackedRun))
         return chain(self._front, chain.from_iterable(middle), self._back)
 
     def upcoming(self) -> Iterable[Reference]:
@@ -133,6 +174,9 @@ class Line:
 
     def withdraw(self, references: set[Reference]) -> None:
         """Take out some of what is not packed."""
+        for index, segment in enumerate(self._segments):
+            if isinstance(segment, Part) and not references.isdisjoint(segment):
+                self._segments[index] = deque(segment)
         for segment in self.segments():
             if isinstance(segment, deque):
                 withdraw(segment, references)
@@ -177,7 +221,7 @@ class Snapshot:
 
     def __init__(self, segments: Iterable[Segment]) -> None:
         copied = (each if isinstance(each, PackedRun) else deque(each) for each in segments)
-        self._segments: deque[Segment] = deque(copied)
+        self._segments: deque[PackedRun | deque[Reference]] = deque(copied)
         self._current: deque[Reference] = deque()
         self._borrowed: PackedRun | None = None
         self._count = sum(map(len, self._segments))
@@ -215,7 +259,9 @@ class Snapshot:
 
 
 def _taken(segment: Segment) -> deque[Reference]:
-    return deque(segment.take()) if isinstance(segment, PackedRun) else segment
+    if isinstance(segment, deque):
+        return segment
+    return deque(segment.take() if isinstance(segment, PackedRun) else segment)
 
 
 def _pieces(references: deque[Reference]) -> Iterator[Segment]:

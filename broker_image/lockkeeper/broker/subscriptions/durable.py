@@ -63,8 +63,7 @@ class DurableSubscription(TopicSubscription):
         """Take messages; without memory for what the consumer would hold, they wait."""
         consumer, memory = self.consumer, self.context.memory
         if memory.used > memory.limit and consumer is not None and not self.may_hold(consumer, []):
-            self.ready.extend(references)
-            self.hold_back(references)
+            self.let_wait(references)
         else:
             super().offer(references, size)
 

@@ -1,10 +1,14 @@
 """Subscriptions of topics: each a backlog of its own, for one consumer, durable or not."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, Context
+from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.levels import Levels
+from lockkeeper.broker.regions.line import LINE_MESSAGES_MIN, Line
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
 
@@ -58,11 +62,31 @@ class TopicSubscription(Backlog):
             or size > consumer.connection.burst_bytes
             or self.context.unsent > OFFERED_BYTES_MAX
         ):
-            self.ready.extend(references)
-            self.hold_back(references)
+            self.let_wait(references)
         else:
             self.statistics.dispatched += len(references)
             consumer.deliver(references)
+
+    def let_wait(self, references: Sequence[Reference]) -> None:
+        """Add messages at the end; long backlogs have one list of them for all."""
+        ready = self.ready
+        if (
+            isinstance(references, SharedReferences)
+            and len(ready) >= LINE_MESSAGES_MIN
+            and not isinstance(ready, Levels)
+            and self.may_be_long
+        ):
+            if isinstance(ready, deque):
+                self.ready = ready = Line(ready)
+            ready.append_shared(references)
+        else:
+            ready.extend(references)
+        self.hold_back(references)
+
+    @property
+    def may_be_long(self) -> bool:
+        """Whether any number of messages may wait."""
+        return True
 
     def hold_back(self, references: Sequence[Reference]) -> None:
         """Let messages wait that were just added to `ready`."""

@@ -51,6 +51,11 @@ class VolatileSubscription(TopicSubscription):
             policy = self.policy.message_eviction
             self._discard_all(evict(policy, self.ready, self._room(), self.body_of))
 
+    @property
+    def may_be_long(self) -> bool:
+        """Whether any number of messages may wait."""
+        return self.pending_limit == UNLIMITED
+
     def _room(self) -> int:
         """Return how many messages may wait: those that the consumer has room for do for a turn."""
         assert self.consumer is not None
