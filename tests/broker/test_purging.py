@@ -111,6 +111,20 @@ def test_a_queue_goes_with_messages_and_consumers(bench: "Bench") -> None:
     assert bench.depth("Q") == 1
 
 
+def test_a_purge_ends_when_its_queue_is_removed(bench: "Bench") -> None:
+    client = bench.client()
+    for number in range(2 * SLICE_MESSAGES):
+        client.send("Q", str(number), wait=False)
+    bench.tick()
+    slices = purge(bench.broker, queue("Q"), Receipt())
+    assert next(slices) == SLICE_MESSAGES
+    bench.broker.destinations.remove_with_users(queue("Q"), None)
+    bench.tick()
+    assert list(slices) == []
+    bench.tick()
+    assert bench.broker.context.memory.used == 0
+
+
 def test_a_topic_goes_with_its_subscriptions(bench: "Bench") -> None:
     client = bench.client("reader")
     client.consume("topic://T", subscription_name="news")

@@ -113,6 +113,17 @@ def test_a_torn_tail_of_the_last_file_is_no_damage(
     assert "db-5.log: torn tail at offset 21632" in capsys.readouterr().err
 
 
+def test_what_is_preallocated_may_follow_a_torn_tail(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = directory / "db-5.log"
+    path.write_bytes(path.read_bytes()[:31_000])
+    (directory / "db-6.log").write_bytes(bytes(65_536))
+    assert main(["journal", "verify", str(directory)]) == 0
+    assert "torn tail at 21,632" in capsys.readouterr().out
+    assert main(["journal", "dump", str(directory)]) == 0
+
+
 def test_a_torn_tail_of_an_earlier_file_is_damage(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.recount import recount_directory
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import LocalTransactionId, XATransactionId
-from lockkeeper.store.base import Add, Remove, Subscription
+from lockkeeper.store.base import Add, Remove, StoreError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
 from lockkeeper.store.kahadb.compaction import Settings
@@ -305,6 +305,25 @@ def test_copy_of_a_master_that_was_killed_is_deleted_before_the_journal_is_read(
     assert not left.exists()
     again.close()
     assert contents(directory, kit, tmp_path) == expected
+
+
+@pytest.mark.parametrize("name", ["compacted-x.tmp", "next-x.zeros", "mended-x.part"])
+def test_a_directory_of_somebody_else_is_in_nobody_s_way(tmp_path, kit, name):
+    (tmp_path / name).mkdir()
+    store = make(tmp_path, kit)
+    store.open()
+    store.add(A, kit.reference(1), kit.Receipt())
+    kit.until_durable(store)
+    store.close()
+    assert (tmp_path / name).is_dir()
+
+
+def test_a_directory_in_the_place_of_an_index_is_named_before_anything_is_written(tmp_path, kit):
+    (tmp_path / "db.redo").mkdir()
+    store = make(tmp_path, kit)
+    with pytest.raises(StoreError, match=r"db\.redo: a directory, where ActiveMQ's index would be"):
+        store.open()
+    store.close()
 
 
 def test_closing_in_the_middle_of_a_copy_leaves_no_trace(tmp_path, kit):

@@ -11,11 +11,12 @@ import typer
 from lockkeeper.cli.errors import FAILED, MISUSED, CommandError
 from lockkeeper.cli.output import Column, Listing, show
 from lockkeeper.journal.errors import JournalError
-from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.files import DataFile, data_file_name, list_data_files
 from lockkeeper.journal.verify import (
     FileReport,
     StoredRecord,
     TornTailError,
+    last_written,
     read_records,
     verify_directory,
 )
@@ -87,7 +88,7 @@ def dump(
     """
     from lockkeeper.cli.records import record_line, record_object
 
-    last_file = _require_data_files(directory)
+    last_file = data_file_name(last_written(_require_data_files(directory)))
     damaged = False
     for found in read_records(directory):
         if isinstance(found, JournalError):
@@ -142,11 +143,11 @@ def _losses_listing(losses: "Sequence[Loss]") -> Listing:
     )
 
 
-def _require_data_files(directory: Path) -> str:
-    """Return the name of the last data file; refuse a directory without any, with a hint."""
+def _require_data_files(directory: Path) -> list[DataFile]:
+    """Return the data files; refuse a directory without any, with a hint."""
     files = list_data_files(directory)
     if files:
-        return files[-1].path.name
+        return files
     below = sorted({path.parent for path in directory.glob("*/db-*.log")})
     hint = f"; did you mean {below[0]}?" if below else ""
     reason = f"{directory}: no journal here, files db-N.log are expected{hint}"

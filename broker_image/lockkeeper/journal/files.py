@@ -1,11 +1,13 @@
 """Names of data files: `db-N.log`, N from 1 upwards, gaps allowed (kahadb.md section 1)."""
 
+import errno
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 FILE_ID_MAX = 2**31 - 1
-_NAME = re.compile(r"db-(\d+)\.log")
+_NAME = re.compile(r"db-(\d+)\.log", re.ASCII)
 
 
 class DataFile(NamedTuple):
@@ -32,11 +34,19 @@ def data_file_id(name: str) -> int | None:
 def list_data_files(directory: Path) -> list[DataFile]:
     """Return the data files of *directory* in numeric order, without those of length zero.
 
-    Raises OSError when the directory cannot be read.
+    Raises OSError when the directory cannot be read, or when something else bears such a name: a
+    link to a disk that is away must not be taken for messages that never were.
     """
     found = []
     for path in directory.iterdir():
         file_id = data_file_id(path.name)
-        if file_id is not None and path.is_file() and (size := path.stat().st_size):
+        if file_id is None or not os.path.lexists(path):
+            continue
+        if not path.is_file():
+            raise OSError(errno.EINVAL, "no file, but a data file's name", str(path))
+        if path.name != data_file_name(file_id):
+            reason = f"a data file must be called {data_file_name(file_id)}; rename it, or move it"
+            raise OSError(errno.EINVAL, reason, str(path))
+        if size := path.stat().st_size:
             found.append(DataFile(file_id, path, size))
     return sorted(found)

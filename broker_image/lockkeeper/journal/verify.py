@@ -53,10 +53,28 @@ class FileReport:
 
 
 def verify_directory(directory: Path) -> Iterator[FileReport]:
-    """Yield a report on every data file of *directory*, in order; raises OSError."""
+    """Yield a report on every data file of *directory*, in order; raises OSError.
+
+    The last one with records may have a torn tail: that is an interrupted write. What ActiveMQ
+    has preallocated for later may follow it.
+    """
     files = list_data_files(directory)
+    last = last_written(files)
     for data_file in files:
-        yield _verify(data_file, data_file is files[-1])
+        yield _verify(data_file, data_file.file_id >= last)
+
+
+def last_written(files: list[DataFile]) -> int:
+    """Return the number of the last file with records, or with what is left of some; 0 for none.
+
+    What follows was preallocated and never written.
+    """
+    for data_file in reversed(files):
+        with _mapped(data_file) as data:
+            scan = scan_file(data, data_file.path.name)
+        if scan.batches or scan.problem is not None:
+            return data_file.file_id
+    return 0
 
 
 def read_records(directory: Path) -> Iterator[StoredRecord | JournalError]:

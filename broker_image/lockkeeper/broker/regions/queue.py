@@ -233,6 +233,9 @@ class Queue(Backlog):
                 self.context.store.release_run(segment)
             else:
                 self.abandon(segment.shown())
+        # Who works on it over several turns finds nothing more.
+        self.lanes = None
+        self.ready.clear()
 
     def abandon(self, references: Iterable[Reference]) -> None:
         """Let go of messages that end with the queue."""

@@ -32,7 +32,13 @@ class IndexFiles:
         return any((self._directory / name).exists() for name in INDEX_NAMES)
 
     def require_readable_version(self) -> None:
-        """Raise StoreError when the messages are stored in an OpenWire version of old."""
+        """Raise StoreError when the messages are stored in an OpenWire version of old.
+
+        Or when something is in the place of a file that could not be deleted.
+        """
+        for path in (self._directory / name for name in INDEX_NAMES):
+            if path.is_dir():
+                raise StoreError(f"{path}: a directory, where ActiveMQ's index would be; move it")
         version = _store_version(self._head()[_METADATA_PAGE_AT:])
         if version is not None and version < STORE_VERSION_MIN:
             raise StoreError(

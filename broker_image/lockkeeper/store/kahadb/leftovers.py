@@ -39,5 +39,8 @@ def delete_copies(directory: Path, check: Callable[[], None]) -> None:
 
 def _delete(directory: Path, pattern: str, check: Callable[[], None]) -> None:
     for path in directory.glob(pattern):
+        if path.is_dir() and not path.is_symlink():
+            # Somebody else's: there is no such directory of ours.
+            continue
         check()
         path.unlink(missing_ok=True)
