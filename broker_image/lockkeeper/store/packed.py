@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final, TypeAlias
 
-from lockkeeper.store.base import UNKNOWN, VOLATILE, WRITTEN, Reference, State
+from lockkeeper.store.base import REMOVED, UNKNOWN, VOLATILE, WRITTEN, Reference, State
 
 RUN_MESSAGES: Final = 1024
 RUN_BYTES: Final = 1 << 20
@@ -91,6 +91,10 @@ class PackedRun:
     def is_only_stored(self) -> bool:
         """Tell whether all of it is in the journal, and nobody has a reference to any of it."""
         return self._references is None and self._states == WRITTEN
+
+    def end(self) -> None:
+        """Note that nobody needs the messages any more."""
+        self._states = int(REMOVED)
 
     def bytes_by_file(self, offset_bits: int) -> dict[int, int]:
         """Return how many bytes lie in each file; offsets are the low bits of locations."""

@@ -109,6 +109,7 @@ class Intake:
         """Count that messages of a queue to which nobody has references are live no more."""
         for file_id, size in run.bytes_by_file(OFFSET_BITS).items():
             self._ledger.files[file_id].live -= size
+        run.end()
 
     def commit(self, transaction: TransactionId, operations: Sequence[Operation]) -> None:
         """Record a whole transaction with its outcome, and apply it."""
