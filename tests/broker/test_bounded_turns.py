@@ -11,9 +11,10 @@ from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.subscriptions.browser import Browse
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
-from lockkeeper.message.destination import parse_destination, queue
+from lockkeeper.message.destination import Destination, parse_destination, queue
 from lockkeeper.store.kahadb.store import KahaDBStore
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from conftest import Bench, Client
 
-    from lockkeeper.broker.regions.queue import Queue
     from lockkeeper.broker.subscriptions.consumer import Consumer
     from lockkeeper.store.base import Reference
 
@@ -188,3 +188,57 @@ def test_what_has_expired_for_a_durable_subscription_ends_over_several_turns(
     bench.tick()
     assert statistics.expired == COUNT
     assert client.texts(consumer) == ["lasting"]
+
+
+MANY = 300
+
+
+def test_a_wildcard_consumer_does_not_search_its_queues_for_each_message(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bench.client()
+    for number in range(2 * MANY):
+        client.send(f"MANY.{number % MANY}", str(number), wait=False)
+    consumer = client.consume("MANY.>")
+    assert len(consumer.dispatched) == 2 * MANY
+    compared = 0
+    equal = Destination.__eq__
+
+    def counting(one: Destination, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return equal(one, other)
+
+    monkeypatch.setattr(Destination, "__eq__", counting)
+    first, *_, last = client.deliveries(consumer)
+    transaction = client.begin()
+    broker = bench.broker
+    broker.acknowledge_in_transaction(consumer, transaction, first.message.sequence, 1, 2)
+    broker.acknowledge_in_transaction(consumer, transaction, last.message.sequence, MANY, 2)
+    assert sum(q.in_flight() for q in broker.registry if q.destination.is_queue) == MANY - 1
+    client.leave()
+    assert compared < 20 * MANY
+    assert bench.depth("MANY.1") == 2
+
+
+def test_many_acknowledgements_of_a_turn_ask_many_queues_once(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bench.client()
+    for number in range(MANY):
+        client.send(f"MANY.{number}", str(number), wait=False)
+    consumer = client.consume("MANY.>")
+    asked = 0
+    activate = Queue.activate
+
+    def counting(queue: Queue) -> None:
+        nonlocal asked
+        asked += 1
+        activate(queue)
+
+    monkeypatch.setattr(Queue, "activate", counting)
+    for delivery in client.deliveries(consumer):
+        bench.broker.acknowledge(consumer, 2, delivery.message.sequence, 1, None)
+    assert asked < 4 * MANY
+    bench.tick()
+    assert bench.depth("MANY.1") == 0

@@ -83,7 +83,8 @@ class Context:
     DELIVERY_BITS are the time, as of `numbered_at`. `unsent` counts the bytes of messages that
     this tick has sent to consumers, and what takes as long (LOOK_BYTES, END_BYTES): beyond
     TICK_BYTES_MAX the rest is `postponed` to the next one.
-    What is `starved` waits until consumers may hold more of it.
+    What is `starved` waits until consumers may hold more of it. `roused` are consumers of several
+    destinations that have asked all of them to send since the last dispatch: once is enough.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class Context:
         self.relievable: list[Residency] = []
         self.postponed: list[Active] = []
         self.starved: list[Active] = []
+        self.roused: set[Consumer] = set()
         self.unsent = 0
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequence = now << 20
@@ -137,6 +139,7 @@ class Context:
     def dispatch(self, active: list[Active]) -> None:
         """Have all of *active*, and what that makes active, send what it can, within a tick."""
         self.unsent = 0
+        self.roused.clear()
         unreached: list[Active] = []
         while active:
             self.active = []

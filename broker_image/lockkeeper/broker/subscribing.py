@@ -9,7 +9,6 @@ from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, Resou
 from lockkeeper.broker.names import check_name, check_text
 from lockkeeper.broker.outputs import ConsumerClosed, WindowChanged
 from lockkeeper.broker.policies.policy import DestinationPolicy
-from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
@@ -18,6 +17,7 @@ from lockkeeper.broker.subscriptions.browser import Browse, begin_browsing
 from lockkeeper.broker.subscriptions.choosing import compiled
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.durable import DurableSubscription
+from lockkeeper.broker.subscriptions.places import by_destination
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.broker.subscriptions.volatile import VolatileSubscription
 from lockkeeper.message.destination import Destination
@@ -147,12 +147,13 @@ class Subscribing:
         unacknowledged = list(consumer.dispatched.values())
         consumer.dispatched = {}
         _count_redeliveries(unacknowledged, last_delivered)
+        held = by_destination(unacknowledged)
         self.lasting.left(consumer)
         contained = self._context.containment
         for backlog in consumer.backlogs:
             with contained.at("connection", backlog.destination):
                 self._detach(consumer, backlog)
-            own = [each for each in unacknowledged if _is_of(each, backlog)]
+            own = held.get(backlog.destination, [])
             try:
                 backlog.give_back(own)
             except Exception as error:
@@ -189,10 +190,6 @@ class Subscribing:
                 self.unsubscribe(consumer, DELIVERED_UNKNOWN)
         for durable in durables:
             self.lasting.topic_ends(durable)
-
-
-def _is_of(reference: Reference, backlog: Backlog) -> bool:
-    return reference.loaded.destination == backlog.destination
 
 
 def _count_redeliveries(references: list[Reference], last_delivered: int) -> None:

@@ -13,6 +13,7 @@ from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.message_properties import property_lookup
 from lockkeeper.broker.outputs import EndOfMessages
 from lockkeeper.broker.selectors import Lookup, Selector
+from lockkeeper.broker.subscriptions.places import Places
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference
@@ -34,6 +35,7 @@ class Consumer:
 
     __slots__ = (
         "_own",
+        "_places",
         "backlogs",
         "browser",
         "closed",
@@ -75,6 +77,7 @@ class Consumer:
         self.pull_timer: Timer | None = None
         self.dispatched: dict[int, Reference] = {}
         self.backlogs: list[Backlog] = []
+        self._places: Places | None = None
         self.closed = False
         self.delivered = 0
 
@@ -165,8 +168,12 @@ class Consumer:
         backlogs = self.backlogs
         if len(backlogs) == 1:
             return backlogs[0]
-        destination = reference.loaded.destination
-        return next(backlog for backlog in backlogs if backlog.destination == destination)
+        return self._sorted().find(backlogs, reference.loaded.destination)
+
+    def _sorted(self) -> Places:
+        if self._places is None:
+            self._places = Places()
+        return self._places
 
     def by_backlog(
         self, references: Sequence[Reference]
@@ -176,9 +183,9 @@ class Consumer:
         All that the consumer has messages from may send more; what these came from goes last.
         """
         found = [(backlog, list(run)) for backlog, run in groupby(references, self.backlog_of)]
-        served = dict.fromkeys(backlog for backlog, _ in found)
-        self.backlogs = [each for each in self.backlogs if each not in served]
-        self.backlogs += served
+        places = self._sorted()
+        for backlog, _ in found:
+            places.serve(backlog)
         self.reactivate()
         return found
 
@@ -192,8 +199,15 @@ class Consumer:
             backlog.consumed(self, own, receipt if own[-1] is references[-1] else None)
 
     def reactivate(self) -> None:
-        """Have sent what there is room for now."""
-        for backlog in self.backlogs:
+        """Have sent what there is room for now; of several destinations, once a turn."""
+        backlogs = self.backlogs
+        if len(backlogs) > 1:
+            roused = backlogs[0].context.roused
+            if self in roused:
+                return
+            roused.add(self)
+            backlogs = self.backlogs = self._sorted().turned(backlogs)
+        for backlog in backlogs:
             backlog.activate()
 
     def take_back(self, references: list[Reference]) -> None:
@@ -212,11 +226,9 @@ class Consumer:
 
     def held_of(self, backlog: "Backlog") -> list[Reference]:
         """Return those of the dispatched messages that came from *backlog*."""
-        held = self.dispatched.values()
         if len(self.backlogs) == 1:
-            return list(held)
-        destination = backlog.destination
-        return [reference for reference in held if reference.loaded.destination == destination]
+            return list(self.dispatched.values())
+        return self._sorted().held(self.dispatched, self.delivered, backlog.destination)
 
     def extend(self, count: int) -> None:
         """Widen the window by *count* messages that the application has taken."""
