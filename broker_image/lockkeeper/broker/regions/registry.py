@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Protocol
 from lockkeeper.broker.advisories.queues import make_queue
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.regions.patterns import Patterns, stands_for
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.routing.names import check_name
 from lockkeeper.broker.routing.router import Router
-from lockkeeper.message.destination import Destination, path_matches
+from lockkeeper.message.destination import Destination
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -31,6 +32,7 @@ class Registry:
         self._destinations_max = destinations_max
         self._regions: dict[Destination, Queue | Topic] = {}
         self._wildcards: dict[Consumer, list[Destination]] = {}
+        self._patterns = Patterns()
         self._followers: list[tuple[Destination, Follower]] = []
 
     def __iter__(self) -> Iterator[Queue | Topic]:
@@ -74,12 +76,12 @@ class Registry:
         if destination.is_queue and not destination.is_temporary:
             context.store.remember_queue(destination)
         self._router.opened(region)
-        for consumer, patterns in self._wildcards.items():
-            if not consumer.browser and _any_stands_for(patterns, destination):
+        for consumer in self._patterns.listeners(destination):
+            if not consumer.browser:
                 region.attach(consumer)
         if isinstance(region, Topic):
             for pattern, follower in self._followers:
-                if _stands_for(pattern, destination):
+                if stands_for(pattern, destination):
                     follower.extend((region,))
         context.advisories.destination_added(destination)
         return region
@@ -96,19 +98,21 @@ class Registry:
 
     def matching(self, pattern: Destination) -> list[Queue | Topic]:
         """Return the destinations that a wildcard stands for now."""
-        return [region for region in self if _stands_for(pattern, region.destination)]
+        return [region for region in self if stands_for(pattern, region.destination)]
 
     def watch(self, pattern: Destination, consumer: "Consumer") -> None:
         """Attach *consumer* to every destination that will match *pattern*."""
         self._wildcards.setdefault(consumer, []).append(pattern)
+        self._patterns.add(pattern, consumer)
 
     def is_watched(self, destination: Destination) -> bool:
         """Tell whether the wildcard of some consumer stands for *destination*."""
-        return any(_any_stands_for(each, destination) for each in self._wildcards.values())
+        return self._patterns.any_fits(destination)
 
     def unwatch(self, consumer: "Consumer") -> None:
         """Stop attaching *consumer* to new destinations."""
-        self._wildcards.pop(consumer, None)
+        for pattern in self._wildcards.pop(consumer, ()):
+            self._patterns.remove(pattern, consumer)
 
     def follow(self, pattern: Destination, follower: Follower) -> None:
         """Tell *follower* of every topic to come that matches *pattern*."""
@@ -117,16 +121,3 @@ class Registry:
     def unfollow(self, follower: Follower) -> None:
         """Tell somebody of new topics no more."""
         self._followers = [entry for entry in self._followers if entry[1] is not follower]
-
-
-def _any_stands_for(patterns: list[Destination], destination: Destination) -> bool:
-    return any(_stands_for(pattern, destination) for pattern in patterns)
-
-
-def _stands_for(pattern: Destination, destination: Destination) -> bool:
-    """Tell whether *pattern* is for *destination*; one that is called like a wildcard is not."""
-    if pattern.kind is not destination.kind:
-        return False
-    if destination.is_pattern:
-        return pattern == destination
-    return path_matches(pattern.path, destination.path)
