@@ -11,6 +11,7 @@ from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.regions import expiry, patterns
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.subscriptions.browser import Browse
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -242,3 +243,66 @@ def test_many_acknowledgements_of_a_turn_ask_many_queues_once(
     assert asked < 4 * MANY
     bench.tick()
     assert bench.depth("MANY.1") == 0
+
+
+def test_a_new_queue_is_not_compared_with_every_wildcard(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = bench.client()
+    for number in range(MANY):
+        client.consume(f"SHOP.{number}.>")
+    compared = 0
+    matches = patterns.path_matches
+
+    def counting(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
+        nonlocal compared
+        compared += 1
+        return matches(pattern, path)
+
+    monkeypatch.setattr(patterns, "path_matches", counting)
+    client.send("SHOP.7.ORDERS", "one")
+    assert bench.broker.registry.is_watched(queue("SHOP.8"))
+    assert not bench.broker.registry.is_watched(queue("SHOP.X"))
+    assert compared < 10
+    assert client.texts() == ["one"]
+
+
+def test_a_look_for_what_has_expired_takes_several_turns(
+    make_bench: "type[Bench]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expiry, "LOOKED_AT_ONCE", 100, raising=False)
+    bench = make_bench(Q=DestinationPolicy(expiry=ExpiryPolicy(expire_messages_period=1_000)))
+    client = bench.client()
+    fill(client, "Q", expiration=bench.now + 100_000)
+    client.send("Q", "shorter", expiration=bench.now + 1_500)
+    looked = 0
+    expiration_of = expiry._expiration_of
+
+    def counting(reference: "Reference") -> int:
+        nonlocal looked
+        looked += 1
+        return expiration_of(reference)
+
+    monkeypatch.setattr(expiry, "_expiration_of", counting)
+    bench.now += 3_000
+    bench.steady += 3_000
+    turn(bench)
+    assert 0 < looked <= 200
+    # What comes during the look is found in its own time; what goes is not looked for.
+    client.bench.broker.send(
+        client.connection,
+        bench.message(client, queue("Q"), "later", expiration=bench.now + 2_000),
+        None,
+    )
+    consumer = subscribe(client, "Q", None, prefetch=COUNT - 10)
+    for _ in range(2 + COUNT // 100):
+        turn(bench)
+    assert q_of(bench).statistics.expired == 1
+    assert len(consumer.dispatched) == COUNT - 10
+    bench.tick(5_000)
+    bench.tick()
+    assert q_of(bench).statistics.expired == 2
+    bench.tick(100_000)
+    for _ in range(10):
+        bench.tick()
+    assert q_of(bench).statistics.expired == 12

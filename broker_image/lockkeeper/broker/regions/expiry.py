@@ -1,8 +1,7 @@
 """Ends what waits for consumers when its time is over, even if nobody comes to fetch it."""
 
 from collections import deque
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lockkeeper.store.base import UNKNOWN, Reference
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
 NEVER = 1 << 63
 LEARNT_AT_ONCE = 64
+LOOKED_AT_ONCE = 10_000
 
 
 class Expiry:
@@ -23,11 +23,13 @@ class Expiry:
     expires has to call `expect`.
     """
 
-    __slots__ = ("_backlog", "_timer", "earliest")
+    __slots__ = ("_backlog", "_scan", "_timer", "earliest")
 
     def __init__(self, backlog: "Backlog") -> None:
         self._backlog = backlog
         self._timer: Timer | None = None
+        # What a look that takes several ticks has not seen yet.
+        self._scan: Iterator[Reference] | None = None
         self._forget()
 
     def expect(self, expiration: int) -> None:
@@ -37,6 +39,8 @@ class Expiry:
 
     def _watch(self, expiration: int) -> None:
         self.earliest = expiration
+        if self._scan is not None:
+            return
         period = self._backlog.policy.expiry.expire_messages_period
         # At whole periods: messages that expire one after the other are found together.
         self._look_at((expiration // period + 1) * period)
@@ -59,6 +63,10 @@ class Expiry:
 
     def stop(self) -> None:
         """Never look again."""
+        self._scan = None
+        self._cancel()
+
+    def _cancel(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -67,36 +75,80 @@ class Expiry:
         self.earliest = NEVER if self._backlog.policy.expiry.expire_messages_period else 0
 
     def _look_at(self, due: int) -> None:
-        self.stop()
+        self._cancel()
         self._timer = self._backlog.context.calendar.call_at(due, self._look)
 
     def _look(self) -> None:
-        """End one page of what has expired; the rest in the next tick."""
+        """Look at one piece of what waits, and end what has expired; the rest in the next tick."""
         self._timer = None
+        if self._scan is None:
+            self._begin()
+        over = self._present(self._seek())
+        if self._scan is None:
+            if self.earliest != NEVER:
+                self._watch(self.earliest)
+        else:
+            self._look_at(self._backlog.context.now)
+        self._end(over)
+
+    def _begin(self) -> None:
+        """Take down what waits now; whatever comes during the look is told by `expect`."""
         backlog, now = self._backlog, self._backlog.context.now
-        page = backlog.policy.expiry.max_expire_page_size
-        self._learn(page)
-        earliest, expired = NEVER, []
-        if not isinstance(backlog.ready, deque):
-            found = backlog.ready.reveal(now, page, self._learn_packed)
-            earliest = NEVER if found is None else found
-        for reference in backlog.loose():
-            expiration = _expiration_of(reference)
-            if expiration == UNKNOWN:
-                earliest = min(earliest, now)
-                break
-            if 0 < expiration < now:
-                expired.append(reference)
-                if len(expired) > page:
-                    break
-            elif 0 < expiration < earliest:
-                earliest = expiration
-        over = expired[:page]
         self._forget()
-        if len(expired) > page:
-            self._look_at(now)
-        elif earliest != NEVER:
-            self._watch(earliest)
+        if not isinstance(backlog.ready, deque):
+            page = backlog.policy.expiry.max_expire_page_size
+            found = backlog.ready.reveal(now, page, self._learn_packed)
+            self._note(NEVER if found is None else found)
+        self._scan = iter(list(backlog.loose()))
+
+    def _note(self, expiration: int) -> None:
+        if 0 < expiration < self.earliest:
+            self.earliest = expiration
+
+    def _seek(self) -> list[Reference]:
+        """Return, of the next piece, what has expired or may have; at most a page of it."""
+        assert self._scan is not None
+        now, page = self._backlog.context.now, self._backlog.policy.expiry.max_expire_page_size
+        found: list[Reference] = []
+        for looked, reference in enumerate(self._scan, 1):
+            expiration = _expiration_of(reference)
+            if expiration == UNKNOWN or 0 < expiration < now:
+                found.append(reference)
+            else:
+                self._note(expiration)
+            if looked == LOOKED_AT_ONCE or len(found) == page:
+                return found
+        self._scan = None
+        return found
+
+    def _present(self, found: list[Reference]) -> list[Reference]:
+        """Return those of *found* that have expired and still wait.
+
+        Those of which only the disk knew are read first. After a page full of these, the others
+        have until the next look: their bodies are to leave the memory meanwhile.
+        """
+        if not found:
+            return found
+        backlog, now = self._backlog, self._backlog.context.now
+        waiting = set(found).intersection(backlog.loose())
+        present = [each for each in found if each in waiting]
+        unknown = [each for each in present if _expiration_of(each) == UNKNOWN]
+        backlog.residency.load(unknown)
+        if self._scan is not None and len(unknown) == backlog.policy.expiry.max_expire_page_size:
+            self._scan = None
+            self._note(now)
+        over = []
+        for reference in present:
+            expiration = _expiration_of(reference)
+            if 0 < expiration < now:
+                over.append(reference)
+            else:
+                self._note(expiration)
+        return over
+
+    def _end(self, over: list[Reference]) -> None:
+        """End messages whose time is over."""
+        backlog = self._backlog
         if over:
             backlog.withdraw(set(over))
         failed, problem = [], None
@@ -109,12 +161,8 @@ class Expiry:
         if problem is not None:
             # They wait again; this look is taken again, too.
             backlog.put_back(failed)
+            self._note(backlog.context.now)
             raise problem
-
-    def _learn(self, page: int) -> None:
-        """Read the next bodies of which it is not known when they expire."""
-        unknown = (each for each in self._backlog.loose() if _expiration_of(each) == UNKNOWN)
-        self._backlog.residency.load(list(islice(unknown, page)))
 
     def _learn_packed(self, run: PackedRun) -> None:
         """Read when the messages of a run expire; their bodies do not stay in memory."""
