@@ -173,11 +173,17 @@ class Bench:
         self.now += later
         self.steady += later
         self.broker.tick(self.now, self.steady)
-        while self.broker.context.postponed:
+        while self._is_behind():
             self.broker.tick(self.now, self.steady)
         while receipts := self._durable():
             self.broker.settle(receipts)
             self.broker.tick(self.now, self.steady)
+
+    def _is_behind(self) -> bool:
+        """Tell whether the core has left something to the next tick."""
+        context = self.broker.context
+        is_late = context.calendar.earliest < self.now or context.timers.earliest < self.steady
+        return bool(context.postponed) or is_late
 
     def set_clock(self, by: int) -> None:
         """Set the clock that people see, by so many ms."""

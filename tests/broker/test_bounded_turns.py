@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX
+from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX, TICK_BYTES_MAX
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions import expiry, patterns
 from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.scheduling.job_queue import JOB_BYTES
+from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.broker.subscriptions.browser import Browse
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import Destination, parse_destination, queue
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 COUNT = 1_000
 LOOKS_MAX = SHARE_BYTES_MAX // LOOK_BYTES
+JOBS_MAX = TICK_BYTES_MAX // JOB_BYTES
 ENDS_MAX = SHARE_BYTES_MAX // END_BYTES
 # Nobody looks for what has expired: whoever is to get it finds out.
 NEVER_LOOKED_FOR = DestinationPolicy(
@@ -306,3 +310,23 @@ def test_a_look_for_what_has_expired_takes_several_turns(
     for _ in range(10):
         bench.tick()
     assert q_of(bench).statistics.expired == 12
+
+
+def test_jobs_that_are_due_at_once_are_delivered_over_several_turns(
+    make_bench: "type[Bench]",
+) -> None:
+    bench = make_bench(settings=BrokerSettings(scheduler=SchedulerSettings(enabled=True)))
+    client = bench.client()
+    for number in range(4 * JOBS_MAX):
+        client.send("Q", str(number), wait=False, properties={"AMQ_SCHEDULED_DELAY": 1_000})
+    bench.tick()
+    # A delay goes by one clock, what is read back by the other.
+    for each in (bench, make_bench(bench.store, settings=bench.broker.settings)):
+        jobs = each.broker.registry.find(JOBS)
+        assert jobs is not None
+        each.now += 2_000
+        each.steady += 2_000
+        for _ in range(3):
+            before = jobs.depth()
+            turn(each)
+            assert 0 < before - jobs.depth() <= JOBS_MAX

@@ -136,6 +136,11 @@ class Context:
     def listener(self, listener: Listener) -> None:
         self._listener = self.containment.shielding(listener)
 
+    def spend_on_timer(self) -> bool:
+        """Count one thing that was due; tell whether this tick has done enough of them."""
+        self.unsent += END_BYTES
+        return self.unsent > TICK_BYTES_MAX
+
     def dispatch(self, active: list[Active]) -> None:
         """Have all of *active*, and what that makes active, send what it can, within a tick."""
         self.unsent = 0

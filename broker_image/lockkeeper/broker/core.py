@@ -460,9 +460,11 @@ class Broker:
         if self.flow.lines:
             context.containment.call("command", self.flow.resume)
         if context.timers.earliest <= steady:
-            context.containment.call("timer", context.timers.run, steady)
+            context.unsent = 0
+            context.containment.call("timer", context.timers.run, steady, context.spend_on_timer)
         if context.calendar.earliest <= now:
-            context.containment.call("timer", context.calendar.run, now)
+            context.unsent = 0
+            context.containment.call("timer", context.calendar.run, now, context.spend_on_timer)
         if context.starved and context.has_room():
             context.containment.call("memory", context.feed)
         active = context.active

@@ -9,6 +9,8 @@ from heapq import heapify, heappop, heappush
 
 from lockkeeper.broker.containment import Containment, retry_delay
 
+# So many are done in a run at most.
+AT_ONCE_MAX = 512
 # So many cancelled timers are carried along at most before the heap is swept.
 _CANCELLED_MAX = 1000
 NEVER = 1 << 63
@@ -73,21 +75,32 @@ class Timers:
             self._cancelled -= 1
         return heap[0][0] if heap else None
 
-    def run(self, now: int) -> None:
-        """Do everything that is due at *now*; what that asks for is done by a later run."""
-        due: list[Timer] = []
-        while self._heap and self._heap[0][0] <= now:
-            due.append(heappop(self._heap)[2])
-        self.earliest = self._heap[0][0] if self._heap else NEVER
-        for timer in due:
-            action, timer.action = timer.action, None
-            if action is None:
-                self._cancelled -= 1
-            else:
+    def run(self, now: int, spent: Callable[[], bool] = lambda: False) -> None:
+        """Do what is due at *now*, until enough is *spent*; the rest is done by a later run.
+
+        So is what this run's things ask for.
+        """
+        due: list[tuple[int, int, Timer]] = []
+        while self._heap and self._heap[0][0] <= now and len(due) < AT_ONCE_MAX:
+            due.append(heappop(self._heap))
+        done = 0
+        try:
+            for _, _, timer in due:
+                if spent():
+                    break
+                done += 1
+                action, timer.action = timer.action, None
+                if action is None:
+                    self._cancelled -= 1
+                    continue
                 try:
                     action()
                 except Exception as error:
                     self._fail(timer, action, now, error)
+        finally:
+            for entry in due[done:]:
+                heappush(self._heap, entry)
+            self.earliest = self._heap[0][0] if self._heap else NEVER
 
     def _fail(self, timer: Timer, action: Callable[[], None], now: int, error: Exception) -> None:
         """Have an action called again later; the more often it failed, the later."""

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.context import END_BYTES
 from lockkeeper.store.base import UNKNOWN, Reference
 from lockkeeper.store.packed import PackedRun
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 NEVER = 1 << 63
 LEARNT_AT_ONCE = 64
 LOOKED_AT_ONCE = 10_000
+# A look at one takes as long as sending so many bytes.
+GLANCE_BYTES = 256
 
 
 class Expiry:
@@ -111,6 +114,7 @@ class Expiry:
         now, page = self._backlog.context.now, self._backlog.policy.expiry.max_expire_page_size
         found: list[Reference] = []
         for looked, reference in enumerate(self._scan, 1):
+            self._backlog.context.unsent += GLANCE_BYTES
             expiration = _expiration_of(reference)
             if expiration == UNKNOWN or 0 < expiration < now:
                 found.append(reference)
@@ -149,6 +153,7 @@ class Expiry:
     def _end(self, over: list[Reference]) -> None:
         """End messages whose time is over."""
         backlog = self._backlog
+        backlog.context.unsent += len(over) * END_BYTES
         if over:
             backlog.withdraw(set(over))
         failed, problem = [], None

@@ -39,8 +39,6 @@ class Patterns:
 
     def listeners(self, destination: Destination) -> "list[Consumer]":
         """Return whose wildcard stands for *destination*, in the order in which they came."""
-        if not self._sorted:
-            return []
         found: dict[Consumer, int] = {}
         for consumers in self._fitting(destination):
             for consumer, number in consumers.items():
@@ -48,6 +46,8 @@ class Patterns:
         return sorted(found, key=found.__getitem__)
 
     def _fitting(self, destination: Destination) -> "Iterator[dict[Consumer, int]]":
+        if not self._sorted:
+            return
         path = destination.path
         for length in range(len(path) + 1):
             for pattern, consumers in self._sorted.get(path[:length], {}).items():

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 _PAGE = 1000
 FULL_RETRY_MS = 1000
+# To carry out a job takes as long as sending so many bytes.
+JOB_BYTES = 128 << 10
 
 Fire = Callable[[Job, Reference], bool]
 """Carries out a job; returns False when there is no room for that now."""
@@ -126,6 +128,7 @@ class JobQueue(Queue):
     def _due(self, reference: Reference) -> None:
         if reference not in self._jobs:
             return
+        self.context.unsent += JOB_BYTES
         self.body_of(reference)
         job, _ = self._take(reference)
         try:
