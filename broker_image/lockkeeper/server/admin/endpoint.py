@@ -1,9 +1,11 @@
 """The admin endpoint's socket, and the themes that are answered there."""
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from lockkeeper.server.admin.answers import Serving, StatusOf
 from lockkeeper.server.admin.configuring import Configuring, Take
@@ -17,6 +19,16 @@ from lockkeeper.server.admin.token import TokenCheck
 from lockkeeper.server.admin.transactions import Transactions
 
 REQUEST_BYTES_MAX = 64 * 1024
+logger = logging.getLogger(__name__)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Tell whether something went wrong here; a request that is no HTTP was only answered so."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError)
+
+
+logger.addFilter(_is_ours)
 
 
 class Admin:
@@ -68,7 +80,7 @@ class Admin:
             checks.insert(0, refuse_in_the_clear)
         app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=checks)
         app.add_routes(self.routes())
-        runner = web.AppRunner(app, access_log=None)
+        runner = web.AppRunner(app, access_log=None, logger=logger)
         await runner.setup()
         try:
             await web.TCPSite(runner, host, port).start()
