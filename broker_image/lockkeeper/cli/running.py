@@ -103,6 +103,7 @@ def broker(
     from lockkeeper.cli.log_view import log_to_stderr
     from lockkeeper.cli.resources import data_directory, load, with_addresses
     from lockkeeper.server.allocator import give_back_large_blocks
+    from lockkeeper.server.descriptors import allow_many_descriptors
     from lockkeeper.server.process import BrokerProcess, ProcessOptions
     from lockkeeper.server.secrets import secrets_directory
 
@@ -121,6 +122,7 @@ def broker(
         accept_loss=accept_loss,
     )
     give_back_large_blocks()
+    allow_many_descriptors()
     process = BrokerProcess(options)
     log_to_stderr(process.name, log_format)
     uvloop.run(process.run())

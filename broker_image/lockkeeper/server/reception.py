@@ -1,13 +1,18 @@
 """Receives the clients of one listener: who may come in, and what becomes of it."""
 
+import logging
+
 from lockkeeper.protocols.registry import PROTOCOLS
 from lockkeeper.server.conversion import milliseconds
+from lockkeeper.server.descriptors import connections_possible
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.settings import listener_settings
 from lockkeeper.server.strangers import FULL
 from lockkeeper.transport.driver import Guest
 from lockkeeper.transport.peer import Peer
 from lockkeeper_api.broker import Listener
+
+logger = logging.getLogger(__name__)
 
 
 class Reception:
@@ -20,6 +25,15 @@ class Reception:
         self._make_session = PROTOCOLS[listener.protocol]
         self._patience = milliseconds(listener.login_timeout)
         self.handshake_seconds = self._patience / 1000
+        self._connections_max = min(listener.connections_max, connections_possible())
+        if self._connections_max < listener.connections_max:
+            logger.warning(
+                "%s: at most %d clients instead of connectionsMax %d: more would take the file "
+                "descriptors that the journal needs; raise the limit (ulimit -n)",
+                listener.name,
+                self._connections_max,
+                listener.connections_max,
+            )
 
     def receive(self, guest: Guest) -> None:
         """See `Host.receive`."""
@@ -32,7 +46,7 @@ class Reception:
         engine, strangers = self._engine, self._engine.strangers
         if before is not None and before not in strangers:
             return None
-        if len(engine.peers) >= self._listener.connections_max and not strangers.displace():
+        if len(engine.peers) >= self._connections_max and not strangers.displace():
             strangers.refused(address, FULL)
             return None
         session = self._make_session(engine.broker, self._settings, address)

@@ -12,6 +12,8 @@ from lockkeeper.server.engine import Engine
 
 JSON = "application/json"
 NOT_MASTER = "this process is not the master"
+SILENT_SECONDS_MAX = 10.0
+"""How long a request may take to come, and its body."""
 SLICE_SECONDS = 0.005
 """How long an answer is worked on before everybody else has a turn."""
 
@@ -35,19 +37,31 @@ def not_master(role: str) -> web.Response:
 
 def refuse_other_types(request: web.Request) -> web.Response | None:
     """Refuse a body that does not call itself JSON: no page of another site can send such one
-    through a browser without asking first.
+    through a browser without asking first. It comes as it is, not compressed.
     """
     if request.content_type != JSON:
         return refusal(415, f"Content-Type: {JSON} is needed")
+    if "Content-Encoding" in request.headers:
+        return refusal(415, "Content-Encoding: a body must not be compressed")
     return None
 
 
 async def read_json(request: web.Request) -> Any:
-    """Return what a body says. Raises ValueError when it is no JSON that anybody can read."""
+    """Return what a body says. Raises ValueError when it is no JSON that anybody can read.
+
+    JSON is UTF-8, whatever a request calls it (RFC 8259, section 8.1).
+    """
     try:
-        return await request.json()
-    except (RecursionError, LookupError) as error:
-        raise ValueError(str(error)) from error
+        async with asyncio.timeout(SILENT_SECONDS_MAX):
+            body = await request.read()
+        value = json.loads(body.decode())
+        # Half of a surrogate pair is no text: nobody could write it anywhere.
+        json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+    except TimeoutError as error:
+        raise ValueError(f"it did not come within {SILENT_SECONDS_MAX:.0f} s") from error
 
 
 async def in_slices(items: Iterable[_Item]) -> list[_Item]:

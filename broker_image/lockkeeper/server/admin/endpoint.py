@@ -1,13 +1,16 @@
 """The admin endpoint's socket, and the themes that are answered there."""
 
+import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from lockkeeper.server.admin.answers import Serving, StatusOf
+from lockkeeper.server.admin.answers import SILENT_SECONDS_MAX, Serving, StatusOf
+from lockkeeper.server.admin.callers import Callers
 from lockkeeper.server.admin.configuring import Configuring, Take
 from lockkeeper.server.admin.destinations import Destinations
 from lockkeeper.server.admin.encryption import AdminEncryption, refuse_in_the_clear
@@ -57,7 +60,9 @@ class Admin:
             Transactions(status, serving),
             Explaining(status, serving),
         )
+        self._callers = Callers()
         self._runner: web.AppRunner | None = None
+        self._listening: list[asyncio.Server] = []
         self.port = 0
 
     def routes(self) -> list[web.RouteDef]:
@@ -75,24 +80,42 @@ class Admin:
 
         Raises OSError when another program does.
         """
-        checks = [self._token.check]
+        checks = [self._callers.attend, self._token.check]
         if encryption is not None:
-            checks.insert(0, refuse_in_the_clear)
+            checks.insert(1, refuse_in_the_clear)
         app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=checks)
         app.add_routes(self.routes())
-        runner = web.AppRunner(app, access_log=None, logger=logger)
+        # What is compressed would be unpacked as it comes, before anybody is asked for a token.
+        runner = web.AppRunner(
+            app,
+            access_log=None,
+            logger=logger,
+            auto_decompress=False,
+            keepalive_timeout=SILENT_SECONDS_MAX,
+        )
         await runner.setup()
+        assert runner.server is not None
+        self._runner, self._callers.server = runner, runner.server
         try:
-            await web.TCPSite(runner, host, port).start()
+            await self._listen(host, port)
             if encryption is not None:
-                await web.TCPSite(runner, host, tls_port, ssl_context=encryption.context).start()
+                await self._listen(host, tls_port, encryption.context)
         except OSError:
-            await runner.cleanup()
+            await self.stop()
             raise
-        self._runner = runner
-        self.port = runner.addresses[0][1]
+        self.port = self._listening[0].sockets[0].getsockname()[1]
+
+    async def _listen(self, host: str, port: int, context: ssl.SSLContext | None = None) -> None:
+        timeout = None if context is None else SILENT_SECONDS_MAX
+        loop = asyncio.get_running_loop()
+        listening = await loop.create_server(
+            self._callers, host, port, ssl=context, ssl_handshake_timeout=timeout
+        )
+        self._listening.append(listening)
 
     async def stop(self) -> None:
         """Stop listening."""
+        for listening in self._listening:
+            listening.close()
         if self._runner is not None:
             await self._runner.cleanup()

@@ -1,0 +1,18 @@
+"""File descriptors: clients must leave enough of them for the journal."""
+
+import resource
+
+KEPT = 256
+"""For the journal, the temporary storage, the admin endpoint, libraries."""
+
+
+def allow_many_descriptors() -> None:
+    """Take as many as the system permits; mostly it begins with 1024, for the sake of select(2)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def connections_possible() -> int:
+    """Return how many clients leave enough for everything else."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(1, soft - KEPT) if soft != resource.RLIM_INFINITY else 1 << 30
