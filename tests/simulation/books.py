@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from simulation.clients import QUEUES as CALM_QUEUES
-from simulation.crowd import DEAD_LETTERS, EXPIRING, LATER
+from simulation.crowd import DEAD_LETTERS, EXPIRING, LATER, with_scheduled
 from simulation.crowd import FETCHED_AHEAD as CROWDED
 
 FETCHED_AHEAD = (*CALM_QUEUES, *CROWDED)
@@ -16,10 +16,9 @@ class Unseen:
 
     def __init__(self) -> None:
         super().__init__()
-        # What is scheduled, as a master said right before a comparison, and then right after it:
-        # what is sent late comes between, and so does what is due.
+        # What is scheduled, as a master said after everything else, and who asks it.
         self.jobs: list[str] = []
-        self.ask_for_jobs: Callable[[], list[str]] = list
+        self.look_later: Callable[[], tuple[list[str], list[str]]]
         # What subscriptions to several topics held then.
         self.heard: dict[str, list[str]] = {}
         # What may have been sent, and may come to light when it is a dead letter.
@@ -37,10 +36,8 @@ class Unseen:
 
     def with_unseen(self: Any, found: dict[str, list[str]]) -> dict[str, list[str]]:
         """Return what was found, with what is there as well."""
-        before, self.jobs = self.jobs, self.ask_for_jobs()
-        came = set(found[LATER])
-        waiting = dict.fromkeys([*before, *self.jobs])
-        found[LATER] = found[LATER] + [each for each in waiting if each not in came]
+        self.jobs, came = self.look_later()
+        found[LATER] = with_scheduled(self.jobs, came)
         if not self.is_over:
             found[EXPIRING] += self._buried_soon(found)
         found[DEAD_LETTERS] = self._once(found[DEAD_LETTERS])

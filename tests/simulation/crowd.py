@@ -44,6 +44,11 @@ class DelayedProducer(CalmProducer):
         return {"AMQ_SCHEDULED_DELAY": self.random.randint(1, 1500)}
 
 
+def with_scheduled(jobs: list[str], came: list[str]) -> list[str]:
+    """Return what has come, and what is to come and has not done so since it was looked at."""
+    return came + [each for each in jobs if each not in came]
+
+
 class ExpiringProducer(CalmProducer):
     """Sends what ends by itself: it becomes a dead letter, sooner or later."""
 

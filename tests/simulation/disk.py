@@ -84,6 +84,8 @@ class Disk:
 
     def lose_locks(self) -> None:
         """Forget all locks, as the server of a network's file system may."""
+        for process in self._locks.values():
+            process.has_lost_locks = True
         self._locks.clear()
 
     def cut_power(self) -> None:

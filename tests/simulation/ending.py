@@ -1,5 +1,7 @@
 """The end of a life: what is due happens, everything is consumed, and nothing may be left."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from simulation import clients, crowd, listeners
@@ -23,6 +25,9 @@ class Ending:
         self.life = life
         self.load, self.wire, self.books = life.load, life.wire, life.books
         self.hub = life.world.hub
+        # What was consumed so far, by place; of that, what may come again.
+        self._drained: dict[str, list[str]] = {}
+        self._again: dict[str, set[str]] = {}
 
     def run(self) -> None:
         """Let everything end; what does not is a problem."""
@@ -94,7 +99,9 @@ class Ending:
             self.hub.problem(f"{files} journal files stay, and nothing is there; live: {why}")
 
     def _drain(self) -> None:
-        load, wire = self.load, self.wire
+        """Consume everything; again, without what was consumed, if the master changes meanwhile."""
+        wire = self.wire
+        self._again = {place: set(names) for place, names in self._drained.items()}
         with wire.Wire(SERVICE_PORT) as connection:
             for identifier in connection.in_doubt():
                 operation = wire.TransactionOperation.ROLLBACK
@@ -102,30 +109,47 @@ class Ending:
         for name in (clients.VANDALISED, f"ActiveMQ.DLQ.Queue.{clients.VANDALISED}"):
             with wire.Wire(SERVICE_PORT) as connection:
                 connection.consumer(queue(name))
-                self._take(connection, 0)
-        for name in load.QUEUES:
-            expected = sorted(self.books._live.get(name, []))
-            with wire.Wire(SERVICE_PORT) as connection:
-                connection.consumer(queue(name))
-                found = self._take(connection, len(expected))
-            if name == crowd.DEAD_LETTERS:
-                found = list(set(found))
-            if sorted(found) != expected:
-                self.books.problem(f"{name}: drained {len(found)} of {len(expected)}")
-        for subscriber in load.SUBSCRIBERS:
-            place = load.place_of(subscriber)
-            expected = sorted(self.books._live.get(place, []))
-            with wire.Wire(SERVICE_PORT, subscriber) as connection:
-                connection.consumer(topic(load.TOPIC), subscription_name=load.SUBSCRIPTION)
-                found = self._take(connection, len(expected))
-            if sorted(found) != expected:
-                self.books.problem(f"{place}: drained {len(found)} of {len(expected)}")
+                self.take(connection, name, 0)
+        for drain in self._drains():
+            drain()
 
-        listeners.drain(self.life, self._take)
+    def _drains(self) -> list[Callable[[], None]]:
+        """Return what consumes each queue and each subscription."""
+        load = self.load
+        return [
+            *(partial(self._drain_queue, name) for name in load.QUEUES),
+            *(partial(self._drain_subscriber, name) for name in load.SUBSCRIBERS),
+            *(partial(listeners.drain, self.life, name, self.take) for name in listeners.LISTENERS),
+        ]
 
-    def _take(self, connection: Any, count: int) -> list[str]:
-        found = []
+    def _drain_queue(self, name: str) -> None:
+        expected = sorted(self.books._live.get(name, []))
+        with self.wire.Wire(SERVICE_PORT) as connection:
+            connection.consumer(queue(name))
+            found = self.take(connection, name, len(expected))
+        if name == crowd.DEAD_LETTERS:
+            found = list(set(found))
+        if sorted(found) != expected:
+            self.books.problem(f"{name}: drained {len(found)} of {len(expected)}")
+
+    def _drain_subscriber(self, subscriber: str) -> None:
+        load, place = self.load, self.load.place_of(subscriber)
+        expected = sorted(self.books._live.get(place, []))
+        with self.wire.Wire(SERVICE_PORT, subscriber) as connection:
+            connection.consumer(topic(load.TOPIC), subscription_name=load.SUBSCRIPTION)
+            found = self.take(connection, place, len(expected))
+        if sorted(found) != expected:
+            self.books.problem(f"{place}: drained {len(found)} of {len(expected)}")
+
+    def take(self, connection: Any, place: str, count: int) -> list[str]:
+        """Consume what there is; returns it, and what was consumed there before."""
+        found = self._drained.setdefault(place, [])
+        again = self._again.get(place, set())
         while (dispatch := connection.next_dispatch(30 if len(found) < count else 0.5)) is not None:
-            found.append(str(dispatch.message.message_id))
+            name = str(dispatch.message.message_id)
+            if name in again:
+                again.discard(name)
+            else:
+                found.append(name)
             connection.request(self.wire.acknowledgement(dispatch))
         return found

@@ -36,6 +36,8 @@ class Process:
         self.is_alive = True
         self.stopped_until = 0
         self.wall_offset = 0
+        # Somebody else may lock what it has locked, and it ends once it sees that.
+        self.has_lost_locks = False
         self.locals: dict[str, Any] = {}
         self.at_end: list[Callable[[], None]] = []
         # Counts down with each system call; what is planned happens at zero.

@@ -24,6 +24,7 @@ from simulation.watchers import Recounts, Steadiness, Writers
 
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.job_queue import JobQueue
+from lockkeeper.server.engine import Engine
 
 ACTORS = (
     "Producer",
@@ -216,14 +217,11 @@ class Life:
         found: dict[str, list[str]] = {}
 
         def read() -> None:
-            before = self._jobs()
             for name in self.load.QUEUES:
                 with self.wire.Wire(SERVICE_PORT) as connection:
                     messages = connection.browse(wire_queue(name))
                 found[name] = [str(message.message_id) for message in messages]
-            came = set(found[crowd.LATER])
-            waiting = dict.fromkeys([*before, *self._jobs()])
-            found[crowd.LATER] += [each for each in waiting if each not in came]
+            found[crowd.LATER] = crowd.with_scheduled(*self._look_later())
 
         self.in_a_thread("reading", read)
         # What is over is not shown, and what it becomes is told elsewhere.
@@ -273,20 +271,36 @@ class Life:
         """Compare everything that a master has with the books."""
 
         def audit() -> None:
-            self.books.jobs, self.books.ask_for_jobs = self._jobs(), self._jobs
+            self.books.look_later = self._look_later
             self.books.heard = listeners.read(self)
             self.audit.audit(self.books, SERVICE_PORT, self.chance)
 
         self.in_a_thread("audit", audit)
 
+    def _look_later(self) -> tuple[list[str], list[str]]:
+        """Return the ids of scheduled messages, and of those that have come.
+
+        What comes between the two looks is in both; the other way round it would be in none.
+        """
+        jobs = self._jobs()
+        with self.wire.Wire(SERVICE_PORT) as connection:
+            return jobs, [
+                str(each.message_id) for each in connection.browse(wire_queue(crowd.LATER))
+            ]
+
     def _jobs(self) -> list[str]:
         """Return the ids of scheduled messages; nobody but the broker can browse those."""
-        master = self.pair.master()
-        if master is None or master.broker is None or master.broker._engine is None:
-            return []
-        jobs = master.broker._engine.broker.registry.find(JOBS)
+        engine = self.engine()
+        if engine is None:
+            raise ConnectionRefusedError("no master that could be asked for what is scheduled")
+        jobs = engine.broker.registry.find(JOBS)
         assert isinstance(jobs, JobQueue)
         return [job.identifier for job, _ in jobs.jobs()]
+
+    def engine(self) -> Engine | None:
+        """Return what drives the master's broker, None while there is none."""
+        master = self.pair.master()
+        return None if master is None or master.broker is None else master.broker._engine
 
     def expect_expiry(self) -> None:
         """Say that what waits with a time to live may end from now on."""
@@ -379,8 +393,7 @@ class Life:
 
     def _writes(self) -> bool:
         """Tell whether a master waits for its disk: what it was asked may come of that yet."""
-        master = self.pair.master()
-        engine = None if master is None or master.broker is None else master.broker._engine
+        engine = self.engine()
         return engine is not None and engine.store._commit.is_writing
 
     def _maker(self, kind: str) -> Callable[[str], Any]:

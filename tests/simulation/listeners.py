@@ -122,20 +122,19 @@ def _send_markers(life: Any) -> dict[str, str]:
     return markers
 
 
-def drain(life: Any, take: Any) -> None:
-    """Consume what the subscriptions hold, and compare it."""
-    for listener in LISTENERS:
-        expected = sorted(
-            name
-            for place in PLACES
-            if place.endswith(f"/{listener}")
-            for name in life.books._live.get(place, ())
-        )
-        with life.wire.Wire(SERVICE_PORT, listener) as connection:
-            connection.consumer(wanted_by(listener), subscription_name=SUBSCRIPTION)
-            found = take(connection, len(expected))
-        if sorted(found) != expected:
-            life.books.problem(f"{listener}: drained {len(found)} of {len(expected)}")
+def drain(life: Any, listener: str, take: Any) -> None:
+    """Consume what a listener's subscription holds, and compare it."""
+    expected = sorted(
+        name
+        for place in PLACES
+        if place.endswith(f"/{listener}")
+        for name in life.books._live.get(place, ())
+    )
+    with life.wire.Wire(SERVICE_PORT, listener) as connection:
+        connection.consumer(wanted_by(listener), subscription_name=SUBSCRIPTION)
+        found = take(connection, listener, len(expected))
+    if sorted(found) != expected:
+        life.books.problem(f"{listener}: drained {len(found)} of {len(expected)}")
 
 
 def attending(chance: random.Random) -> list[str]:

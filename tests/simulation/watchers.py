@@ -111,7 +111,9 @@ class Steadiness:
         self._process = None if self._master is None else self._master.process
         # Who sleeps still does what it was about to do, once it wakes.
         now = life.world.hub.now
-        self._is_calm = all(each.stopped_until <= now for each in life.pair.processes())
+        self._is_calm = all(
+            each.stopped_until <= now and not each.has_lost_locks for each in life.pair.processes()
+        )
 
     def check(self, kinds: set[str]) -> None:
         """See that the master is the same as before, if only *kinds* of faults that allow it."""
