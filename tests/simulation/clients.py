@@ -182,6 +182,22 @@ class Mover(Program):
         self.books.done(unit)
 
 
+class BulkSender(Mover):
+    """Sends large messages in transactions: that these are to end comes right behind them."""
+
+    def prepare(self) -> None:
+        self.session = self.connection.session(transacted=True)
+        self.producer = self.session.producer(MOVED)
+
+    def step(self) -> None:
+        unit = self.books.begin(self.ledger_module.Unit(self.ledger_module.OPEN, is_atomic=True))
+        for _ in range(self.random.randint(1, 2)):
+            self.books.extend(unit, self.next_entries(self.producer, MOVED))
+            self.producer.send("b" * self.random.randint(70_000, 250_000))
+        self.end(unit)
+        self.stopping.wait(self.random.random())
+
+
 class Vandal(Program):
     """Says what no client would say, and reads nothing."""
 

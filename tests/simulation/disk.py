@@ -57,6 +57,7 @@ class Disk:
         self.hub = hub
         self.root = str(root)
         self.is_slow = False
+        self.slow_until = 0
         self.is_full = False
         self.fails_sync: Process | None = None
         self.on_failed_sync: Callable[[Process], None] = lambda _: None
@@ -285,6 +286,7 @@ class Disk:
         if process is not None:
             chance = self.hub.chance
             slow = chance.randint(0, 3000) * MILLISECOND if self.is_slow else 0
+            self.slow_until = max(self.slow_until, self.hub.now + slow)
             self.hub.sleep(chance.randint(50, 4000) * MICROSECOND + slow)
         if self.fails_sync is not None and self.fails_sync is process:
             self._fail_sync(inode, process)

@@ -130,7 +130,7 @@ class Hub:
 
     def stop(self, process: Process, duration: int) -> None:
         """Stop a process for *duration* ns: SIGSTOP and SIGCONT."""
-        process.stopped_until = self.now + duration
+        process.stopped_until = max(process.stopped_until, self.now + duration)
         self.note(f"stop {process.name} {duration}")
         if self.current is not None and self.current.process is process:
             self.sleep(duration)

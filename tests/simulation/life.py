@@ -20,6 +20,7 @@ from simulation.faults import ENDS, OF_A_TAKE_OVER, Fault, Faults
 from simulation.hub import SECOND, StalledError
 from simulation.install import TESTS, World
 from simulation.pair import SERVICE_PORT, Pair
+from simulation.progress import Progress
 from simulation.watchers import Recounts, Steadiness, Writers
 
 from lockkeeper.broker.scheduling.job import JOBS
@@ -38,6 +39,7 @@ ACTORS = (
     "CalmProducer",
     "CalmConsumer",
     "Mover",
+    "BulkSender",
     "VirtualPublisher",
     "CopyConsumer",
     "Vandal",
@@ -115,6 +117,7 @@ class Life:
         self.faults = Faults(self)
         self.writers = Writers(self)
         self.recounts = Recounts(self)
+        self.progress = Progress(self)
         self.planned = self.rounds = 0
         self._crowd: list[Any] = []
         self._generation = 0
@@ -406,6 +409,7 @@ class Life:
         """End all clients: they say nothing more, and their system closes their sockets."""
         self.world.hub.kill(self.clients)
         self.clients = self.world.start("clients")
+        self.progress.forget_clients()
 
     def settle(self) -> None:
         """Wait until there is a master again."""

@@ -242,6 +242,10 @@ class Network:
     def is_cut(self, one: Process, other: Process) -> bool:
         return frozenset((one, other)) in self._cut
 
+    def is_cut_somewhere(self) -> bool:
+        """Tell whether somebody does not reach somebody."""
+        return bool(self._cut)
+
     def cut(self, one: Process, other: Process) -> None:
         """Let nothing through between two processes, and tell neither."""
         self._cut.add(frozenset((one, other)))
