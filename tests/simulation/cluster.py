@@ -17,6 +17,7 @@ class Cluster:
         self.unreachable_until: dict[str, int] = {}
         self.refuses = False
         self.forgets_answers = 0.0
+        self.slowness = 1
         self._version = 1
         self._objects: dict[str, dict[str, Any]] = {}
 
@@ -72,14 +73,18 @@ class Cluster:
                 hub = cluster.hub
                 is_cut = cluster.unreachable_until.get(self._process.name, 0) > hub.now
                 if is_cut and cluster.refuses:
-                    await asyncio.sleep(hub.chance.uniform(0.0005, 0.02))
+                    await asyncio.sleep(cluster.travel_seconds())
                     raise ApiServerError("connection refused")
                 if is_cut:
                     await asyncio.sleep(timeout)
                     raise ApiServerError(f"no answer within {timeout} s")
-                await asyncio.sleep(hub.chance.uniform(0.0005, 0.02))
+                await asyncio.sleep(cluster.travel_seconds())
 
         return Client
+
+    def travel_seconds(self) -> float:
+        """Return how long a request, or its answer, is under way."""
+        return self.slowness * self.hub.chance.uniform(0.0005, 0.02)
 
     def put(self, path: str, value: dict[str, Any]) -> dict[str, Any]:
         """Store a new version of an object."""

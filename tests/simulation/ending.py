@@ -25,6 +25,7 @@ class Ending:
         self.life = life
         self.load, self.wire, self.books = life.load, life.wire, life.books
         self.hub = life.world.hub
+        self._asks = life.chance.random() < 0.5
         # What was consumed so far, by place; of that, what may come again.
         self._drained: dict[str, list[str]] = {}
         self._again: dict[str, set[str]] = {}
@@ -110,7 +111,9 @@ class Ending:
             with wire.Wire(SERVICE_PORT) as connection:
                 connection.consumer(queue(name))
                 self.take(connection, name, 0)
-        for drain in self._drains():
+        drains = self._drains()
+        self.life.chance.shuffle(drains)
+        for drain in drains:
             drain()
 
     def _drains(self) -> list[Callable[[], None]]:
@@ -151,5 +154,12 @@ class Ending:
                 again.discard(name)
             else:
                 found.append(name)
-            connection.request(self.wire.acknowledgement(dispatch))
+            self._acknowledge(connection, self.wire.acknowledgement(dispatch))
         return found
+
+    def _acknowledge(self, connection: Any, acknowledgement: Any) -> None:
+        """Acknowledge; whether anything else then has that written depends on the broker."""
+        if self._asks:
+            connection.request(acknowledgement)
+        else:
+            connection.tell(acknowledgement)

@@ -113,6 +113,7 @@ class Life:
         self._is_tight = chance.random() < 0.3
         self.pair = Pair(self.world, directory, root, self._spec(), chance.random() < 0.6)
         self.pair.on_new_master = self.books.new_master
+        self.pair.cluster.slowness = chance.choice((1, 20))
         self.clients = self.world.start("clients")
         self.faults = Faults(self)
         self.writers = Writers(self)
