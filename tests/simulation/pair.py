@@ -18,6 +18,7 @@ from lockkeeper.server.cluster.identity import PodIdentity
 from lockkeeper.server.cluster.surroundings import ApiServerAccess, Surroundings
 from lockkeeper.server.configuration import Configuration, hash_of, read_files
 from lockkeeper.server.process import BrokerProcess, ProcessOptions
+from lockkeeper.server.roles import MASTER
 from lockkeeper.store.base import StoreError
 from lockkeeper_api import Broker
 
@@ -65,9 +66,7 @@ class Replica:
         """Tell whether it serves and is not about to end."""
         broker = self.broker
         return (
-            self.is_alive
-            and broker is not None
-            and (broker.role == "master" and not broker._ending)
+            self.is_alive and broker is not None and (broker.role == MASTER and not broker._ending)
         )
 
     def start(self) -> None:
@@ -76,6 +75,7 @@ class Replica:
         process = self.process = world.start(self.name)
         # A clock that is wrong stays wrong: it is the machine's.
         process.wall_offset = self._pair.wall_offsets[self._number]
+        process.at_end.append(lambda: self._pair.ended(self))
         world.hub.spawn(process, lambda: self._run(process))
 
     def _run(self, process: Process) -> None:
@@ -97,6 +97,13 @@ class Replica:
             accept_loss=pair.accepts_loss,
         )
         self.broker = BrokerProcess(options)
+        become = self.broker._become
+
+        def become_and_tell(role: str) -> None:
+            become(role)
+            pair.became(self, role)
+
+        self.broker._become = become_and_tell  # type: ignore[method-assign]
         try:
             loop.run_until_complete(self.broker.run())
             pair.note(f"{self.name} ended")
@@ -157,7 +164,6 @@ class Pair:
         self.losses: list[object] = []
         self._configuration = configuration
         self._spec = spec
-        self._master: object = None
         self.cluster = Cluster(world.hub)
         self.cluster.enter(LEASE_PATH)
         for name in NAMES:
@@ -213,22 +219,17 @@ class Pair:
         """Begin both, and see to them from now on."""
         for replica in self.replicas:
             replica.begin()
-        self._watch()
 
-    def _watch(self) -> None:
+    def became(self, replica: Replica, role: str) -> None:
+        """Note what a process says it is now."""
+        if role == MASTER:
+            self.note(f"{replica.name} is master")
+            self.on_new_master()
+
+    def ended(self, replica: Replica) -> None:
+        """Start a process anew, after a while."""
         hub = self.world.hub
-        for replica in self.replicas:
-            process = replica.process
-            if process is not None and not process.is_alive and not process.locals.get("noticed"):
-                process.locals["noticed"] = True
-                delay = int(hub.chance.uniform(*self.restart_seconds) * SECOND)
-                hub.call_later(delay, replica.begin)
-            if replica.is_master and self._master is not process:
-                self._master = process
-                self.note(f"{replica.name} is master")
-                self.on_new_master()
-        if self.is_running:
-            hub.call_later(SECOND // 200, self._watch)
+        hub.call_later(int(hub.chance.uniform(*self.restart_seconds) * SECOND), replica.begin)
 
     def master(self) -> Replica | None:
         """Return the master, None while there is none."""

@@ -16,8 +16,8 @@ from lockkeeper.store.kahadb.store import KahaDBStore
 if TYPE_CHECKING:
     from simulation.life import Life
 
-RECOUNT_EVERY = SECOND // 2
-RECOUNTS_MAX = 12
+RECOUNT_EVERY = SECOND
+RECOUNTS_MAX = 6
 
 
 class Writers:
