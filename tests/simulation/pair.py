@@ -18,7 +18,7 @@ from lockkeeper.server.cluster.identity import PodIdentity
 from lockkeeper.server.cluster.surroundings import ApiServerAccess, Surroundings
 from lockkeeper.server.configuration import Configuration, hash_of, read_files
 from lockkeeper.server.process import BrokerProcess, ProcessOptions
-from lockkeeper.server.roles import MASTER
+from lockkeeper.server.roles import MASTER, RECOVERING
 from lockkeeper.store.base import StoreError
 from lockkeeper_api import Broker
 
@@ -162,6 +162,8 @@ class Pair:
         self.accepts_loss = False
         self.refusals: list[StoreError] = []
         self.losses: list[object] = []
+        # Who has read the journal last.
+        self.reader: Process | None = None
         self._configuration = configuration
         self._spec = spec
         self.cluster = Cluster(world.hub)
@@ -222,7 +224,9 @@ class Pair:
 
     def became(self, replica: Replica, role: str) -> None:
         """Note what a process says it is now."""
-        if role == MASTER:
+        if role == RECOVERING:
+            self.reader = replica.process
+        elif role == MASTER:
             self.note(f"{replica.name} is master")
             self.on_new_master()
 

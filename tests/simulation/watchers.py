@@ -24,9 +24,14 @@ class Writers:
     """Who has written into each data file: one process, and after its end nobody.
 
     What a power cut left is nobody's. Only the mark of the end is set behind what is torn.
+
+    Who was frozen right before a write, and has lost its lock as well, may carry that one out when
+    there is a successor, in its own file: then it is `late_for` that one, which has read the file.
     """
 
     def __init__(self, life: "Life") -> None:
+        self.late_for: Process | None = None
+        self._pair = life.pair
         self._hub = life.world.hub
         self._disk = life.world.disk
         self._writers: dict[str, Process | None] = {}
@@ -39,6 +44,8 @@ class Writers:
         process = self._hub.process()
         if not _is_data_file(path) or process is None:
             return
+        if process.has_lost_locks and process is not self._pair.reader:
+            self.late_for = self._pair.reader
         writer = self._writers.setdefault(path, process)
         if writer is not process and before != after and after != EOF_RECORD:
             whose = "a power cut" if writer is None else f"{writer.name} (process {writer.number})"
@@ -61,6 +68,7 @@ class Recounts:
     """Recounts from the journal alone what its files keep, after clean-ups."""
 
     def __init__(self, life: "Life") -> None:
+        self._life = life
         self._hub = life.world.hub
         self.count = 0
         recounts = self
@@ -84,6 +92,8 @@ class Recounts:
         caretaker, commit = store._caretaker, store._commit
         is_due = caretaker.__dict__.get("has deleted") and self._hub.now >= self._next
         if not is_due or commit.is_writing or commit.items or self.count >= RECOUNTS_MAX:
+            return
+        if self._life.writers.late_for is self._hub.process():
             return
         with contextlib.suppress(StoreError, OSError):
             # Who has been superseded knows nothing of what its successor does.
