@@ -1,7 +1,6 @@
 """Names of data files: `db-N.log`, N from 1 upwards, gaps allowed (kahadb.md section 1)."""
 
 import errno
-import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -40,7 +39,7 @@ def list_data_files(directory: Path) -> list[DataFile]:
     found = []
     for path in directory.iterdir():
         file_id = data_file_id(path.name)
-        if file_id is None or not os.path.lexists(path):
+        if file_id is None or not (path.is_symlink() or path.exists()):
             continue
         if not path.is_file():
             raise OSError(errno.EINVAL, "no file, but a data file's name", str(path))
