@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from lockkeeper.journal.batch import EOF_RECORD, build_batch
+from lockkeeper.journal.batch import EOF_RECORD, build_batch, control_record
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.records import AddMessage, Commit, RemoveMessage, Trace
 from lockkeeper.journal.records import Subscription as SubscriptionRecord
-from lockkeeper.journal.records import Trace
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import LocalTransactionId, XATransactionId
@@ -20,6 +20,7 @@ from lockkeeper.store.kahadb.salvage import accept_loss, salvage
 A, NEWS = queue("A"), topic("NEWS")
 KEY = "ID:producer-1:1:1:1:"
 COUNT, BODY_BYTES = 6, 1500
+TRANSACTION = LocalTransactionId("ID:c:1", 5)
 
 
 @pytest.fixture
@@ -358,3 +359,62 @@ def test_salvage_copies_what_is_sound_and_changes_nothing(made, kit, tmp_path):
     assert reopened(copy, kit) == [0, 1, 3, 4, 5, 6]
     for file in list_data_files(copy):
         scan_file(file.path.read_bytes(), file.path.name).require_whole()
+
+
+@pytest.fixture
+def committed(tmp_path, kit):
+    """A file with a transaction, the commit of which is in a batch of its own, as ActiveMQ's is."""
+
+    def add(number, transaction=None):
+        body = kit.reference(number, size=BODY_BYTES).loaded.body
+        frame = len(body).to_bytes(4, "big") + body
+        return AddMessage(A, f"{KEY}{number}", frame, transaction=transaction)
+
+    path = tmp_path / "db-1.log"
+    removal = RemoveMessage(A, f"{KEY}1", transaction=TRANSACTION)
+    written = [[add(1)], [add(2, TRANSACTION), removal], [Commit(TRANSACTION)], [add(3)]]
+    batched = (b"".join(map(encode_record, records)) for records in written)
+    path.write_bytes(b"".join(control_record(each) + each for each in batched) + EOF_RECORD)
+    return path
+
+
+def test_messages_of_a_transaction_whose_commit_is_damaged_are_named(committed):
+    overwrite(committed, batches(committed)[2].offset + 20, b"\x99" * 8)
+    (loss,) = losses_of(committed.parent)
+    assert loss.lost == [{"destination": str(A), "message": f"{KEY}2"}]
+    assert f"{KEY}1 of {A} was consumed, and comes back" in loss.unsure
+
+
+def test_messages_of_a_transaction_whose_commit_cannot_be_read_are_unsure(committed):
+    commit = batches(committed)[2]
+    overwrite(committed, commit.offset, bytes(commit.end - commit.offset))
+    (loss,) = losses_of(committed.parent)
+    assert loss.lost == []
+    condition = f"if {TRANSACTION} was committed there"
+    assert loss.unsure[:2] == [
+        f"{KEY}2 of {A} is lost {condition}",
+        f"{KEY}1 of {A} comes back {condition}",
+    ]
+
+
+@pytest.mark.parametrize("is_legible", [True, False])
+def test_messages_of_a_subscription_whose_beginning_is_damaged_are_named(tmp_path, kit, is_legible):
+    store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
+    store.open()
+    store.subscribe(Subscription("client", "s", NEWS, None, False), kit.Receipt())
+    kit.until_durable(store)
+    for number in (1, 2):
+        store.add(NEWS, kit.reference(number, NEWS), kit.Receipt())
+        kit.until_durable(store)
+    store.close()
+    path = tmp_path / "db-1.log"
+    begun = batches(path)[0]
+    if is_legible:
+        overwrite(path, begun.offset + 20, b"\x99" * 8)
+    else:
+        overwrite(path, begun.offset, bytes(begun.end - begun.offset))
+    (loss,) = losses_of(tmp_path)
+    end = "is lost with its subscription, which began there"
+    told = [text for text in loss.unsure if text.endswith(end)]
+    assert told == [f"{KEY}{number} of {NEWS} {end}" for number in (1, 2)]
+    assert (UNNAMED in loss.unsure) is not is_legible

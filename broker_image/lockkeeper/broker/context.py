@@ -144,7 +144,8 @@ class Context:
     def dispatch(self, active: list[Active]) -> None:
         """Have all of *active*, and what that makes active, send what it can, within a tick."""
         self.unsent = 0
-        self.roused.clear()
+        if self.roused:
+            self.roused.clear()
         unreached: list[Active] = []
         while active:
             self.active = []

@@ -92,12 +92,11 @@ class Residency:
 
     def refund(self, references: Sequence[Reference]) -> None:
         """Give back what messages occupied that have ended."""
-        size = 0
+        size = MESSAGE_BYTES * len(references)
         for reference in references:
             reference.held = ENDED
             message = reference.message
-            if message is not None:
-                size += MESSAGE_BYTES + len(message.body)
+            size += -MESSAGE_BYTES if message is None else len(message.body)
         self.used -= size
         self.context.memory.used -= size
         if self.spooled:

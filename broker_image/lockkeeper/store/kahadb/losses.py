@@ -106,6 +106,19 @@ def losses_of(directory: Path) -> list[Loss]:
     return journal.losses()
 
 
+@dataclass(slots=True)
+class _Opened:
+    """What sound records say of a transaction that has no outcome so far.
+
+    `since` is how many damages were found before it; `sent` are messages with their JMSMessageIDs.
+    """
+
+    since: int
+    is_prepared: bool = False
+    sent: list[tuple[Message, str]] = field(default_factory=list)
+    consumed: list[Removal] = field(default_factory=list)
+
+
 class _Journal:
     """All that the sound records tell of messages, and all that the damaged ones do."""
 
@@ -113,8 +126,9 @@ class _Journal:
         self._found: list[tuple[Loss, list[Record]]] = []
         self._added: set[Message] = set()
         self._removed: set[Removal] = set()
-        self._pending: dict[TransactionId, list[Removal]] = {}
-        self._prepared: dict[TransactionId, int] = {}
+        self._opened: dict[TransactionId, _Opened] = {}
+        # Of topics for which nobody had subscribed: the damages found before, and messages.
+        self._orphans: dict[str, tuple[int, list[str]]] = {}
         self._subscribed: dict[str, dict[str, int]] = {}
         self._ended: dict[str, int] = {}
         self._last: dict[str, tuple[int, int, str]] = {}
@@ -146,31 +160,36 @@ class _Journal:
 
     def _sound(self, record: Record) -> None:
         match record:
-            case AddMessage():
+            case AddMessage(transaction=transaction):
                 self._add(record)
+                if transaction is not None:
+                    sent = self._opened_as(transaction).sent
+                    sent.append((_message(record), _shown_id(record)))
             case UpdateMessage(add=add):
                 self._add(add)
             case RemoveMessage(transaction=None):
                 self._removed.add(_removal(record))
             case RemoveMessage(transaction=transaction) if transaction is not None:
-                self._pending.setdefault(transaction, []).append(_removal(record))
+                self._opened_as(transaction).consumed.append(_removal(record))
             case RemoveDestination(destination=destination):
                 self._ended[str(destination)] = len(self._found)
                 self._subscribed.pop(str(destination), None)
+                self._orphans.pop(str(destination), None)
             case Subscription(destination=destination, subscription_key=key, info=info):
                 keys = self._subscribed.setdefault(str(destination), {})
                 if info is None:
                     keys.pop(key, None)
+                    self._orphans.pop(str(destination), None)
                 else:
                     keys[key] = len(self._found)
             case Prepare(transaction=transaction):
-                self._prepared[transaction] = len(self._found)
+                opened = self._opened_as(transaction)
+                opened.is_prepared, opened.since = True, len(self._found)
             case Commit(transaction=transaction):
-                self._prepared.pop(transaction, None)
-                self._removed.update(self._pending.pop(transaction, ()))
+                if transaction in self._opened:
+                    self._removed.update(self._opened.pop(transaction).consumed)
             case Rollback(transaction=transaction):
-                self._prepared.pop(transaction, None)
-                self._pending.pop(transaction, None)
+                self._opened.pop(transaction, None)
             case _:
                 return
 
@@ -178,6 +197,9 @@ class _Journal:
         """Note a message, and the numbers that its producer lacks across a damage."""
         name = str(record.destination)
         self._added.add((name, record.message_id))
+        if record.destination.is_topic and not self._subscribed.get(name):
+            orphans = self._orphans.setdefault(name, (len(self._found), []))[1]
+            orphans.append(_shown_id(record))
         producer, _, digits = record.message_id.rpartition(":")
         if not digits.isdigit():
             return
@@ -198,10 +220,10 @@ class _Journal:
             told |= {one.message_id for one in map(_plain, records) if isinstance(one, AddMessage)}
         for index, producer, first, last, names in self._gaps:
             self._found[index][0].unsure += self._missing(producer, first, last, names, told)
-        for transaction, since in self._prepared.items():
-            if self._illegible and self._illegible[-1] >= since:
-                loss, _ = self._found[self._illegible[-1]]
-                loss.unsure.append(f"{transaction} may have ended there: it is prepared again")
+        for transaction, opened in self._opened.items():
+            self._tell_undecided(transaction, opened)
+        for name, (before, identifiers) in self._orphans.items():
+            self._tell_orphans(name, before, identifiers)
         for index, (loss, records) in enumerate(self._found):
             # Of a producer's last message no gap tells, nor of one whose number is known from
             # elsewhere. And where all can be read something has changed nevertheless.
@@ -242,6 +264,51 @@ class _Journal:
                 loss.unsure.append(f"a change of {record.destination} does not take effect")
             case _:
                 return
+
+    def _tell_undecided(self, transaction: TransactionId, opened: _Opened) -> None:
+        """Tell of a transaction without an outcome, which a damage may have held."""
+        committed = [
+            index
+            for index, (_, records) in enumerate(self._found)
+            if Commit(transaction) in records
+        ]
+        if committed and not opened.is_prepared:
+            loss, _ = self._found[committed[0]]
+            for message, shown in opened.sent:
+                if self._is_wanted(committed[0], message):
+                    loss.lost.append({"destination": message[0], "message": shown})
+            loss.unsure += (
+                f"{identifier} of {name} was consumed, and comes back"
+                for name, identifier, _ in opened.consumed
+            )
+        elif self._illegible and self._illegible[-1] >= opened.since:
+            loss, _ = self._found[self._illegible[-1]]
+            if opened.is_prepared:
+                loss.unsure.append(f"{transaction} may have ended there: it is prepared again")
+                return
+            condition = f"if {transaction} was committed there"
+            loss.unsure += (
+                f"{shown} of {one[0]} is lost {condition}" for one, shown in opened.sent
+            )
+            loss.unsure += (
+                f"{one[1]} of {one[0]} comes back {condition}" for one in opened.consumed
+            )
+
+    def _tell_orphans(self, name: str, before: int, identifiers: list[str]) -> None:
+        """Tell of messages of a topic whose subscription began in a damage, it seems."""
+        for index in reversed(range(before)):
+            loss, records = self._found[index]
+            begun = {str(one.destination) for one in records if isinstance(one, Subscription)}
+            if name in begun or index in self._illegible:
+                end = "is lost with its subscription, which began there"
+                loss.unsure += (f"{each} of {name} {end}" for each in identifiers)
+                return
+
+    def _opened_as(self, transaction: TransactionId) -> _Opened:
+        opened = self._opened.get(transaction)
+        if opened is None:
+            opened = self._opened[transaction] = _Opened(len(self._found))
+        return opened
 
     def _missing(
         self, producer: str, first: int, last: int, names: set[str], told: set[str]
