@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.patient]
         ("collects-files-with-acknowledgements", "accounts differ from the journal"),
         ("copies-to-the-first-of-two", "is lost"),
         ("follows-no-topics-to-come", "did not get"),
+        ("forgets-who-has-room-again", "waits for more than"),
+        ("leaves-bytes-behind-a-large-frame", "waits for more than"),
     ],
 )
 def test_a_planted_bug_is_found(name: str, says: str) -> None:
