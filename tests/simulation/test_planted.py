@@ -7,10 +7,19 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).with_name("planted.py")
+PATCHES = sorted(RUN.with_name("planted").glob("*.patch"))
+PROJECT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.slow, pytest.mark.patient]
+
+@pytest.mark.parametrize("path", PATCHES, ids=lambda path: path.stem)
+def test_a_bug_can_be_planted(path: Path) -> None:
+    command = ["patch", "-p1", "--dry-run", "--force", f"--input={path}"]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("name", "says"),
