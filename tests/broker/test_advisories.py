@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.queues import AdvisingQueue
 from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.policies.flow import FlowPolicy
@@ -193,6 +194,27 @@ def populated(bench: "Bench") -> "Client":
     )
     bench.tick()
     return client
+
+
+def test_what_every_new_client_asks_for_is_made_once(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, another, lent = bench.client(), bench.client(), Destination(Kind.TEMP_QUEUE, "ID:t:1")
+    destinations = bench.broker.destinations
+    destinations.create_temporary(owner.connection, lent)
+
+    def told_anew() -> list[str]:
+        client = bench.client()
+        client.consume("topic://ActiveMQ.Advisory.TempQueue")
+        return [str(told.content.connection_id) for told in heard(client)]
+
+    told_anew()
+    with monkeypatch.context() as patch:
+        patch.setattr(Advisories, "compose", None)
+        assert told_anew() == [owner.connection.identifier]
+    destinations.remove_temporary(owner.connection, lent)
+    destinations.create_temporary(another.connection, lent)
+    assert told_anew() == [another.connection.identifier]
 
 
 @pytest.mark.parametrize(
@@ -466,8 +488,7 @@ def test_who_listens_to_all_topics_hears_advisories_too(bench: "Bench") -> None:
     client = bench.client()
     client.consume("topic://>")
     bench.client().consume("Q")
-    topics = [each.topic for each in heard(client)]
-    assert topics == ["Connection", "Queue", "Consumer.Queue.Q"]
+    assert [each.topic for each in heard(client)] == ["Connection", "Queue", "Consumer.Queue.Q"]
 
 
 def test_acknowledged_advisories_weigh_nothing(bench: "Bench") -> None:

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 
 
 class News(NamedTuple):
-    """Something that exists: where it is told of, and how."""
+    """Something that exists: where it is told of, and how; `message` if that is known."""
 
     target: Destination
     content: Structure
     properties: Mapping[str, Value]
+    message: Message | None = None
 
 
 _Listens: TypeAlias = Callable[[Destination], bool]
@@ -44,7 +45,11 @@ _Source: TypeAlias = Callable[[_Listens], Iterator[News]]
 
 
 class Replay:
-    """Looks up what exists; *temporary* are the owners of temporary destinations."""
+    """Looks up what exists; *temporary* are the owners of temporary destinations.
+
+    Each client that is written for ActiveMQ asks for those, as soon as it is connected: what it
+    is told is made once for all of them, or many that come back at once would take very long.
+    """
 
     def __init__(
         self,
@@ -59,6 +64,7 @@ class Replay:
         self._registry = registry
         self._connections = connections
         self._temporary = temporary
+        self._of_temporary: dict[Destination, tuple[Connection, News]] = {}
         self._sources: tuple[tuple[_Source, tuple[Destination, ...]], ...] = (
             (self._connected, (CONNECTIONS,)),
             (self._lent, (DESTINATIONS[Kind.TEMP_QUEUE], DESTINATIONS[Kind.TEMP_TOPIC])),
@@ -74,25 +80,40 @@ class Replay:
         for find, about in self._sources:
             if not any(paths_overlap(one.path, path) for one in about):
                 continue
-            for target, content, properties in find(
-                lambda target: target == source or path_matches(path, target.path)
-            ):
-                told.append(self._advisories.compose(target, content, properties, consumer))
+            for news in find(lambda target: target == source or path_matches(path, target.path)):
+                told.append(self._made_of(news, consumer))
         for backlog in consumer.backlogs if told else ():
             if isinstance(backlog, TopicSubscription) and backlog.destination == source:
                 for message in told:
                     message.destination = backlog.destination
                 backlog.topic.replay(backlog, told)
 
+    def _made_of(self, news: News, consumer: "Consumer") -> Message:
+        """Return a message of a consumer's own."""
+        made = news.message
+        if made is None:
+            return self._advisories.compose(news.target, news.content, news.properties, consumer)
+        return Message(made.body, made.lead, made.sequence, made.flags_at, made.expiration)
+
     def _connected(self, listens: _Listens) -> Iterator[News]:
         for connection in self._connections.values():
             yield News(CONNECTIONS, connection_info(connection), {})
 
     def _lent(self, listens: _Listens) -> Iterator[News]:
+        known, self._of_temporary = self._of_temporary, {}
         for destination, owner in self._temporary.items():
+            maker, news = known.get(destination, (None, None))
             target = DESTINATIONS[destination.kind]
-            if listens(target):
-                yield News(target, destination_info(destination, owner, removed=False), {})
+            is_wanted = listens(target)
+            if news is None or maker is not owner:
+                if not is_wanted:
+                    continue
+                content = destination_info(destination, owner, removed=False)
+                message = self._advisories.compose(target, content)
+                news = News(target, content, {}, message)
+            self._of_temporary[destination] = owner, news
+            if is_wanted:
+                yield news
 
     def _lasting(self, listens: _Listens) -> Iterator[News]:
         for region in self._registry:
