@@ -1,14 +1,16 @@
 """Long backlogs of several subscriptions: what is shared between them is seen as if it were not."""
 
 import random
-from collections import deque
+from collections import Counter, deque
 
 import pytest
 
 from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions import line as line_module
-from lockkeeper.broker.regions.line import Line
-from lockkeeper.store.base import Reference
+from lockkeeper.broker.regions import stretch as stretch_module
+from lockkeeper.broker.regions.line import Line, Snapshot, pack_shared
+from lockkeeper.store.base import WRITTEN, Reference
+from lockkeeper.store.packed import PackedRun
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -63,4 +65,113 @@ def test_lines_that_are_given_the_same_keep_one_list_of_it() -> None:
             line.append_shared(shared)
     parts = [[each for each in line.segments() if each][1:] for line in lines]
     assert [len(each) for each in parts] == [1, 1, 1]
-    assert len({id(part.references) for (part,) in parts}) == 1
+    assert len({id(part.stretch) for (part,) in parts}) == 1
+
+
+class Shared:
+    """Three lines with the same messages; beside each, where its messages are on the disk.
+
+    `needed` says how many of the lines still need each message.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.chosen = random.Random(seed)
+        self.lines = [Line() for _ in range(3)]
+        self.expected: list[deque[int]] = [deque() for _ in self.lines]
+        self.needed: Counter[int] = Counter()
+        self.location = 0
+        self.packed = 0
+
+    def add(self) -> None:
+        references = []
+        for _ in range(self.chosen.randrange(1, 5)):
+            self.location += 1
+            references.append(Reference(None, 1, self.location))
+            references[-1].state = WRITTEN
+        takers = [0, 1, 2] if self.chosen.random() < 0.8 else [self.chosen.randrange(3)]
+        shared = SharedReferences(references)
+        for reference in references:
+            reference.holders = len(takers)
+            self.needed[reference.location] = len(takers)
+        for at in takers:
+            self.lines[at].append_shared(shared)
+            self.expected[at].extend(each.location for each in references)
+
+    def take(self, at: int) -> None:
+        for _ in range(min(len(self.lines[at]), self.chosen.randrange(20))):
+            reference = self.lines[at].popleft()
+            assert reference.location == self.expected[at].popleft()
+            assert reference.holders == self.needed[reference.location]
+            reference.holders -= 1
+            self.needed[reference.location] -= 1
+
+    def leave(self, at: int) -> None:
+        """End all that waits in a line, as a subscription does that is deleted."""
+        line = self.lines[at]
+        line.leave_packed()
+        ended = set()
+        while line:
+            reference = line.popleft()
+            reference.holders -= 1
+            if not reference.holders:
+                ended.add(reference.location)
+        assert ended == {each for each in self.expected[at] if self.needed[each] == 1}
+        self.needed.subtract(self.expected[at])
+        self.expected[at].clear()
+
+    def pack(self) -> None:
+        pack_shared(self.lines)
+        segments = [each for line in self.lines for each in line.segments()]
+        self.packed += sum(isinstance(each, PackedRun) for each in segments)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_messages_packed_for_several_lines_end_when_the_last_is_done(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_module, "RUN_MESSAGES", 7)
+    monkeypatch.setattr(stretch_module, "RUN_MESSAGES", 7)
+    shared = Shared(seed)
+    snapshots: list[tuple[Snapshot, list[int]]] = []
+    for _ in range(600):
+        at = shared.chosen.randrange(3)
+        match shared.chosen.randrange(12):
+            case 0 | 1 | 2 | 3 | 4 | 5:
+                shared.add()
+            case 6 | 7:
+                shared.take(at)
+            case 8:
+                shared.leave(at) if shared.chosen.random() < 0.2 else None
+            case 9:
+                segments = shared.lines[at].segments()
+                snapshots.append((Snapshot(segments), list(shared.expected[at])))
+            case _:
+                shared.pack()
+        for line, expected in zip(shared.lines, shared.expected, strict=True):
+            assert [each.location for each in line] == list(expected)
+            assert len(line) == len(expected)
+    assert shared.packed > 100
+    for snapshot, seen in snapshots:
+        assert [each.location for each in snapshot] == seen
+        snapshot.close()
+    for at in (2, 0, 1):
+        while shared.lines[at]:
+            shared.take(at)
+    assert set(shared.needed.values()) == {0}
+
+
+def test_what_somebody_looks_at_is_not_packed_again() -> None:
+    references = [Reference(None, 1, number + 1) for number in range(4)]
+    for reference in references:
+        reference.state = WRITTEN
+        reference.holders = 2
+    run = PackedRun(references, 2)
+    looked_at = run.borrow()
+    for reference in run.take():
+        reference.holders -= 1
+    run.pack_again(1)
+    assert run.take() is looked_at
+    run.give_back()
+    run.pack_again(1)
+    assert run.take() is not looked_at
+    assert [(each.location, each.holders) for each in run.take()] == [(n, 1) for n in range(1, 5)]

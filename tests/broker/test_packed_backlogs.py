@@ -10,9 +10,10 @@ import pytest
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.purging import purge
-from lockkeeper.broker.regions import line, residency
+from lockkeeper.broker.regions import line, residency, stretch
 from lockkeeper.broker.regions.line import Line
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
+from lockkeeper.broker.subscriptions import topic
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from conftest import Bench, Client
 
 NAMES = ("Q", "P", "topic://T")
-STEPS = 120
+DURABLE = ("topic://T", "topic://T#2", "topic://T#3")
+CONSUMERS = ("Q", "P", *DURABLE, "topic://T#passing")
+STEPS = 160
 SETTINGS = BrokerSettings(system_usage=SystemUsage(MemoryUsage(4_000)))
 POLICIES = {
     "Q": DestinationPolicy(expiry=ExpiryPolicy(expire_messages_period=1000)),
@@ -37,7 +40,9 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     def choose(is_packing: bool) -> None:
         monkeypatch.setattr(line, "RUN_MESSAGES", 4)
         monkeypatch.setattr(line, "RUN_MESSAGES_MIN", 2)
+        monkeypatch.setattr(stretch, "RUN_MESSAGES", 4)
         monkeypatch.setattr(line, "LINE_MESSAGES_MIN", 8 if is_packing else 1 << 60)
+        monkeypatch.setattr(topic, "LINE_MESSAGES_MIN", 8 if is_packing else 1 << 60)
         monkeypatch.setattr(residency, "PACKED_AFTER", 1)
 
     return choose
@@ -61,8 +66,9 @@ class Play:
         self.number = 0
         self.producer = bench.client("producer")
         self.clients: dict[str, tuple[Client, Any]] = {}
-        self.come("topic://T")
-        self.leave("topic://T")
+        for name in DURABLE:
+            self.come(name)
+            self.leave(name)
 
     def step(self) -> None:
         action = self.random.choices(
@@ -77,7 +83,8 @@ class Play:
             ),
             (8, 2, 2, 6, 1, 2, 0.3),
         )[0]
-        name = self.random.choice(NAMES)
+        of_consumers = (self.come, self.leave, self.acknowledge)
+        name = self.random.choice(CONSUMERS if action in of_consumers else NAMES)
         self.told.append((action.__name__, name))
         action(name)
         self.bench.tick()
@@ -100,9 +107,10 @@ class Play:
         if name in self.clients:
             return
         client = self.bench.client(f"client-{name}")
-        durable = {"subscription_name": "s"} if "://" in name else {}
+        durable = {"subscription_name": "s"} if name in DURABLE else {}
         prefetch = self.random.choice((1, 5, 40))
-        self.clients[name] = client, client.consume(name, prefetch=prefetch, **durable)
+        destination, *_ = name.split("#")
+        self.clients[name] = client, client.consume(destination, prefetch=prefetch, **durable)
 
     def leave(self, name: str) -> None:
         if name in self.clients:
@@ -144,7 +152,7 @@ class Play:
             region = self.bench.broker.registry.find(parse_destination(name))
             if region is None:
                 continue
-            backlogs = region.durables if "://" in name else [region]
+            backlogs = [*region.durables, *region.volatiles] if "://" in name else [region]
             for backlog in backlogs:
                 self.told.append((name, backlog.depth(), len(list(backlog.waiting()))))
                 peeked = [backlog.peek(each) for each in backlog.waiting()]
@@ -155,7 +163,7 @@ class Play:
 
     def drain(self) -> None:
         """Take everything that is left."""
-        for name in NAMES:
+        for name in CONSUMERS:
             self.come(name)
             while self.clients[name][1].dispatched:
                 client, consumer = self.clients[name]
@@ -163,7 +171,7 @@ class Play:
                 for reference in list(consumer.dispatched.values()):
                     client.acknowledge(consumer, reference.loaded)
             self.take(name)
-            self.look()
+        self.look()
         self.told.append(self.bench.broker.context.memory.used)
 
 
@@ -189,6 +197,8 @@ def play(
         for _ in range(STEPS):
             playing.step()
         playing.drain()
+        live = sum(usage.live for usage in stores[-1]._ledger.files.values())
+        playing.told.append((live, stores[-1].usage().spooled_bytes))
         return playing
 
     yield played

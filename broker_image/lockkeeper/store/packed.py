@@ -24,12 +24,14 @@ class PackedRun:
 
     Who looks at a run without taking it borrows its references; whoever takes it meanwhile gets
     the same ones, so that it is seen when a message ends. What is the same for all messages is
-    kept once.
+    kept once. Several subscriptions of a topic may have the same run, each of them counted in
+    `holders`.
     """
 
     __slots__ = (
         "_borrowers",
         "_expirations",
+        "_holders",
         "_is_taken",
         "_locations",
         "_priorities",
@@ -38,14 +40,18 @@ class PackedRun:
         "_states",
     )
 
-    def __init__(self, references: Sequence[Reference]) -> None:
+    def __init__(self, references: Sequence[Reference], holders: int = 1) -> None:
+        self._pack(references, holders)
+        self._borrowers = 0
+
+    def _pack(self, references: Sequence[Reference], holders: int) -> None:
+        self._holders = holders
         self._locations = array("q", [each.location for each in references])
         self._sizes = column_of([each.size for each in references])
         self._priorities = column_of([each.priority for each in references])
         self._expirations = column_of([each.expiration for each in references])
         self._states = column_of([int(each.state) for each in references])
         self._references: list[Reference] | None = None
-        self._borrowers = 0
         self._is_taken = False
 
     @classmethod
@@ -54,7 +60,7 @@ class PackedRun:
         run = cls.__new__(cls)
         run._locations = locations
         run._sizes, run._priorities = _narrowed(sizes), _narrowed(priorities)
-        run._expirations, run._states = UNKNOWN, int(WRITTEN)
+        run._expirations, run._states, run._holders = UNKNOWN, int(WRITTEN), 1
         run._references = None
         run._borrowers = 0
         run._is_taken = False
@@ -70,6 +76,25 @@ class PackedRun:
         if self._references is None:
             self._references = self._unpack()
         return self._references
+
+    def is_taken(self) -> bool:
+        """Tell whether one of several that have the run has taken the references."""
+        return self._is_taken
+
+    def pack_again(self, holders: int) -> None:
+        """Pack what was taken, once none but the *holders* that have the run need any of it."""
+        references = self._references
+        if references is None or self._borrowers:
+            return
+        if all(is_packable_for(each, holders) for each in references):
+            self._pack(references, holders)
+
+    def leave(self) -> bool:
+        """Count one holder less, if others are left and nobody has references; tell whether."""
+        if self._references is not None or self._holders == 1:
+            return False
+        self._holders -= 1
+        return True
 
     def shown(self) -> list[Reference]:
         """Return references for somebody who looks at them at once, and changes nothing."""
@@ -118,6 +143,7 @@ class PackedRun:
             reference.priority = priority
             reference.expiration = expiration
             reference.state = State(state)
+            reference.holders = self._holders
             references.append(reference)
         return references
 
@@ -159,13 +185,17 @@ class PackedReferences:
 
 def is_packable(reference: Reference) -> bool:
     """Tell whether everything there is to know of a message fits into a run."""
+    return is_packable_for(reference, 1) and not reference.delivery
+
+
+def is_packable_for(reference: Reference, holders: int) -> bool:
+    """Tell that of a message of a topic, whose deliveries are those of each subscription."""
     return (
         reference.message is None
         and reference.location > 0
         and reference.state in (VOLATILE, WRITTEN)
-        and reference.holders == 1
+        and reference.holders == holders
         and not reference.held
-        and not reference.delivery
         and not reference.redeliveries
         and reference.receipt is None
     )

@@ -3,11 +3,12 @@
 Used as a deque is, by whoever need not know. The first of its messages is always a reference.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 
 from lockkeeper.broker.outputs import SharedReferences
+from lockkeeper.broker.regions.stretch import Part, Stretch
 from lockkeeper.store.base import UNKNOWN, Reference
 from lockkeeper.store.packed import (
     RUN_BYTES,
@@ -19,26 +20,6 @@ from lockkeeper.store.packed import (
 
 # A shorter line stays a deque: what consumers are about to get is not worth packing.
 LINE_MESSAGES_MIN = 8 * RUN_MESSAGES
-
-
-class Part:
-    """Messages of a list that several lines have parts of; it only grows, at its end."""
-
-    __slots__ = ("end", "references", "start")
-
-    def __init__(self, references: list[Reference], start: int, end: int) -> None:
-        self.references = references
-        self.start = start
-        self.end = end
-
-    def __len__(self) -> int:
-        """Return how many messages are in the part."""
-        return self.end - self.start
-
-    def __iter__(self) -> Iterator[Reference]:
-        """Iterate in order."""
-        return islice(self.references, self.start, self.end)
-
 
 Segment = PackedRun | Part | deque[Reference]
 
@@ -96,17 +77,15 @@ class Line:
         last = self._segments[-1] if self._segments and not self._back else None
         part: Part | None = references.kept
         if part is None:
-            shared: list[Reference] = []
-            if isinstance(last, Part) and last.end == len(last.references) < RUN_MESSAGES:
-                shared = last.references
-            start = len(shared)
-            shared += references
-            part = references.kept = Part(shared, start, len(shared))
-        if isinstance(last, Part) and last.references is part.references and last.end == part.start:
+            stretch = Stretch()
+            if isinstance(last, Part) and last.is_open():
+                stretch = last.stretch
+            part = references.kept = stretch.add(references)
+        if isinstance(last, Part) and last.stretch is part.stretch and last.end == part.start:
             last.end = part.end
             self._between += len(part)
         else:
-            self._append(Part(part.references, part.start, part.end))
+            self._append(Part(part.stretch, part.start, part.end))
 
     def _append(self, segment: Segment) -> None:
         if self._back:
@@ -162,6 +141,28 @@ class Line:
             self._segments.pop()
             self._between -= len(last)
             self._back = last
+
+    def shared(self) -> Iterator[Stretch | PackedRun]:
+        """Yield what other lines may have, too, and might be packed."""
+        for segment in self._segments:
+            if isinstance(segment, Part):
+                if segment.is_whole():
+                    yield segment.stretch
+            elif isinstance(segment, PackedRun) and segment.is_taken():
+                yield segment
+
+    def replace(self, runs: Mapping[Stretch, PackedRun]) -> None:
+        """Have packed runs in the place of what is shared with other lines."""
+        for index, segment in enumerate(self._segments):
+            if isinstance(segment, Part) and segment.stretch in runs:
+                self._segments[index] = runs[segment.stretch]
+
+    def leave_packed(self) -> None:
+        """Forget packed runs that others have, too, without unpacking them."""
+        self._segments = deque(
+            each for each in self._segments if not (isinstance(each, PackedRun) and each.leave())
+        )
+        self._between = sum(map(len, self._segments))
 
     def loose(self) -> Iterator[Reference]:
         """Iterate over what is not packed, in order."""
@@ -300,6 +301,22 @@ def packed(ready: "deque[Reference] | Line") -> "deque[Reference] | Line":
         ready = line
     ready.pack()
     return ready
+
+
+def pack_shared(lines: Sequence[Line]) -> None:
+    """Pack what waits in several lines, all of one topic, and what nobody else needs."""
+    holders: Counter[Stretch | PackedRun] = Counter()
+    for line in lines:
+        holders.update(line.shared())
+    runs: dict[Stretch, PackedRun] = {}
+    for shared, count in holders.items():
+        if isinstance(shared, PackedRun):
+            shared.pack_again(count)
+        elif (run := shared.packed(count)) is not None:
+            runs[shared] = run
+    if runs:
+        for line in lines:
+            line.replace(runs)
 
 
 def withdraw(ready: "deque[Reference] | Line", references: set[Reference]) -> None:

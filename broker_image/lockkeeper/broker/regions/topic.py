@@ -13,6 +13,7 @@ from lockkeeper.broker.policies.subscription_recovery import (
     kept_messages,
 )
 from lockkeeper.broker.regions.levels import priority_of
+from lockkeeper.broker.regions.line import Line, pack_shared
 from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.selectors import Selector
@@ -303,10 +304,13 @@ class Topic:
                 self.context.store.release(reference)
 
     def pack(self) -> None:
-        """Pack what waits for durable subscriptions on the disk alone."""
+        """Pack what waits for subscriptions on the disk alone."""
         if self.kept is None:
-            for durable in self.durables:
-                durable.pack()
+            subscriptions = (*self.volatiles, *self.durables)
+            for subscription in subscriptions:
+                subscription.pack()
+            lines = [each.ready for each in subscriptions]
+            pack_shared([line for line in lines if isinstance(line, Line)])
 
     def depth(self) -> int:
         """Return how many messages wait for durable subscriptions, each counted for each."""

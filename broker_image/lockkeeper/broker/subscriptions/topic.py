@@ -214,5 +214,7 @@ class TopicSubscription(Backlog):
     def close(self) -> None:
         """Let go of everything that waits: the subscription is gone."""
         self.expiry.stop()
+        if isinstance(self.ready, Line):
+            self.ready.leave_packed()
         while self.ready:
             self._drop([self.ready.popleft() for _ in range(min(len(self.ready), DROPPED_AT_ONCE))])

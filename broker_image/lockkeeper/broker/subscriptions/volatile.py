@@ -35,7 +35,9 @@ class VolatileSubscription(TopicSubscription):
         )
 
     def pack(self) -> None:
-        """Pack nothing: what is too much is discarded."""
+        """Pack a long backlog; where what is too much is discarded, there is none."""
+        if self.may_be_long:
+            super().pack()
 
     def hold_back(self, references: Sequence[Reference]) -> None:
         """Let messages wait, or discard what is too much once the consumer's window is full."""
