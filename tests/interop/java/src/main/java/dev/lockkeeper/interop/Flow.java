@@ -185,7 +185,8 @@ final class Flow {
     /** A producer that waits for no answer waits in its socket, and its connection lives on. */
     private static void async(Scene scene) throws Exception {
         ActiveMQConnection connection = scene.connect("wireFormat.maxInactivityDuration=1000");
-        int count = 15 * COUNT;
+        // 40 MB: more than Linux lets the buffers of two sockets grow to (tcp_wmem, tcp_rmem).
+        int count = 100 * COUNT;
         Sender sender =
                 new Sender(connection, scene.queue("all"), count, DeliveryMode.NON_PERSISTENT);
         sender.start();
