@@ -241,7 +241,8 @@ class Disk:
             file.seek(offset)
             before = file.read(len(data))
         written = real_os.pwrite(descriptor, data, offset)
-        self.on_write(path, before[:written], data[:written])
+        if _has_name(descriptor):
+            self.on_write(path, before[:written], data[:written])
         self._log(descriptor, Write(offset, data[:written]))
         return written
 
@@ -260,7 +261,8 @@ class Disk:
         before = real_os.fstat(descriptor).st_size
         real_os.ftruncate(descriptor, length)
         if descriptor in self._handles:
-            self.on_write(self._handles[descriptor].path, bytes([length != before]), b"\0")
+            if _has_name(descriptor):
+                self.on_write(self._handles[descriptor].path, bytes([length != before]), b"\0")
             self._log(descriptor, Write(0, b"", length))
 
     def posix_fallocate(self, descriptor: int, offset: int, length: int) -> None:
@@ -469,6 +471,15 @@ class Disk:
             return binary if "b" in mode else real_io.TextIOWrapper(binary, "utf-8")
 
         return Shim(real_io, open=open_file)
+
+
+def _has_name(descriptor: int) -> bool:
+    """Tell whether an open file is still in a directory.
+
+    Where a copy took its place, or it was deleted, what had been its name is another file's, and
+    nobody will ever read what a frozen master still writes through its descriptor.
+    """
+    return real_os.fstat(descriptor).st_nlink > 0
 
 
 def _stretch(content: bytearray, length: int, exactly: bool = False) -> None:
