@@ -22,6 +22,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 MEMORY = Path("/dev/shm")
+PREFIX = "simulation-"
 SECONDS_MAX = 240
 ORDER_BYTES = 4096
 TOLD_EVERY = 20
@@ -34,6 +35,8 @@ def one(seed: int, options: dict[str, Any], verbose: bool) -> dict[str, Any]:
     from simulation.life import Life, Options
 
     root = _place_of(os.getpid())
+    # A run that was killed may have had the number, and left it.
+    shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     began = time.perf_counter()
     life = None
@@ -67,7 +70,15 @@ def _place_of(process: int) -> Path:
 
     The name is of the same length each time, like all that is allocated.
     """
-    return (MEMORY if MEMORY.is_dir() else Path("/tmp")) / f"simulation-{process:010d}"
+    return (MEMORY if MEMORY.is_dir() else Path("/tmp")) / f"{PREFIX}{process:010d}"
+
+
+def clear_leftovers() -> None:
+    """Delete the files of runs that were killed, whose processes are gone: they take memory."""
+    for place in _place_of(0).parent.glob(f"{PREFIX}*"):
+        number = place.name.removeprefix(PREFIX)
+        if number.isdigit() and not Path("/proc", str(int(number))).exists():
+            shutil.rmtree(place, ignore_errors=True)
 
 
 class Zygote:
@@ -207,6 +218,7 @@ def main() -> int:
     arguments = parser.parse_args()
     settle_memory()
     sys.path.insert(0, str(HERE.parent))
+    clear_leftovers()
     if arguments.shrink is not None:
         print(json.dumps(shrink(Zygote(), arguments.shrink)))
         return 0
