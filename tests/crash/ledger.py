@@ -120,11 +120,15 @@ class Ledger:
             unit = self._added.get(entry)
             if unit is not None and unit.outcome in (OPEN, DROPPED):
                 self.problems.append(f"{entry} was delivered, but was {unit.outcome.value}")
-            if entry in self._seen and not redeliveries:
-                self.problems.append(f"{entry} was delivered twice, as if for the first time")
-            self._seen.add(entry)
+            self._see(entry, redeliveries)
             if not redeliveries and entry not in self._returned:
                 self._check_order(consumer, entry)
+
+    def _see(self, entry: Entry, redeliveries: int) -> None:
+        """Check that what was delivered before says so."""
+        if entry in self._seen and not redeliveries:
+            self.problems.append(f"{entry} was delivered twice, as if for the first time")
+        self._seen.add(entry)
 
     def _check_order(self, consumer: str, entry: Entry) -> None:
         producer, sequence = _position(entry.message)

@@ -21,7 +21,7 @@ from simulation.hub import SECOND, StalledError
 from simulation.install import TESTS, World
 from simulation.pair import SERVICE_PORT, Pair
 from simulation.progress import Progress
-from simulation.watchers import Recounts, Steadiness, Writers
+from simulation.watchers import Lateness, Recounts, Steadiness, Writers
 
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.job_queue import JobQueue
@@ -118,6 +118,7 @@ class Life:
         self.faults = Faults(self)
         self.writers = Writers(self)
         self.recounts = Recounts(self)
+        self.lateness = Lateness(self)
         self.progress = Progress(self)
         self.planned = self.rounds = 0
         self._crowd: list[Any] = []

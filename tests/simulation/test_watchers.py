@@ -1,5 +1,6 @@
 """What the simulation's watchers take for a fault, and what not."""
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -9,10 +10,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from simulation.books import make_books
 from simulation.disk import Disk
 from simulation.hub import Hub
 from simulation.kernel import Kernel
-from simulation.watchers import Writers
+from simulation.watchers import Lateness, Writers
 
 
 @pytest.fixture
@@ -60,3 +62,43 @@ def test_the_copy_in_its_place_is_of_who_made_it(world):
     world.disk.rename(str(world.path / "compacted-1.tmp"), str(world.path / "db-1.log"))
     world.write(0, world.make(0, "db-1.log"), b"x")
     assert "pair-0 changes db-1.log, which is of pair-1" in "".join(world.hub.problems)
+
+
+@pytest.fixture
+def books(world):
+    """Books, with a pair whose second broker took over from the first."""
+    place = Path(__file__).parents[1] / "crash" / "ledger.py"
+    found = importlib.util.spec_from_file_location("simulated_ledger", place)
+    ledger = importlib.util.module_from_spec(found)
+    sys.modules[found.name] = ledger
+    found.loader.exec_module(ledger)
+    books = make_books(ledger)
+    processes = [each for each in world.hub.processes if each.name.startswith("pair")]
+    pair = SimpleNamespace(reader=processes[1], processes=lambda: processes)
+    Lateness(SimpleNamespace(pair=pair, books=books, world=world))
+
+    def deliver(sender, redeliveries=0):
+        end = SimpleNamespace(peer=SimpleNamespace(process=processes[sender]))
+        wire = SimpleNamespace(_socket=SimpleNamespace(end=end))
+        thread = SimpleNamespace(wire=wire)
+        world.hub.current = SimpleNamespace(process=world.hub.outside, thread=thread)
+        books.delivered("consumer", ledger.Entry("WORK", "ID:1:1"), redeliveries)
+        books._last_seen.clear()
+
+    books.deliver, books.processes = deliver, processes
+    return books
+
+
+def test_what_a_predecessor_sent_may_come_again_as_if_for_the_first_time(books):
+    books.deliver(0)
+    books.deliver(1)
+    assert books.problems == []
+
+
+def test_what_one_master_sends_again_says_so(books):
+    books.deliver(1)
+    books.deliver(1, redeliveries=1)
+    books.deliver(0)
+    assert books.problems == []
+    books.deliver(1)
+    assert "was delivered twice, as if for the first time" in books.problems[0]

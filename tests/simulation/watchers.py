@@ -3,6 +3,7 @@
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from simulation import threads
 from simulation.faults import HARMLESS
 from simulation.hub import SECOND, Process
 
@@ -110,6 +111,20 @@ class Recounts:
             found = [str(error)]
         if found:
             self._hub.problem(f"accounts differ from the journal: {found[:3]}")
+
+
+class Lateness:
+    """Tells the books what was said by who could not know better, and came, or was read, late."""
+
+    def __init__(self, life: "Life") -> None:
+        self._pair = life.pair
+        self._hub = life.world.hub
+        life.books.comes_late = self._comes_late
+
+    def _comes_late(self) -> bool:
+        """Tell whether what is read now was sent by a master that has a successor."""
+        wire = getattr(threads.current_thread(), "wire", None)
+        return wire is not None and wire._socket.end.peer.process is not self._pair.reader
 
 
 class Steadiness:
