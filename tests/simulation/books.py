@@ -89,6 +89,8 @@ def make_books(ledger: Any) -> Any:
             self._is_ordered = self._was_ordered = True
             # Whether what a client reads now was sent by a master that has a successor.
             self.comes_late: Callable[[], bool] = lambda: False
+            # Whether what a client reads now may have been said before a broker was all awake.
+            self.has_just_woken: Callable[[], bool] = lambda: False
 
         def new_master(self) -> None:
             """Note that nobody knows any more what was delivered."""
@@ -131,8 +133,15 @@ def make_books(ledger: Any) -> Any:
             self.counts[f"refused: {type(error).__name__}"] += 1
 
         def problem(self, text: str) -> None:
-            """Note what is wrong; that a full disk refuses work is right."""
-            if "no room on the disk" not in text and "storeUsage" not in text:
+            """Note what is wrong; that a full disk refuses work is right.
+
+            So is that a client id is taken while a broker that was stopped finds the end of one
+            connection and the beginning of the next at the same time: it reads each as it comes to
+            it, like ActiveMQ, which has a thread for each. A moment later it must know.
+            """
+            if "InvalidClientIDException" in text and self.has_just_woken():
+                self.counts["refused: awake too late"] += 1
+            elif "no room on the disk" not in text and "storeUsage" not in text:
                 super().problem(text)
 
     return Books()

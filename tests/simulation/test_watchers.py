@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from simulation.books import make_books
 from simulation.disk import Disk
-from simulation.hub import Hub
+from simulation.hub import SECOND, Hub
 from simulation.kernel import Kernel
-from simulation.watchers import Lateness, Writers
+from simulation.watchers import WAKING, Lateness, Writers
 
 
 @pytest.fixture
@@ -102,3 +102,20 @@ def test_what_one_master_sends_again_says_so(books):
     assert books.problems == []
     books.deliver(1)
     assert "was delivered twice, as if for the first time" in books.problems[0]
+
+
+REFUSED = "RefusedError: javax.jms.InvalidClientIDException: … already connected from …"
+
+
+def test_a_client_id_may_be_taken_when_a_broker_wakes(world, books):
+    books.processes[1].stopped_until = world.hub.now = 3 * SECOND
+    books.problem(REFUSED)
+    assert books.problems == []
+
+
+def test_a_client_id_must_be_free_a_moment_later(world, books):
+    books.problem(REFUSED)
+    books.processes[1].stopped_until = 3 * SECOND
+    world.hub.now = 3 * SECOND + WAKING
+    books.problem(REFUSED)
+    assert books.problems == [REFUSED] * 2

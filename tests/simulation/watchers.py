@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 RECOUNT_EVERY = SECOND
 RECOUNTS_MAX = 6
+WAKING = SECOND // 20
+"""What a broker says upon waking is with everybody by then."""
 
 
 class Writers:
@@ -120,11 +122,20 @@ class Lateness:
         self._pair = life.pair
         self._hub = life.world.hub
         life.books.comes_late = self._comes_late
+        life.books.has_just_woken = self._has_just_woken
 
     def _comes_late(self) -> bool:
         """Tell whether what is read now was sent by a master that has a successor."""
         wire = getattr(threads.current_thread(), "wire", None)
         return wire is not None and wire._socket.end.peer.process is not self._pair.reader
+
+    def _has_just_woken(self) -> bool:
+        """Tell whether a broker was stopped until a moment ago."""
+        now = self._hub.now
+        return any(
+            each.stopped_until and each.stopped_until + WAKING > now
+            for each in self._pair.processes()
+        )
 
 
 class Steadiness:
