@@ -50,6 +50,8 @@ class AnalysisPods(Pods):
 
     affinity: Raw | None = None
     """Cluster: beside what the journal's volume demands; absent: nothing."""
+    topology_spread_constraints: list[Raw] = Field(default=[], max_length=8)
+    """Cluster: spread over zones and the like; each with a labelSelector of its own."""
 
 
 class JournalAnalysisSpec(ApiModel):

@@ -295,3 +295,20 @@ def test_pods_are_what_the_spec_says() -> None:
 def test_replicas_wish_for_different_nodes_unless_told_otherwise() -> None:
     assert "podAntiAffinity" in pod_spec(subject())["affinity"]
     assert pod_spec(subject(pods={"affinity": {}}))["affinity"] == {}
+
+
+def test_replicas_spread_over_zones_and_nodes_unless_told_otherwise() -> None:
+    spread = pod_spec(subject(replicas=2))["topologySpreadConstraints"]
+    keys = ["topology.kubernetes.io/zone", "kubernetes.io/hostname"]
+    assert [each["topologyKey"] for each in spread] == keys
+    for each in spread:
+        assert each["whenUnsatisfiable"] == "ScheduleAnyway", "one zone alone must do"
+        assert each["labelSelector"]["matchLabels"]["app.kubernetes.io/instance"] == "departures"
+    own = [{"maxSkew": 2, "topologyKey": "rack", "labelSelector": {}}]
+    for pods in (
+        {"topologySpreadConstraints": own},
+        {"templatePatch": {"spec": {"topologySpreadConstraints": own}}},
+    ):
+        assert pod_spec(subject(pods=pods))["topologySpreadConstraints"] == own
+    without = {"templatePatch": {"spec": {"topologySpreadConstraints": None}}}
+    assert "topologySpreadConstraints" not in pod_spec(subject(pods=without))

@@ -32,7 +32,8 @@ class Pods(ApiModel):
     affinity: Raw | None = None
     """Cluster: absent: replicas on different nodes where that is possible."""
     topology_spread_constraints: list[Raw] = Field(default=[], max_length=8)
-    """Cluster: spread over zones and the like; one without a labelSelector gets the Broker's."""
+    """Cluster: absent: over zones and nodes where that is possible; one without a labelSelector
+    gets the Broker's."""
     tolerations: list[Raw] = Field(default=[], max_length=32)
     """Cluster: taints of nodes that pods may run on."""
     priority_class_name: ObjectName | None = None

@@ -9,6 +9,13 @@ from lockkeeper_operator.desired.volumes import volumes
 from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, CONTAINER, REVISION_ANNOTATION
 
 HOST_NAME_LABEL = "kubernetes.io/hostname"
+ZONE_LABEL = "topology.kubernetes.io/zone"
+SPREAD = tuple(
+    {"maxSkew": 1, "topologyKey": label, "whenUnsatisfiable": "ScheduleAnyway"}
+    for label in (ZONE_LABEL, HOST_NAME_LABEL)
+)
+"""Where the spec says nothing: a zone that fails takes not all replicas with it, nor does a node.
+A wish only: a cluster of one zone, or of one node, runs them all."""
 
 
 def pod_template(subject: Subject) -> Manifest:
@@ -76,4 +83,4 @@ def _apart(subject: Subject) -> Manifest:
 
 def _spread(subject: Subject) -> list[Manifest]:
     own = {"labelSelector": {"matchLabels": selector(subject)}}
-    return [{**own, **given} for given in subject.spec.pods.topology_spread_constraints]
+    return [{**own, **given} for given in subject.spec.pods.topology_spread_constraints or SPREAD]
