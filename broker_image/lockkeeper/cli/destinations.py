@@ -83,7 +83,7 @@ def _listing(admin: Sequence[str] | None, pattern: str | None) -> Listing:
     return Listing(
         COLUMNS,
         [
-            [_name(each), *(f"{each[figure]:,}" for figure in FIGURES), _besides(each)]
+            [name_as_taken(each), *(f"{each[figure]:,}" for figure in FIGURES), _besides(each)]
             for each in chosen
         ],
         {"destinations": chosen},
@@ -99,7 +99,7 @@ def _watched(admin: Sequence[str] | None, pattern: str | None) -> Listing:
         return Listing(COLUMNS, (), {"destinations": [], "error": str(error)}, below=(str(error),))
 
 
-def _name(view: dict[str, Any]) -> str:
+def name_as_taken(view: dict[str, Any]) -> str:
     """Return the name as commands take it: a queue's alone, others with what they are."""
     scheme = ("temp-" if view["temporary"] else "") + str(view["kind"]).lower()
     return str(view["name"]) if scheme == "queue" else f"{scheme}://{view['name']}"

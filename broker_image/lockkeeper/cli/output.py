@@ -138,17 +138,17 @@ def show(listing: Listing, as_json: bool) -> None:
         print(listing.plain())
 
 
-def watch(make: Callable[[], Listing], as_json: bool) -> None:
-    """Show what *make* returns again and again, until Ctrl-C."""
+def watch(make: Callable[[], Listing], as_json: bool, *, seconds: float = WATCH_SECONDS) -> None:
+    """Show what *make* returns again and again, *seconds* apart, until Ctrl-C."""
     try:
         if is_terminal() and not as_json:
             with Live(make().rich(), auto_refresh=False) as live:
                 while True:
-                    time.sleep(WATCH_SECONDS)
+                    time.sleep(seconds)
                     live.update(make().rich(), refresh=True)
         while True:
             listing = make()
             print(json.dumps(listing.data) if as_json else f"{listing.plain()}\n", flush=True)
-            time.sleep(WATCH_SECONDS)
+            time.sleep(seconds)
     except KeyboardInterrupt:
         return

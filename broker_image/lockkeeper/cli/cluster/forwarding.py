@@ -16,6 +16,7 @@ from lockkeeper.cli.errors import CommandError
 FORWARDED = ("browse", "destinations", "dlq", "receive", "send", "transactions", "why")
 """Commands that are carried out on the master: they need it alone, and know nothing of pods."""
 ADMIN_PORT_NAME = "admin"
+ADMIN_TOKEN_VARIABLE = "LOCKKEEPER_ADMIN_TOKEN"
 _OPENED = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) -> (\d+)")
 
 
@@ -24,9 +25,9 @@ def run_forwarded(kubectl: Kubectl, name: str, command: Sequence[str]) -> int:
     broker = kubectl.get(BROKERS, name)
     pod = master_of(pods_of(kubectl, name), name)
     listener = _listener(broker)
-    admin = _admin_port(pod)
+    admin = admin_port(pod)
     secure = "tls" in listener
-    with _forwarded(kubectl, pod["metadata"]["name"], (listener["port"], admin)) as ports:
+    with forwarded(kubectl, pod["metadata"]["name"], (listener["port"], admin)) as ports:
         scheme = "ssl" if secure else "tcp"
         environment = {
             **os.environ,
@@ -48,7 +49,7 @@ def _listener(broker: Manifest) -> Manifest:
     return (plain or found)[0]
 
 
-def _admin_port(pod: Manifest) -> int:
+def admin_port(pod: Manifest) -> int:
     """Return the port of the admin endpoint, as the pod declares it."""
     for container in pod["spec"]["containers"]:
         for port in container.get("ports", ()):
@@ -67,10 +68,14 @@ def _credentials(kubectl: Kubectl, name: str) -> dict[str, str]:
     wanted = {"LOCKKEEPER_USER": "username", "LOCKKEEPER_PASSWORD": "password"}
     if not any(variable in os.environ for variable in wanted):
         found |= {each: client[key] for each, key in wanted.items() if key in client}
-    admin = _secret(kubectl, f"{name}-admin")
-    if "token" in admin and "LOCKKEEPER_ADMIN_TOKEN" not in os.environ:
-        found["LOCKKEEPER_ADMIN_TOKEN"] = admin["token"]
-    return found
+    token = admin_token(kubectl, name)
+    return {**found, ADMIN_TOKEN_VARIABLE: token} if token else found
+
+
+def admin_token(kubectl: Kubectl, name: str) -> str:
+    """Return what opens the admin endpoints of a Broker, empty for somebody who may not know it."""
+    given = os.environ.get(ADMIN_TOKEN_VARIABLE)
+    return given or _secret(kubectl, f"{name}-admin").get("token", "")
 
 
 def _secret(kubectl: Kubectl, name: str) -> dict[str, str]:
@@ -83,7 +88,7 @@ def _secret(kubectl: Kubectl, name: str) -> dict[str, str]:
 
 
 @contextmanager
-def _forwarded(kubectl: Kubectl, pod: str, ports: Sequence[int]) -> Iterator[dict[int, int]]:
+def forwarded(kubectl: Kubectl, pod: str, ports: Sequence[int]) -> Iterator[dict[int, int]]:
     """Give local ports that lead to *ports* of the pod, for as long as the block runs."""
     wanted = [f":{port}" for port in sorted(set(ports))]
     command = kubectl.command("port-forward", f"pod/{pod}", "--address=127.0.0.1", *wanted)

@@ -16,8 +16,10 @@ from lockkeeper.cli.cluster.analyze import Asked, analyze
 from lockkeeper.cli.cluster.forwarding import FORWARDED, run_forwarded
 from lockkeeper.cli.cluster.kubectl import Kubectl, split_options
 from lockkeeper.cli.cluster.logs import show_logs
+from lockkeeper.cli.cluster.promotion import promote as hand_over
 from lockkeeper.cli.cluster.report import write_report
 from lockkeeper.cli.cluster.status import show_status
+from lockkeeper.cli.cluster.top import show_top
 from lockkeeper.cli.entry import Version, run
 from lockkeeper.cli.output import say, telling_steps
 from lockkeeper.cli.plugins import PASS_EVERYTHING_ON
@@ -35,6 +37,7 @@ app = typer.Typer(
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="BROKER", help="Name of the Broker.")]
 Pod: TypeAlias = Annotated[str, typer.Argument(metavar="POD", help="One of its pods.")]
 PROMOTION_SECONDS = 90.0
+TOP_SECONDS, TOP_LINES = 2.0, 30
 
 
 @app.command()
@@ -48,18 +51,40 @@ def status(
 
 
 @app.command()
+def top(
+    context: typer.Context,
+    name: Name,
+    interval: Annotated[
+        float, typer.Option("--interval", min=0.5, help="Seconds that rates are taken over.")
+    ] = TOP_SECONDS,
+    lines: Annotated[
+        int, typer.Option("--lines", min=1, help="The busiest so many; JSON has all.")
+    ] = TOP_LINES,
+    once: Annotated[bool, typer.Option("--once", help="One look, not until Ctrl-C.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON; until Ctrl-C one line a look.")
+    ] = False,
+) -> None:
+    """Show how many messages a second come and go, the busiest destinations first."""
+    show_top(_kubectl(context), name, interval, lines, once=once, as_json=as_json)
+
+
+@app.command()
 def promote(
     context: typer.Context,
     name: Name,
     pod: Annotated[
-        str | None, typer.Argument(metavar="[POD]", help="The standby; needed by none.")
+        str | None, typer.Argument(metavar="[POD]", help="The standby; absent: any.")
     ] = None,
     timeout: Annotated[
         float, typer.Option("--timeout", min=1, help="Seconds to wait.")
     ] = PROMOTION_SECONDS,
 ) -> None:
-    """Let the master stop cleanly and a standby take over; waits until it has."""
-    operations.promote(_kubectl(context), name, pod, timeout)
+    """Let the master stop cleanly and a standby take over; waits until it has.
+
+    A standby that is named must be proven able to; others are fenced meanwhile.
+    """
+    hand_over(_kubectl(context), name, pod, timeout)
 
 
 @app.command()

@@ -58,6 +58,11 @@ def master_of(pods: Sequence[Manifest], name: str) -> Manifest:
     raise CommandError(f"{name} has no master: `kubectl lockkeeper status {name}` shows more")
 
 
+def name_of(pod: Manifest) -> str:
+    """Return a pod's name."""
+    return str(pod["metadata"]["name"])
+
+
 def role_of(pod: Manifest) -> str:
     """Return the role that a broker has written on its pod, empty if none."""
     return str(pod["metadata"].get("labels", {}).get(ROLE_LABEL, ""))
