@@ -2,6 +2,8 @@
 
 ROLE_LABEL = "lockkeeper.dev/role"
 """On pods: `master` or `standby`; each broker writes its own."""
+CLASS_LABEL = "lockkeeper.dev/class"
+"""On a Broker, Destination or JournalAnalysis: which of several operators looks after it."""
 FENCED_ANNOTATION = "lockkeeper.dev/fenced"
 """On a Broker: names of pods, commas between, that neither serve nor take over."""
 ACCEPT_LOSS_ANNOTATION = "lockkeeper.dev/accept-loss"

@@ -13,7 +13,14 @@ from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.server import connect
 from lockkeeper_operator.desired.subject import Surroundings
 from lockkeeper_operator.process import logs
-from lockkeeper_operator.process.options import ANALYTICS, DEFAULT_LEASE, LEASE, Options, listed
+from lockkeeper_operator.process.options import (
+    ANALYTICS,
+    CLASS,
+    DEFAULT_LEASE,
+    LEASE,
+    Options,
+    listed,
+)
 from lockkeeper_operator.process.releasing import release_all
 
 app = typer.Typer(add_completion=False, no_args_is_help=False)
@@ -53,6 +60,14 @@ Analytics = Annotated[
 ]
 Lease = Annotated[
     str, typer.Option("--lease", envvar=LEASE, help="Name of the Lease that the leader holds.")
+]
+Class = Annotated[
+    str,
+    typer.Option(
+        "--class",
+        envvar=CLASS,
+        help="Look after resources with this label lockkeeper.dev/class; empty: without any.",
+    ),
 ]
 Resync = Annotated[
     float,
@@ -107,6 +122,7 @@ def run(
         ),
     ] = True,
     lease: Lease = DEFAULT_LEASE,
+    class_name: Class = "",
     resync: Resync = 600.0,
     domain: Domain = "cluster.local",
     host: Annotated[
@@ -121,7 +137,7 @@ def run(
     if context.invoked_subcommand is not None:
         return
     options = Options(
-        surroundings=Surroundings(image, operator_namespace, domain=domain),
+        surroundings=Surroundings(image, operator_namespace, domain=domain, class_name=class_name),
         identity=identity or socket.gethostname(),
         analytics_image=analytics_image,
         analytics=analytics,
@@ -136,12 +152,12 @@ def run(
 
 
 @app.command("release")
-def release(namespaces: Namespaces = "") -> None:
+def release(namespaces: Namespaces = "", class_name: Class = "") -> None:
     """Take the operator's finalizer from all Destinations: before it is uninstalled.
 
     Their destinations stay on the brokers. The operator must not run any more.
     """
-    raise typer.Exit(asyncio.run(_release(listed(namespaces))))
+    raise typer.Exit(asyncio.run(_release(listed(namespaces), class_name)))
 
 
 def main() -> None:
@@ -158,14 +174,14 @@ async def _run(options: Options) -> int:
         return 2
 
 
-async def _release(namespaces: tuple[str, ...] | None) -> int:
+async def _release(namespaces: tuple[str, ...] | None, class_name: str) -> int:
     try:
         api = await connect()
     except ConfigException as error:
         log.error("no cluster: %s", error)
         return 2
     try:
-        count = await release_all(api, namespaces)
+        count = await release_all(api, namespaces, class_name)
     except ApiError as error:
         log.error("%s", error)
         return 1

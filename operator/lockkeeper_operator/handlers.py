@@ -28,7 +28,8 @@ async def start(settings: kopf.OperatorSettings, memo: Any, **_: Any) -> None:
     if "operator" not in memo:
         memo.operator = await _development(settings)
     operator: Operator = memo.operator
-    tune(settings, clusterwide=operator.options.namespaces is None)
+    options = operator.options
+    tune(settings, options.namespaces is None, options.surroundings.class_name)
     try:
         await operator.start()
     except OSError as error:

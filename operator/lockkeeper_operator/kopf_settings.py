@@ -2,13 +2,13 @@
 
 import itertools
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import kopf
 
 from lockkeeper_operator.api.server import PAGE_OBJECTS, REQUEST_SECONDS
-from lockkeeper_operator.caches.caches import OWN, WATCHED, selector_of
+from lockkeeper_operator.caches.caches import WATCHED, selector_of
 from lockkeeper_operator.names import GROUP
 
 IDLE_SECONDS = 0.1
@@ -60,11 +60,12 @@ class NoProgress(kopf.ProgressStorage):
         return essence
 
 
-def tune(settings: kopf.OperatorSettings, clusterwide: bool) -> None:
+def tune(settings: kopf.OperatorSettings, clusterwide: bool, class_name: str = "") -> None:
     """Let kopf watch and nothing else: it writes to no object, and tells nobody.
 
     Where it looks after all namespaces, kinds that come and go are followed; with *clusterwide*
-    off it needs no rights but those in the namespaces.
+    off it needs no rights but those in the namespaces. Of what people write it watches what is of
+    the operator's class, all where it has none.
     """
     # It tells of each event of each object.
     logging.getLogger("kopf.objects").setLevel(logging.WARNING)
@@ -83,9 +84,14 @@ def tune(settings: kopf.OperatorSettings, clusterwide: bool) -> None:
     settings.persistence.progress_storage = NoProgress()
     # kopf takes it away wherever it finds it, as no handler of it needs one: a name of nobody's.
     settings.persistence.finalizer = f"{GROUP}/none-of-kopf"
-    labelled = {(kind.group, kind.plural) for kind in WATCHED if selector_of(kind)}
+    by_selector: dict[str, set[tuple[str, str]]] = {}
+    for kind in WATCHED:
+        chosen = by_selector.setdefault(selector_of(kind, class_name), set())
+        chosen.add((kind.group, kind.plural))
+    for selector, kinds in by_selector.items():
+        if selector:
+            settings.watching.label_selectors[_one_of(kinds)] = selector
 
-    def is_labelled(resource: Any) -> bool:
-        return (resource.group, resource.plural) in labelled
 
-    settings.watching.label_selectors[is_labelled] = OWN
+def _one_of(kinds: Collection[tuple[str, str]]) -> Callable[[Any], bool]:
+    return lambda resource: (resource.group, resource.plural) in kinds

@@ -40,6 +40,10 @@ def patch(state: dict[str, Any], _: str, __: str, *options: str) -> None:
     state["fences"] = [*state.get("fences", ()), change[FENCED]]
 
 
+def create(state: dict[str, Any], *_: str) -> None:
+    state["created"] = [*state.get("created", ()), json.load(sys.stdin)]
+
+
 def forward(state: dict[str, Any], pod: str, _: str, port: str) -> None:
     found = state["ports"].get(pod.removeprefix("pod/"))
     if found is None:
@@ -52,9 +56,10 @@ def main() -> None:
     path = Path(sys.argv[1])
     state = json.loads(path.read_text("utf-8"))
     words = [word for word in sys.argv[2:] if not word.startswith("--namespace")]
-    order = {"get": get, "delete": delete, "patch": patch, "port-forward": forward}[words[0]]
+    orders = {"create": create, "delete": delete, "patch": patch, "port-forward": forward}
+    order = {"get": get, **orders}[words[0]]
     order(state, *words[1:])
-    if order in (delete, patch):
+    if order in (create, delete, patch):
         other = path.with_suffix(".new")
         other.write_text(json.dumps(state), "utf-8")
         other.rename(path)

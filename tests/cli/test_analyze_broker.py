@@ -1,5 +1,7 @@
 """`lockkeeper analyze broker/NAME`: when it is a Broker in a cluster, and where there is none."""
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,19 @@ def test_without_a_cluster_the_error_names_the_way_out(
     told = capsys.readouterr().err
     assert told.startswith("lockkeeper: ")
     assert told.endswith("`lockkeeper analyze DIR` reads a journal's directory without a cluster\n")
+
+
+@pytest.mark.parametrize("labels", [{}, {"lockkeeper.dev/class": "blue"}])
+def test_the_operator_of_the_broker_carries_it_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: dict[str, str]
+) -> None:
+    state = tmp_path / "state.json"
+    state.write_text(json.dumps({"broker": {"metadata": {"labels": {**labels, "team": "tea"}}}}))
+    program = Path(__file__).with_name("played_kubectl.py")
+    monkeypatch.setenv("KUBECTL", f"{sys.executable} {program} {state}")
+    assert main(["analyze", "broker/orders"]) == 1, "nobody carries it out here"
+    (created,) = json.loads(state.read_text())["created"]
+    assert created["metadata"].get("labels", {}) == labels
 
 
 @pytest.mark.parametrize("broker", ["orders", "orders-" + "x" * 40, "o" * 28 + "-n"])

@@ -3,6 +3,12 @@
 {{- else }}{{ printf "%s-lockkeeper" .Release.Name | trunc 52 | trimSuffix "-" }}{{ end }}
 {{- end }}
 
+{{/* For what is outside the release's namespace: another operator there is of another class. */}}
+{{- define "lockkeeper.nameEverywhere" -}}
+{{- $name := include "lockkeeper.name" . }}
+{{- if .Values.class }}{{ printf "%s-%s" $name .Values.class }}{{ else }}{{ $name }}{{ end }}
+{{- end }}
+
 {{- define "lockkeeper.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (include "lockkeeper.name" .) }}
 {{- end }}

@@ -3,6 +3,7 @@
 from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.journal_analysis import NAME_CHARACTERS_MAX
 from lockkeeper_api.meta import API_VERSION
+from lockkeeper_api.pod_names import CLASS_LABEL
 from lockkeeper_operator.desired.metadata import metadata
 from lockkeeper_operator.desired.subject import Manifest, Subject
 
@@ -26,10 +27,16 @@ def build(subject: Subject) -> Manifest | None:
     return {
         "apiVersion": API_VERSION,
         "kind": "JournalAnalysis",
-        "metadata": metadata(subject, analysis_name(subject.name)),
+        "metadata": metadata(subject, analysis_name(subject.name), more_labels=_class(subject)),
         "spec": {
             "source": {"broker": subject.name},
             "schedule": {"cron": analytics.schedule, "timeZone": analytics.time_zone},
             "suspend": analytics.suspended,
         },
     }
+
+
+def _class(subject: Subject) -> dict[str, str]:
+    """Return what keeps the analysis with the operator of its Broker."""
+    name = subject.surroundings.class_name
+    return {CLASS_LABEL: name} if name else {}

@@ -16,6 +16,7 @@ from lockkeeper_operator.api.kinds import (
     Kind,
 )
 from lockkeeper_operator.caches.store import Groups, Name, Store
+from lockkeeper_operator.classes import class_selector, is_of
 from lockkeeper_operator.names import INSTANCE_LABEL, MANAGED_BY_LABEL
 from lockkeeper_operator.observed import Key, Manifest, key_of
 
@@ -25,6 +26,9 @@ BROKER_GROUP, TARGET_GROUP = "broker", "target"
 WATCHED_CHILDREN = tuple(kind for kind in (*CHILDREN, *MONITORS) if kind is not LEASE)
 """Leases change every few seconds each: they are read when they are needed."""
 WATCHED = tuple(dict.fromkeys((BROKER, DESTINATION, JOURNAL_ANALYSIS, POD, *WATCHED_CHILDREN)))
+
+RESOURCES = (BROKER, DESTINATION, JOURNAL_ANALYSIS)
+"""What people write."""
 
 Told = Callable[[str, Manifest | None, Manifest | None], None]
 """Is told of a kind's object before and after each change."""
@@ -53,25 +57,26 @@ def target_of(destination: Manifest) -> Target:
     )
 
 
-def selector_of(kind: Kind) -> str:
+def selector_of(kind: Kind, class_name: str = "") -> str:
     """Return by which labels objects of a kind are watched, empty for all."""
-    return "" if kind in (BROKER, DESTINATION, JOURNAL_ANALYSIS) else OWN
+    return class_selector(class_name) if kind in RESOURCES else OWN
 
 
 class Caches:
     """Stores of Brokers, Destinations, analyses, pods, and of children by their kinds.
 
     *changed* is told of all but analyses, *analysed* of those; an analysis that is a Broker's
-    child is in two stores. Namespaces are put in by who reads one.
+    child is in two stores. Namespaces are put in by who reads one. Of what people write only that
+    of the operator's class is kept; *class_name* is empty where it has none.
     """
 
-    def __init__(self, changed: Told, analysed: Analysed) -> None:
-        self._changed = changed
+    def __init__(self, changed: Told, analysed: Analysed, class_name: str = "") -> None:
+        self._changed, self.class_name = changed, class_name
         self.brokers = self._store(BROKER, lambda _: ())
         self.destinations = self._store(DESTINATION, _groups_of_destination)
         self.pods = self._store(POD, _groups_of_child)
         self.namespaces = self._store(NAMESPACE, lambda _: ())
-        self.analyses = Store(JOURNAL_ANALYSIS, lambda _: (), analysed)
+        self.analyses = Store(JOURNAL_ANALYSIS, lambda _: (), analysed, self._is_mine)
         self.children = {
             kind.name: self._store(kind, _groups_of_child) for kind in WATCHED_CHILDREN
         }
@@ -119,7 +124,12 @@ class Caches:
         def changed(before: Manifest | None, after: Manifest | None) -> None:
             self._changed(kind.name, before, after)
 
+        if kind in RESOURCES:
+            return Store(kind, groups_of, changed, self._is_mine)
         return Store(kind, groups_of, changed)
+
+    def _is_mine(self, resource: Manifest) -> bool:
+        return is_of(self.class_name, resource)
 
 
 def _groups_of_child(manifest: Manifest) -> Groups:

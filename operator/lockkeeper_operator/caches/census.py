@@ -35,7 +35,8 @@ class Census:
         names: set[Name] = set()
         version: str | None = None
         kind, namespace = place.kind, place.namespace
-        pages = self._api.pages(kind, namespace, selector_of(kind), metadata_only=not whole)
+        selector = selector_of(kind, self._caches.class_name)
+        pages = self._api.pages(kind, namespace, selector, metadata_only=not whole)
         try:
             async for items, listed in pages:
                 version = listed

@@ -13,6 +13,7 @@ Name: TypeAlias = tuple[str, str]
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
 """What an object is looked up by, besides its name."""
 GroupsOf: TypeAlias = Callable[[Manifest], Groups]
+Mine: TypeAlias = Callable[[Manifest], bool]
 Changed: TypeAlias = Callable[[Manifest | None, Manifest | None], None]
 """Is told of an object before and after a change; None where it was, or is, not there."""
 GONE_MAX = 20_000
@@ -31,13 +32,17 @@ class _Entry:
 class Store:
     """Objects of one kind by name, and by groups that *groups_of* puts them into.
 
-    What is put again unchanged, or older than what is there, changes nothing.
+    What is put again unchanged, or older than what is there, changes nothing. What is not *mine*
+    is not kept: to the store it is as good as gone.
     """
 
-    def __init__(self, kind: Kind, groups_of: GroupsOf, changed: Changed) -> None:
+    def __init__(
+        self, kind: Kind, groups_of: GroupsOf, changed: Changed, mine: Mine = lambda _: True
+    ) -> None:
         self.kind = kind
         self._groups_of = groups_of
         self._changed = changed
+        self._mine = mine
         self._entries: dict[Name, _Entry] = {}
         self._groups: dict[tuple[str, ...], set[Name]] = {}
         self._gone: dict[Name, int] = {}
@@ -85,6 +90,10 @@ class Store:
         version = int(manifest["metadata"]["resourceVersion"])
         entry = self._entries.get(name)
         if version <= (self._gone_at(name) if entry is None else entry.version):
+            return
+        if not self._mine(manifest):
+            if entry is not None:
+                self.drop(manifest)
             return
         # Items of a list do not say what they are.
         own = {"apiVersion": self.kind.api_version, "kind": self.kind.name}

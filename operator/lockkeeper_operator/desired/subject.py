@@ -21,13 +21,15 @@ class Surroundings:
     """What the operator knows that no Broker says.
 
     *image* is that of its own release, *monitors* the kinds of Prometheus' operator that the
-    cluster has, *domain* what names in its DNS end with.
+    cluster has, *domain* what names in its DNS end with, *class_name* the class of the Brokers
+    that it looks after.
     """
 
     image: str
     operator_namespace: str = "lockkeeper-system"
     monitors: frozenset[str] = frozenset()
     domain: str = "cluster.local"
+    class_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

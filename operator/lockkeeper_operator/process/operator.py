@@ -54,10 +54,10 @@ class Operator:
         self.api, self.options, self._stop, self._stopped = api, options, stop, stopped
         self._wakes = Wakes()
         self.metrics = Metrics()
-        self.caches = Caches(self._changed, self._analysis_changed)
+        around = options.surroundings
+        self.caches = Caches(self._changed, self._analysis_changed, around.class_name)
         self._admin = AdminEndpoints()
         self._namespaces = Namespaces(api, self.caches.namespaces)
-        around = options.surroundings
         self.authority = Authority(
             api, around.operator_namespace, f"{options.lease}{AUTHORITY_SUFFIX}", self._trusted
         )

@@ -18,6 +18,7 @@ DOMAIN = "LOCKKEEPER_CLUSTER_DOMAIN"
 LEASE = "LOCKKEEPER_LEASE"
 ANALYTICS = "LOCKKEEPER_ANALYTICS"
 PORT = "LOCKKEEPER_PORT"
+CLASS = "LOCKKEEPER_CLASS"
 """Variables of the environment."""
 DEFAULT_IMAGE, DEFAULT_NAMESPACE = "lockkeeper:latest", "lockkeeper-system"
 DEFAULT_DOMAIN, DEFAULT_LEASE = "cluster.local", "lockkeeper-operator"
@@ -56,6 +57,7 @@ def from_environment(said: Mapping[str, str] = os.environ) -> Options:
             said.get(BROKER_IMAGE, DEFAULT_IMAGE),
             said.get(OPERATOR_NAMESPACE, DEFAULT_NAMESPACE),
             domain=said.get(DOMAIN, DEFAULT_DOMAIN),
+            class_name=said.get(CLASS, ""),
         ),
         identity=said.get(IDENTITY) or socket.gethostname(),
         analytics_image=said.get(ANALYTICS_IMAGE, ""),

@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from lockkeeper_operator.api.errors import CONFLICT, NOT_FOUND, ApiError
 from lockkeeper_operator.api.kinds import DESTINATION
 from lockkeeper_operator.api.server import ApiServer
+from lockkeeper_operator.classes import class_selector, is_of
 from lockkeeper_operator.destination_plan import FINALIZER
 from lockkeeper_operator.observed import Manifest
 
 ATTEMPTS = 5
 
 
-async def release_all(api: ApiServer, namespaces: Sequence[str] | None) -> int:
-    """Release all Destinations, or those of *namespaces*; returns how many had the finalizer.
+async def release_all(
+    api: ApiServer, namespaces: Sequence[str] | None, class_name: str = ""
+) -> int:
+    """Release all Destinations of a class, or those of *namespaces*; returns how many had the
+    finalizer.
 
     Raises ApiError.
     """
@@ -20,9 +24,9 @@ async def release_all(api: ApiServer, namespaces: Sequence[str] | None) -> int:
     found = [
         item
         for namespace in places
-        async for items, _ in api.pages(DESTINATION, namespace)
+        async for items, _ in api.pages(DESTINATION, namespace, class_selector(class_name))
         for item in items
-        if FINALIZER in item["metadata"].get("finalizers", ())
+        if FINALIZER in item["metadata"].get("finalizers", ()) and is_of(class_name, item)
     ]
     for resource in found:
         await _release(api, resource)

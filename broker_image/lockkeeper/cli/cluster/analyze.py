@@ -19,6 +19,7 @@ from lockkeeper.cli.output import say
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_analysis import NAME_CHARACTERS_MAX, JournalAnalysisSpec
 from lockkeeper_api.meta import API_VERSION
+from lockkeeper_api.pod_names import CLASS_LABEL
 
 ANALYSES = "journalanalyses.lockkeeper.dev"
 KEPT_SECONDS = 3600
@@ -53,7 +54,7 @@ def analyze(kubectl: Kubectl, broker: str, asked: Asked, out: Path, tell: Tell) 
     """
     manifest = analysis_of(broker, asked)
     try:
-        kubectl.get(BROKERS, broker)
+        _put_into_class(manifest, kubectl.get(BROKERS, broker))
         kubectl.run("create", "--filename=-", text=json.dumps(manifest))
     except KubectlError as error:
         raise CommandError(f"{error}; {WAY_OUT}", error.code) from error
@@ -94,6 +95,13 @@ def analysis_of(broker: str, asked: Asked) -> Manifest:
         "metadata": {"name": _new_name(broker)},
         "spec": spec,
     }
+
+
+def _put_into_class(analysis: Manifest, broker: Manifest) -> None:
+    """Leave the analysis to the operator that looks after its Broker."""
+    class_name = broker["metadata"].get("labels", {}).get(CLASS_LABEL)
+    if class_name is not None:
+        analysis["metadata"]["labels"] = {CLASS_LABEL: class_name}
 
 
 def _new_name(broker: str) -> str:
