@@ -11,15 +11,18 @@ from kubernetes.aio.config import ConfigException
 from lockkeeper_operator import embedded
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.server import connect
-from lockkeeper_operator.desired.subject import Surroundings
+from lockkeeper_operator.desired.subject import Monitoring, Surroundings
 from lockkeeper_operator.process import logs
 from lockkeeper_operator.process.options import (
     ANALYTICS,
     CLASS,
     DEFAULT_LEASE,
     LEASE,
+    MONITORING,
+    PULL_SECRETS,
     Options,
     listed,
+    monitoring_of,
 )
 from lockkeeper_operator.process.releasing import release_all
 
@@ -40,6 +43,14 @@ Domain = Annotated[
         "--cluster-domain",
         envvar="LOCKKEEPER_CLUSTER_DOMAIN",
         help="What names in the cluster's DNS end with.",
+    ),
+]
+Image = Annotated[
+    str,
+    typer.Option(
+        "--image",
+        envvar="LOCKKEEPER_BROKER_IMAGE",
+        help="Image of brokers whose resource names none.",
     ),
 ]
 AnalyticsImage = Annotated[
@@ -69,6 +80,23 @@ Class = Annotated[
         help="Look after resources with this label lockkeeper.dev/class; empty: without any.",
     ),
 ]
+PullSecrets = Annotated[
+    str,
+    typer.Option(
+        "--pull-secrets",
+        envvar=PULL_SECRETS,
+        help="Secrets for the registry of --image, commas between; each Broker's namespace has "
+        "them.",
+    ),
+]
+Monitors = Annotated[
+    str,
+    typer.Option(
+        "--monitoring",
+        envvar=MONITORING,
+        help="JSON with relabelings and metricRelabelings of the monitors of all Brokers.",
+    ),
+]
 Resync = Annotated[
     float,
     typer.Option(
@@ -88,14 +116,7 @@ Level = Annotated[
 @app.callback(invoke_without_command=True)
 def run(
     context: typer.Context,
-    image: Annotated[
-        str,
-        typer.Option(
-            "--image",
-            envvar="LOCKKEEPER_BROKER_IMAGE",
-            help="Image of brokers whose resource names none.",
-        ),
-    ] = "lockkeeper:latest",
+    image: Image = "lockkeeper:latest",
     analytics_image: AnalyticsImage = "",
     analytics: Analytics = True,
     namespaces: Namespaces = "",
@@ -123,6 +144,8 @@ def run(
     ] = True,
     lease: Lease = DEFAULT_LEASE,
     class_name: Class = "",
+    pull_secrets: PullSecrets = "",
+    monitoring: Monitors = "",
     resync: Resync = 600.0,
     domain: Domain = "cluster.local",
     host: Annotated[
@@ -137,7 +160,14 @@ def run(
     if context.invoked_subcommand is not None:
         return
     options = Options(
-        surroundings=Surroundings(image, operator_namespace, domain=domain, class_name=class_name),
+        surroundings=Surroundings(
+            image,
+            operator_namespace,
+            domain=domain,
+            class_name=class_name,
+            pull_secrets=listed(pull_secrets) or (),
+            monitoring=_monitoring(monitoring),
+        ),
         identity=identity or socket.gethostname(),
         analytics_image=analytics_image,
         analytics=analytics,
@@ -189,6 +219,13 @@ async def _release(namespaces: tuple[str, ...] | None, class_name: str) -> int:
         await api.close()
     log.info("%d Destinations are released", count)
     return 0
+
+
+def _monitoring(said: str) -> Monitoring:
+    try:
+        return monitoring_of(said)
+    except ValueError as error:
+        raise typer.BadParameter(f"--monitoring: {error}") from error
 
 
 def _set_up_log(log_format: str, level: str) -> None:

@@ -1,4 +1,5 @@
 from base64 import b64decode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_operator.desired.children import children
 from lockkeeper_operator.desired.configuration import configuration, configuration_hash
 from lockkeeper_operator.desired.subject import Surroundings
+from lockkeeper_operator.process.options import monitoring_of
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = PROJECT / "docs" / "samples" / "broker.yaml"
@@ -163,15 +165,13 @@ def test_a_hibernated_broker_has_no_pods_and_keeps_the_rest() -> None:
 
 
 def test_monitors_are_written_where_the_cluster_knows_them() -> None:
-    assert child(subject(monitoring={"interval": "15s"}), "PodMonitor")["spec"] == {
-        "selector": {
-            "matchLabels": {
-                "app.kubernetes.io/name": "lockkeeper",
-                "app.kubernetes.io/instance": "departures",
-            }
-        },
-        "podMetricsEndpoints": [{"port": "admin", "path": "/metrics", "interval": "15s"}],
+    spec = child(subject(monitoring={"interval": "15s"}), "PodMonitor")["spec"]
+    assert spec["selector"]["matchLabels"] == {
+        "app.kubernetes.io/name": "lockkeeper",
+        "app.kubernetes.io/instance": "departures",
     }
+    for endpoint in spec["podMetricsEndpoints"]:
+        assert (endpoint["path"], endpoint["interval"]) == ("/metrics", "15s")
     assert "ServiceMonitor" in by_kind(subject(monitoring={"kind": "ServiceMonitor"}))
     assert "PodMonitor" not in by_kind(subject(monitoring={"kind": "None"}))
     assert "PodMonitor" not in by_kind(subject(Surroundings(image="x")))
@@ -312,3 +312,46 @@ def test_replicas_spread_over_zones_and_nodes_unless_told_otherwise() -> None:
         assert pod_spec(subject(pods=pods))["topologySpreadConstraints"] == own
     without = {"templatePatch": {"spec": {"topologySpreadConstraints": None}}}
     assert "topologySpreadConstraints" not in pod_spec(subject(pods=without))
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"), [("PodMonitor", "podMetricsEndpoints"), ("ServiceMonitor", "endpoints")]
+)
+def test_figures_are_fetched_over_tls_where_pods_serve_it(kind: str, key: str) -> None:
+    found = subject(monitoring={"kind": kind})
+    encrypted, plain = child(found, kind)["spec"][key]
+    assert (encrypted["port"], encrypted["scheme"]) == ("admin-tls", "https")
+    assert "insecureSkipVerify" not in encrypted["tlsConfig"]
+    assert encrypted["tlsConfig"]["serverName"] == "departures-replicas.airport.svc.cluster.local"
+    authority = encrypted["tlsConfig"]["ca"]["secret"]
+    secret = child(found, "Secret", authority["name"])
+    assert b64decode(secret["data"][authority["key"]]) == b"authority"
+    # Pods of earlier releases lack the annotation: none is asked twice.
+    template = child(found, "StatefulSet")["spec"]["template"]
+    assert "lockkeeper.dev/admin-tls-port" in template["metadata"]["annotations"]
+    (keep,), (drop,) = encrypted["relabelings"], plain["relabelings"]
+    assert (keep["action"], drop["action"]) == ("keep", "drop")
+    assert keep["sourceLabels"] == drop["sourceLabels"]
+    assert plain["port"] == "admin"
+
+
+def test_monitors_have_the_rules_that_the_operator_was_told() -> None:
+    rules = monitoring_of('{"relabelings": [{"action": "x"}], "metricRelabelings": [{"regex": 1}]}')
+    found = subject(replace(SURROUNDINGS, monitoring=rules))
+    for endpoint in child(found, "PodMonitor")["spec"]["podMetricsEndpoints"]:
+        assert endpoint["relabelings"][1:] == [{"action": "x"}]
+        assert endpoint["metricRelabelings"] == [{"regex": 1}]
+    for wrong in ("[]", '{"relabellings": []}', '{"relabelings": {}}', "{"):
+        with pytest.raises(ValueError):
+            monitoring_of(wrong)
+
+
+def test_the_releases_image_is_fetched_with_the_releases_secrets() -> None:
+    around = replace(SURROUNDINGS, pull_secrets=("registry", "mirror"))
+    assert pod_spec(subject(around))["imagePullSecrets"] == [
+        {"name": "registry"}, {"name": "mirror"},
+    ]  # fmt: skip
+    own = subject(around, image={"pullSecrets": ["mine"]})
+    assert pod_spec(own)["imagePullSecrets"] == [{"name": "mine"}]
+    assert "imagePullSecrets" not in pod_spec(subject(around, image={"name": "own/image:2"}))
+    assert "imagePullSecrets" not in pod_spec(subject())

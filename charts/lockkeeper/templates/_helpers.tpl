@@ -26,12 +26,32 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 
+{{/* An image: a list of the root, what is said of the image, its repository. */}}
+{{- define "lockkeeper.reference" -}}
+{{- $root := index . 0 }}{{ $image := index . 1 }}
+{{- with $root.Values.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}
+{{- index . 2 }}:{{ $image.tag | default $root.Chart.AppVersion }}
+{{- with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
 {{- define "lockkeeper.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ include "lockkeeper.reference" (list . .Values.image .Values.image.repository) }}
 {{- end }}
 
 {{- define "lockkeeper.brokerImage" -}}
-{{ .Values.brokerImage.repository }}:{{ .Values.brokerImage.tag | default .Chart.AppVersion }}
+{{ include "lockkeeper.reference" (list . .Values.brokerImage .Values.brokerImage.repository) }}
+{{- end }}
+
+{{/* Empty where nothing is said of it: the operator makes it of the brokers' image. */}}
+{{- define "lockkeeper.analyticsImage" -}}
+{{- $image := .Values.analyticsImage }}
+{{- $repository := $image.repository | default (printf "%s-analytics" .Values.brokerImage.repository) }}
+{{- if not $image.repository }}
+{{- $image = merge (dict "tag" ($image.tag | default .Values.brokerImage.tag)) $image }}
+{{- end }}
+{{- if or .Values.analyticsImage.repository .Values.analyticsImage.tag .Values.analyticsImage.digest }}
+{{- include "lockkeeper.reference" (list . $image $repository) }}
+{{- end }}
 {{- end }}
 
 {{/* What the operator does to the objects of a namespace; each verb is one it uses. */}}

@@ -22,8 +22,8 @@ NO_NEW_RUN = {"suspend", "ttl_seconds_after_finished", "backoff_limit"}
 class AnalysisSubject:
     """A JournalAnalysis: who it is, what it is to be, and with what.
 
-    *default_image* is that of the operator's release, *domain* what names in the cluster's DNS
-    end with.
+    *default_image* is that of the operator's release, to be had with *default_pull_secrets*;
+    *domain* is what names in the cluster's DNS end with.
     """
 
     name: str
@@ -34,6 +34,14 @@ class AnalysisSubject:
     engine: ChosenEngine
     default_image: str
     domain: str = "cluster.local"
+    default_pull_secrets: tuple[str, ...] = ()
+
+    @property
+    def pull_secrets(self) -> tuple[str, ...]:
+        """Names of Secrets with which nodes fetch the image."""
+        image = self.spec.image
+        own = image.pull_secrets or image.name is not None
+        return tuple(image.pull_secrets) if own else self.default_pull_secrets
 
     @property
     def instance(self) -> str:

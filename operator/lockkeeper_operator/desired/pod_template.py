@@ -1,5 +1,7 @@
 """The pods of a Broker: one container, restricted as Pod Security's standard asks."""
 
+from collections.abc import Sequence
+
 from lockkeeper_operator.desired.broker_container import broker_container
 from lockkeeper_operator.desired.metadata import labels, selector
 from lockkeeper_operator.desired.patch import patched
@@ -38,9 +40,9 @@ def pod_template(subject: Subject) -> Manifest:
 
 
 def _spec(subject: Subject) -> Manifest:
-    pods, image = subject.spec.pods, subject.spec.image
+    pods = subject.spec.pods
     optional = {
-        "imagePullSecrets": [{"name": name} for name in image.pull_secrets],
+        "imagePullSecrets": [{"name": name} for name in _pull_secrets(subject)],
         "nodeSelector": dict(pods.node_selector),
         "tolerations": list(pods.tolerations),
         "priorityClassName": pods.priority_class_name,
@@ -57,6 +59,14 @@ def _spec(subject: Subject) -> Manifest:
         "volumes": volumes(subject),
         **{name: value for name, value in optional.items() if value},
     }
+
+
+def _pull_secrets(subject: Subject) -> Sequence[str]:
+    """Return the spec's, or for the release's own image those of the release."""
+    image = subject.spec.image
+    if image.pull_secrets or image.name is not None:
+        return image.pull_secrets
+    return subject.surroundings.pull_secrets
 
 
 def _security(subject: Subject) -> Manifest:

@@ -17,12 +17,20 @@ DEFAULT_USER = User(name="client")
 
 
 @dataclass(frozen=True, slots=True)
+class Monitoring:
+    """What is to be in all monitors of Brokers, as Prometheus' operator writes it."""
+
+    relabelings: tuple[Manifest, ...] = ()
+    metric_relabelings: tuple[Manifest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Surroundings:
     """What the operator knows that no Broker says.
 
     *image* is that of its own release, *monitors* the kinds of Prometheus' operator that the
     cluster has, *domain* what names in its DNS end with, *class_name* the class of the Brokers
-    that it looks after.
+    that it looks after. *pull_secrets* are names of Secrets for the registry of its release.
     """
 
     image: str
@@ -30,6 +38,8 @@ class Surroundings:
     monitors: frozenset[str] = frozenset()
     domain: str = "cluster.local"
     class_name: str = ""
+    pull_secrets: tuple[str, ...] = ()
+    monitoring: Monitoring = Monitoring()
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,8 @@ class AnalysisReconciler:
         self._objects = AnalysisObjects(tools.api)
         self._apis: frozenset[str] = frozenset()
         self._asked_at = -APIS_SECONDS
+        self.pull_secrets: tuple[str, ...] = ()
+        """With which nodes fetch the image."""
         self.enabled = True
         """Whether analyses are carried out at all."""
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -121,6 +123,7 @@ class AnalysisReconciler:
             engine=chosen_engine(spec, apis, before),
             default_image=self._image,
             domain=self._domain,
+            default_pull_secrets=self.pull_secrets,
         )
         children = await self._objects.children(namespace, name, apis)
         return _Look(subject, Seen(children, tuple(pods), status), apis)

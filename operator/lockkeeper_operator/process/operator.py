@@ -70,6 +70,7 @@ class Operator:
             self._tools, self.caches.analyses, image, around.domain, self.metrics.analyses.ended
         )
         self._analyses.enabled = options.analytics
+        self._analyses.pull_secrets = around.pull_secrets
         self._inquiry = Inquiry(Poller(self._admin), self.caches, self._wakes)
         places = places_of(options.namespaces)
         self.upkeep = Upkeep(Census(api, self.caches), places, self.metrics, self._monitors_changed)

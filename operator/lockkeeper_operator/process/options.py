@@ -1,11 +1,12 @@
 """How an operator is run."""
 
+import json
 import os
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lockkeeper_operator.desired.subject import Surroundings
+from lockkeeper_operator.desired.subject import Monitoring, Surroundings
 
 BROKER_IMAGE = "LOCKKEEPER_BROKER_IMAGE"
 ANALYTICS_IMAGE = "LOCKKEEPER_ANALYTICS_IMAGE"
@@ -19,6 +20,8 @@ LEASE = "LOCKKEEPER_LEASE"
 ANALYTICS = "LOCKKEEPER_ANALYTICS"
 PORT = "LOCKKEEPER_PORT"
 CLASS = "LOCKKEEPER_CLASS"
+PULL_SECRETS = "LOCKKEEPER_PULL_SECRETS"
+MONITORING = "LOCKKEEPER_MONITORING"
 """Variables of the environment."""
 DEFAULT_IMAGE, DEFAULT_NAMESPACE = "lockkeeper:latest", "lockkeeper-system"
 DEFAULT_DOMAIN, DEFAULT_LEASE = "cluster.local", "lockkeeper-operator"
@@ -58,6 +61,8 @@ def from_environment(said: Mapping[str, str] = os.environ) -> Options:
             said.get(OPERATOR_NAMESPACE, DEFAULT_NAMESPACE),
             domain=said.get(DOMAIN, DEFAULT_DOMAIN),
             class_name=said.get(CLASS, ""),
+            pull_secrets=listed(said.get(PULL_SECRETS, "")) or (),
+            monitoring=monitoring_of(said.get(MONITORING, "")),
         ),
         identity=said.get(IDENTITY) or socket.gethostname(),
         analytics_image=said.get(ANALYTICS_IMAGE, ""),
@@ -68,6 +73,18 @@ def from_environment(said: Mapping[str, str] = os.environ) -> Options:
         resync=float(said.get(RESYNC, DEFAULT_RESYNC)),
         host=LOOPBACK,
         port=int(said.get(PORT, DEFAULT_PORT)),
+    )
+
+
+def monitoring_of(said: str) -> Monitoring:
+    """Return what JSON says about monitors. Raises ValueError for what says nothing of the kind."""
+    found = json.loads(said or "{}")
+    if not isinstance(found, dict) or found.keys() - {"relabelings", "metricRelabelings"}:
+        raise ValueError(f"expected relabelings and metricRelabelings, found {said}")
+    if not all(isinstance(each, list) for each in found.values()):
+        raise ValueError(f"expected lists, found {said}")
+    return Monitoring(
+        tuple(found.get("relabelings", ())), tuple(found.get("metricRelabelings", ()))
     )
 
 

@@ -46,7 +46,7 @@ def _pod(subject: AnalysisSubject) -> Manifest:
     }
     optional = {
         "affinity": affinity(subject, PAGE),
-        "imagePullSecrets": [{"name": name} for name in spec.image.pull_secrets],
+        "imagePullSecrets": [{"name": name} for name in subject.pull_secrets],
         "nodeSelector": dict(spec.pods.node_selector),
         "tolerations": list(spec.pods.tolerations),
     }

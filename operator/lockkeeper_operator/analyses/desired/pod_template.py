@@ -47,7 +47,7 @@ def _spec(subject: AnalysisSubject, role: str) -> Manifest:
     pods = subject.spec.pods
     optional = {
         "affinity": affinity(subject, role),
-        "imagePullSecrets": [{"name": name} for name in subject.spec.image.pull_secrets],
+        "imagePullSecrets": [{"name": name} for name in subject.pull_secrets],
         "nodeSelector": dict(pods.node_selector),
         "tolerations": list(pods.tolerations),
         "priorityClassName": pods.priority_class_name,

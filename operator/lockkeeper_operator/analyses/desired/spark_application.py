@@ -62,8 +62,8 @@ def application_spec(subject: AnalysisSubject) -> Manifest:
             "template": _template(subject, EXECUTOR),
         },
     }
-    if spec.image.pull_secrets:
-        found["imagePullSecrets"] = list(spec.image.pull_secrets)
+    if subject.pull_secrets:
+        found["imagePullSecrets"] = list(subject.pull_secrets)
     if executors.dynamic_allocation is not None:
         found["dynamicAllocation"] = _dynamic(subject)
         del found["executor"]["instances"]
