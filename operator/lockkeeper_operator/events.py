@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lockkeeper_operator.destination_plan import Action, DestinationStep
+from lockkeeper_operator.draining import MASTER_STAYS
+from lockkeeper_operator.scale_in import HANDING_OVER
 from lockkeeper_operator.steps import (
     Apply,
     Conflict,
@@ -14,6 +16,7 @@ from lockkeeper_operator.steps import (
     Refused,
     Step,
     SwitchOver,
+    Wait,
 )
 
 
@@ -43,6 +46,10 @@ def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:
                 yield Event("Normal", "SwitchingOver", f"{master} stops, {successor} takes over")
             case Push(pod, configuration):
                 yield Event("Normal", "ConfigurationPushed", f"{configuration} to {pod}")
+            case Wait(reason, message) if reason == HANDING_OVER:
+                yield Event("Normal", reason, message)
+            case Wait(reason, message) if reason == MASTER_STAYS:
+                yield Event("Warning", reason, message)
             case Fence(pod, fenced=True):
                 yield Event("Warning", "Fenced", f"{pod} neither serves nor takes over")
             case Fence(pod):

@@ -46,7 +46,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod of a Broker."""
+    """One pod of a Broker; *disrupted* says that its deletion has been decided."""
 
     name: str
     uid: str = ""
@@ -57,6 +57,8 @@ class Pod:
     broken: bool = False
     trouble: str = ""
     report: Report | None = None
+    node: str = ""
+    disrupted: bool = False
 
     @property
     def leads(self) -> bool:
@@ -85,6 +87,10 @@ class Observed:
     """Children that could not be brought to what they are to be, when that was tried last."""
     tolerated: Mapping[Key, frozenset[Path]] = field(default_factory=dict)
     """What is in children against our will, and comes back however often it is removed."""
+    cordoned: frozenset[str] = frozenset()
+    """Names of the nodes that take no more pods."""
+    gave_up: bool = False
+    """Whether the master handed over and nobody took over in time: it is let be for a while."""
 
 
 def key_of(manifest: Manifest) -> Key:
@@ -110,6 +116,8 @@ def pod_of(manifest: Manifest, report: Report | None = None) -> Pod:
         broken=bool(trouble),
         trouble=trouble,
         report=report,
+        node=manifest.get("spec", {}).get("nodeName", ""),
+        disrupted=_condition(status, "DisruptionTarget") == "True",
     )
 
 

@@ -7,6 +7,7 @@ after its steps a new one is made. Pure: no clock, no request.
 from dataclasses import replace
 
 from lockkeeper_operator.child_steps import child_steps
+from lockkeeper_operator.draining import fenced_for_drain, handover_for_drain, master_stays
 from lockkeeper_operator.fences import fence_steps
 from lockkeeper_operator.observed import Observed
 from lockkeeper_operator.rollout import pod_steps
@@ -29,12 +30,17 @@ def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     """
     if desired.paused:
         return ()
-    fences = fence_steps(observed.pods, desired.fenced | fenced(observed, desired))
+    kept_out = fenced(observed, desired) | fenced_for_drain(observed, desired)
+    fences = fence_steps(observed.pods, desired.fenced | kept_out)
     waiting = handover(observed, desired)
-    if waiting is None:
-        return (*fences, *_other_steps(observed, desired))
-    as_it_was = replace(desired, children=held(desired, observed))
-    return (*fences, *child_steps(observed, as_it_was), waiting)
+    if waiting is not None:
+        as_it_was = replace(desired, children=held(desired, observed))
+        return (*fences, *child_steps(observed, as_it_was), waiting)
+    draining = handover_for_drain(observed, desired)
+    if draining is not None:
+        return (*fences, *child_steps(observed, desired), draining)
+    stays = master_stays(observed, desired)
+    return (*fences, *_other_steps(observed, desired), *((stays,) if stays else ()))
 
 
 def _other_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:

@@ -29,7 +29,8 @@ def next_address() -> str:
 class SimulatedNodes:
     """Makes the pods of StatefulSets, binds claims, and lets the brokers in them elect a master.
 
-    Pods are never scheduled, so that the API server itself removes them when they are deleted.
+    Pods are not scheduled, or have no time to end, so that the API server itself removes them when
+    they are deleted.
     """
 
     def __init__(self, api: ApiServer, namespace: str, simulated: SimulatedBrokers) -> None:
@@ -39,6 +40,8 @@ class SimulatedNodes:
         """Whether the controllers stand still."""
         self.has_tls = True
         """Whether pods are of a release whose admin endpoints have TLS."""
+        self.places: dict[str, str] = {}
+        """On which nodes pods of these names run; others are nowhere."""
 
     async def run(self) -> None:
         """Play, for ever."""
@@ -112,13 +115,10 @@ class SimulatedNodes:
             metadata["annotations"] = {
                 key: notes[key] for key in notes if key != ADMIN_TLS_ANNOTATION
             }
-        container = {"name": "broker", "image": "example/none:1"}
-        pod = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": {"containers": [container]},
-        }
+        spec: dict[str, Any] = {"containers": [{"name": "broker", "image": "example/none:1"}]}
+        if name in self.places:
+            spec |= {"nodeName": self.places[name], "terminationGracePeriodSeconds": 0}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         made = await self._api.create(POD, pod)
         ready = [{"type": kind, "status": "True"} for kind in ("Ready", "PodScheduled")]
         status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}

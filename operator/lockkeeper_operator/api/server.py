@@ -100,11 +100,17 @@ class ApiServer:
         namespace: str | None = None,
         selector: str = "",
         metadata_only: bool = False,
+        fields: str = "",
     ) -> AsyncIterator[tuple[list[Manifest], str]]:
-        """Yield all objects by the page, and the version that the whole list is of."""
+        """Yield all objects by the page, and the version that the whole list is of.
+
+        *selector* is of labels, *fields* of fields, where the server knows them for the kind.
+        """
         query = {"limit": str(PAGE_OBJECTS)}
         if selector:
             query["labelSelector"] = selector
+        if fields:
+            query["fieldSelector"] = fields
         accept = METADATA_LIST if metadata_only else TABLELESS
         while True:
             page = await self.request("GET", kind.path(namespace), query, accept=accept)

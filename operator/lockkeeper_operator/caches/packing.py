@@ -18,7 +18,7 @@ _KEPT_OF_STATUS = {
     "Pod": ("phase", "reason", "podIP"),
 }
 """What is kept of a status: None for all of it; of kinds that are not here, nothing is."""
-_POD_CONDITIONS = ("Ready", "PodScheduled")
+_POD_CONDITIONS = ("Ready", "PodScheduled", "DisruptionTarget")
 
 
 def trimmed(manifest: Manifest) -> Manifest:
@@ -32,7 +32,9 @@ def trimmed(manifest: Manifest) -> Manifest:
     kind = manifest.get("kind", "")
     kept = {**manifest, "metadata": metadata}
     if kind == "Pod":
-        kept.pop("spec", None)
+        node = kept.pop("spec", {}).get("nodeName")
+        if node is not None:
+            kept["spec"] = {"nodeName": node}
         kept["status"] = _status_of_pod(manifest.get("status", {}))
     elif kind == "Lease":
         kept.pop("spec", None)

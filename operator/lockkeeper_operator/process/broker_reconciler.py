@@ -17,12 +17,14 @@ from lockkeeper_operator.caches.caches import BROKER_GROUP
 from lockkeeper_operator.caches.packing import trimmed
 from lockkeeper_operator.desired.configuration import configuration
 from lockkeeper_operator.desired.subject import Subject, Surroundings, subject_of
+from lockkeeper_operator.draining import handover_for_drain
 from lockkeeper_operator.events import Event, events_of_status, events_of_steps
 from lockkeeper_operator.observed import Key, Manifest, Observed, Pod, key_of, pod_of
 from lockkeeper_operator.plan import plan
 from lockkeeper_operator.process.applying import Applier
 from lockkeeper_operator.process.certificates import AdminCertificates
 from lockkeeper_operator.process.credentials import CredentialStore, Who
+from lockkeeper_operator.process.handovers import Handovers
 from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.status.broker_status import (
     broker_status,
@@ -52,6 +54,7 @@ class BrokerReconciler:
         self._applier = Applier(tools.api, tools.caches, tools.admin, tools.absent)
         self._failing: dict[tuple[str, str], float] = {}
         """Brokers at which looks could not be ended, since when."""
+        self._handovers = Handovers()
 
     def close(self) -> None:
         """Let go of what is held."""
@@ -68,6 +71,7 @@ class BrokerReconciler:
             self._tools.desks.close((namespace, name))
             self._credentials.forget(namespace, name)
             self._failing.pop((namespace, name), None)
+            self._handovers.forget((namespace, name))
             self._applier.clearing.forget(self._tools.caches.children_of(namespace, name).values())
             return None
         try:
@@ -110,6 +114,7 @@ class BrokerReconciler:
         done: list[Step] = []
         for _ in range(ROUNDS_MAX):
             observed = replace(await self._observed(subject, desk, unseen), stuck=stuck)
+            observed = self._with_patience(subject, observed, desired)
             steps = plan(observed, desired)
             outcome = await self._applier.carry_out(
                 steps, subject.namespace, self._addresses(subject, desk), configuration(subject)
@@ -158,7 +163,20 @@ class BrokerReconciler:
         tolerated = {
             key: self._applier.clearing.tolerated(child) for key, child in children.items()
         }
-        return Observed(children, own, tolerated={key: at for key, at in tolerated.items() if at})
+        return Observed(
+            children,
+            own,
+            tolerated={key: at for key, at in tolerated.items() if at},
+            cordoned=self._tools.cordoned(),
+        )
+
+    def _with_patience(self, subject: Subject, observed: Observed, desired: Desired) -> Observed:
+        """Return what was *observed*, and whether a hand-over has had its time."""
+        if desired.paused or handover_for_drain(observed, desired) is None:
+            return observed
+        now = asyncio.get_running_loop().time()
+        key = (subject.namespace, subject.name)
+        return replace(observed, gave_up=self._handovers.gave_up(key, observed, now))
 
     def _addresses(self, subject: Subject, desk: Desk) -> dict[str, Address]:
         found = self._tools.caches.pods.group(BROKER_GROUP, subject.namespace, subject.name)

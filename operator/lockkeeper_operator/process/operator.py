@@ -19,6 +19,7 @@ from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.authority import Authority, Trust
 from lockkeeper_operator.process.broker_reconciler import BrokerReconciler
 from lockkeeper_operator.process.clock import Clock
+from lockkeeper_operator.process.cordons import Cordons
 from lockkeeper_operator.process.destination_reconciler import DestinationReconciler
 from lockkeeper_operator.process.election import Candidate, Election, LeadershipLostError
 from lockkeeper_operator.process.endpoint import Endpoint
@@ -30,7 +31,7 @@ from lockkeeper_operator.process.queue import WorkQueue
 from lockkeeper_operator.process.recorder import Recorder
 from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.process.upkeep import Upkeep, places_of
-from lockkeeper_operator.process.waking import Wakes
+from lockkeeper_operator.process.waking import Wakes, broker_of
 from lockkeeper_operator.process.workers import Work, work
 
 BROKER_WORKERS, DESTINATION_WORKERS, ASKING_WORKERS, ANALYSIS_WORKERS = 4, 8, 32, 2
@@ -61,6 +62,7 @@ class Operator:
         self.authority = Authority(
             api, around.operator_namespace, f"{options.lease}{AUTHORITY_SUFFIX}", self._trusted
         )
+        self._cordons = Cordons(api, self._cordons_changed)
         self._tools = self._made_tools()
         self._brokers = BrokerReconciler(self._tools, options.surroundings)
         self._destinations = DestinationReconciler(self._tools)
@@ -126,6 +128,9 @@ class Operator:
         self._begin(self.upkeep.keep(resync), "upkeep")
         self._begin(self._namespaces.keep(), "namespaces")
         self._begin(self.authority.keep(), "authority")
+        if self.options.namespaces is None:
+            # Nodes are nobody's namespace: with some alone there is no right to see any.
+            self._begin(self._cordons.keep(), "cordons")
         self.working.set()
 
     def request_stop(self) -> None:
@@ -193,6 +198,7 @@ class Operator:
             recorder=Recorder(self.api, clock, self.options.identity),
             clock=clock,
             ask=self._wakes.asking.add,
+            cordoned=lambda: self._cordons.nodes,
             absent=lambda kind: self.upkeep.lost(kind),
         )
 
@@ -205,6 +211,12 @@ class Operator:
         self._brokers.surroundings = replace(self._brokers.surroundings, monitors=kinds)
         for key in self.caches.brokers.names():
             self._wakes.brokers.add(key)
+
+    def _cordons_changed(self, nodes: frozenset[str]) -> None:
+        """Look at the Brokers that have pods on *nodes*."""
+        for pod in self.caches.pods.all():
+            if pod.get("spec", {}).get("nodeName") in nodes:
+                self._wakes.brokers.add(broker_of(pod["metadata"]))
 
     def _changed(self, kind: str, before: Manifest | None, after: Manifest | None) -> None:
         self._wakes.changed(self.caches, kind, before, after)

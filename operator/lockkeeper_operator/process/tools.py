@@ -29,6 +29,8 @@ class Tools:
     clock: Clock
     ask: Callable[[BrokerKey], None]
     """Lets the pods of a Broker be asked as soon as possible."""
+    cordoned: Callable[[], frozenset[str]]
+    """Tells which nodes take no more pods."""
     absent: Callable[[str], None]
     """Takes note of a kind that the cluster does not know, and need not."""
 

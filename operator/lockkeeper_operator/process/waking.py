@@ -33,9 +33,9 @@ class Wakes:
             if before is not None:
                 self._namespace(caches, metadata["name"])
         elif kind == POD.name:
-            self._pod(_broker_of(metadata))
+            self._pod(broker_of(metadata))
         else:
-            self.brokers.add(_broker_of(metadata))
+            self.brokers.add(broker_of(metadata))
 
     def destinations_of(self, caches: Caches, broker: BrokerKey) -> None:
         """Have all Destinations of a Broker looked at."""
@@ -82,7 +82,8 @@ class Wakes:
             self.asking.add(broker)
 
 
-def _broker_of(metadata: Manifest) -> BrokerKey:
+def broker_of(metadata: Manifest) -> BrokerKey:
+    """Return whose pod or child an object is, by its labels."""
     labels = metadata.get("labels", {})
     return metadata.get("namespace", ""), labels.get(INSTANCE_LABEL, "")
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from lockkeeper_api.status import Failover
+from lockkeeper_operator.names import FENCED
 from lockkeeper_operator.observed import Pod
 from lockkeeper_operator.status.facts import Facts
 
@@ -28,6 +29,9 @@ def _cause(before: str, facts: Facts) -> str:
         return f"{before} is gone"
     if found.terminating:
         return f"{before} was stopped"
+    if found.role == FENCED:
+        left = found.disrupted or found.node in facts.observed.cordoned
+        return f"{before} handed over: it must leave its node" if left else f"{before} was fenced"
     if found.trouble:
         return f"{before}: {found.trouble}"
     if not found.ready:

@@ -1,8 +1,10 @@
 """MasterElected: one broker has the lock and serves clients."""
 
 from lockkeeper_operator.observed import RECOVERING
+from lockkeeper_operator.scale_in import HANDING_OVER
 from lockkeeper_operator.status.facts import Facts
 from lockkeeper_operator.status.verdict import NO, YES, Verdict
+from lockkeeper_operator.steps import Wait
 
 TYPE = "MasterElected"
 
@@ -19,6 +21,9 @@ def condition(facts: Facts) -> Verdict:
     for pod in facts.observed.pods:
         if pod.role == RECOVERING:
             return Verdict(TYPE, NO, "Recovering", f"{pod.name} reads the journal")
+    for step in facts.steps:
+        if isinstance(step, Wait) and step.reason == HANDING_OVER:
+            return Verdict(TYPE, NO, step.reason, step.message)
     troubles = [f"{pod.name}: {pod.trouble}" for pod in facts.pods if pod.trouble]
     if troubles:
         return Verdict(TYPE, NO, "PodsBroken", "; ".join(troubles))
