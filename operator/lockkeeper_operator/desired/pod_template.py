@@ -16,8 +16,8 @@ SPREAD = tuple(
     {"maxSkew": 1, "topologyKey": label, "whenUnsatisfiable": "ScheduleAnyway"}
     for label in (ZONE_LABEL, HOST_NAME_LABEL)
 )
-"""Where the spec says nothing: a zone that fails takes not all replicas with it, nor does a node.
-A wish only: a cluster of one zone, or of one node, runs them all."""
+"""Where the spec says nothing: no zone or node that fails takes all replicas with it. The scheduler
+may do otherwise: a cluster of one zone, or of one node, runs them all."""
 
 
 def pod_template(subject: Subject) -> Manifest:

@@ -30,7 +30,8 @@ class Surroundings:
 
     *image* is that of its own release, *monitors* the kinds of Prometheus' operator that the
     cluster has, *domain* what names in its DNS end with, *class_name* the class of the Brokers
-    that it looks after. *pull_secrets* are names of Secrets for the registry of its release.
+    that it looks after. *pull_secrets* are names of Secrets for the registry of its release,
+    *monitoring* is for the monitors of all Brokers.
     """
 
     image: str

@@ -58,7 +58,7 @@ def top(
         float, typer.Option("--interval", min=0.5, help="Seconds that rates are taken over.")
     ] = TOP_SECONDS,
     lines: Annotated[
-        int, typer.Option("--lines", min=1, help="The busiest so many; JSON has all.")
+        int, typer.Option("--lines", min=1, help="Destinations shown; JSON has all.")
     ] = TOP_LINES,
     once: Annotated[bool, typer.Option("--once", help="One look, not until Ctrl-C.")] = False,
     as_json: Annotated[

@@ -22,10 +22,10 @@ LOOK_SECONDS = 0.3
 
 
 def promote(kubectl: Kubectl, name: str, successor: str | None, seconds_max: float) -> None:
-    """Let the master hand over to *successor*, or to any standby; waits until that has been.
+    """Let the master hand over to *successor*, or to any standby; waits until one has taken over.
 
-    Raises CommandError when *successor* is not proven able, none is there, or none took over in
-    time.
+    Raises CommandError when there is no standby, *successor* is not proven able, or nobody took
+    over in time.
     """
     pods = pods_of(kubectl, name)
     master = name_of(master_of(pods, name))

@@ -45,7 +45,7 @@ class Meter:
         self._last: Sample | None = None
 
     def read(self) -> tuple[Sample, Sample | None]:
-        """Return figures, and those an interval before; none of before for a new master.
+        """Return the figures of now, and those of an interval ago: None where the master changed.
 
         Raises CommandError where there is no master, or it does not answer.
         """
@@ -85,7 +85,10 @@ class Meter:
 def show_top(
     kubectl: Kubectl, name: str, interval: float, lines_max: int, *, once: bool, as_json: bool
 ) -> None:
-    """Show the rates again and again until Ctrl-C, or *once*. Raises CommandError at first."""
+    """Show the rates again and again until Ctrl-C, or *once*.
+
+    Raises CommandError where the first look fails; what fails later is shown.
+    """
     kubectl.get(BROKERS, name)
     with _meter(kubectl, name, interval) as meter:
         first = listing(name, *meter.read(), lines_max)
