@@ -73,10 +73,32 @@ class Unseen:
                 self.begin(self.ledger.Unit(adds=[dead]))
 
 
+class Late:
+    """The part of the books for what is said by who cannot know better yet, or comes late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Whether what a client reads now was sent by a master that has a successor.
+        self.comes_late: Callable[[], bool] = lambda: False
+        # Whether what a client reads now may have been said before a broker was all awake.
+        self.has_just_woken: Callable[[], bool] = lambda: False
+
+    def is_right_to_refuse(self, text: str) -> bool:
+        """Tell whether a refusal is right: work on a full disk, a client id upon waking.
+
+        A broker that was stopped finds the end of one connection and the beginning of the next at
+        the same time, and reads each as it comes to it; so does ActiveMQ, with a thread for each.
+        A moment later it must know that the client id is free.
+        """
+        if "InvalidClientIDException" in text:
+            return self.has_just_woken()
+        return "no room on the disk" in text or "storeUsage" in text
+
+
 def make_books(ledger: Any) -> Any:
     """Return a ledger; *ledger* is the module of the crash tests."""
 
-    class Books(Unseen, ledger.Ledger):  # type: ignore[misc]
+    class Books(Late, Unseen, ledger.Ledger):  # type: ignore[misc]
         """Compares orders only where they are those of the journal.
 
         A queue whose consumers have left begins with what these gave back, in whatever order;
@@ -87,10 +109,6 @@ def make_books(ledger: Any) -> Any:
             super().__init__()
             self.ledger = ledger
             self._is_ordered = self._was_ordered = True
-            # Whether what a client reads now was sent by a master that has a successor.
-            self.comes_late: Callable[[], bool] = lambda: False
-            # Whether what a client reads now may have been said before a broker was all awake.
-            self.has_just_woken: Callable[[], bool] = lambda: False
 
         def new_master(self) -> None:
             """Note that nobody knows any more what was delivered."""
@@ -98,10 +116,7 @@ def make_books(ledger: Any) -> Any:
             self._seen.clear()
 
         def _see(self, entry: Any, redeliveries: int) -> None:
-            """Leave out what is still under way when its master has a successor.
-
-            That one cannot know of it, and delivers the message as if for the first time.
-            """
+            """Leave out what a successor cannot know of: it delivers that as if it were new."""
             if not self.comes_late():
                 super()._see(entry, redeliveries)
 
@@ -133,15 +148,8 @@ def make_books(ledger: Any) -> Any:
             self.counts[f"refused: {type(error).__name__}"] += 1
 
         def problem(self, text: str) -> None:
-            """Note what is wrong; that a full disk refuses work is right.
-
-            So is that a client id is taken while a broker that was stopped finds the end of one
-            connection and the beginning of the next at the same time: it reads each as it comes to
-            it, like ActiveMQ, which has a thread for each. A moment later it must know.
-            """
-            if "InvalidClientIDException" in text and self.has_just_woken():
-                self.counts["refused: awake too late"] += 1
-            elif "no room on the disk" not in text and "storeUsage" not in text:
+            """Note what is wrong."""
+            if not self.is_right_to_refuse(text):
                 super().problem(text)
 
     return Books()
