@@ -10,6 +10,7 @@ from fuzzer import Target, WrongError
 from mutations import mutated
 from recordings import conversations
 
+from lockkeeper.broker.context import MESSAGE_BYTES
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
@@ -213,7 +214,7 @@ class World:
         self.turn()
         queues = [region for region in broker.registry if isinstance(region, Queue)]
         bodies = [one.message for each in queues for one in each.waiting()]
-        held = sum(len(each.body) for each in bodies if each is not None)
+        held = sum(MESSAGE_BYTES + len(each.body) for each in bodies if each is not None)
         memory = broker.context.memory
         if (memory.used, memory.partial) != (held, 0):
             told = f"{memory.used} bytes in memory, {memory.partial} of frames"
