@@ -30,7 +30,7 @@ WRITE_SECONDS_MAX = 20
 class Delivered(NamedTuple):
     """A message that was sent to a consumer."""
 
-    consumer: Consumer
+    consumer: Consumer | None
     message: Message
     redeliveries: int
 
@@ -54,9 +54,8 @@ class Client:
 
     def consume(self, source: str, prefetch: int = 1000, **options: Any) -> Consumer:
         """Open a consumer."""
-        request = ConsumeRequest(
-            f"consumer-{next(self._numbers)}", parse_destination(source), prefetch, **options
-        )
+        name = f"consumer-{next(self._numbers)}"
+        request = ConsumeRequest(name, parse_destination(source), prefetch, tag=name, **options)
         consumer = self.bench.broker.subscribing.subscribe(self.connection, request, None)
         self.bench.tick()
         return consumer
@@ -75,11 +74,16 @@ class Client:
     def deliveries(self, consumer: Consumer | None = None) -> list[Delivered]:
         """Return the messages it was sent since the last call, of one consumer if named."""
         return [
-            Delivered(output[0], reference.loaded, reference.redeliveries)
+            Delivered(self._consumer(output[0]), reference.loaded, reference.redeliveries)
             for output in self.outputs()
-            if type(output) is tuple and consumer in (None, output[0])
+            if type(output) is tuple and (consumer is None or consumer.tag == output[0])
             for reference in output[1]
         ]
+
+    def _consumer(self, tag: object) -> Consumer | None:
+        """Return the consumer that has a tag, unless it is closed."""
+        consumers = self.connection.consumers.values()
+        return next((each for each in consumers if each.tag == tag), None)
 
     def texts(self, consumer: Consumer | None = None) -> list[str]:
         """Return the bodies of `deliveries`."""

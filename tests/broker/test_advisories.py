@@ -295,7 +295,7 @@ def test_acknowledgements_of_a_transaction_are_told_of_when_it_is_committed(
     message, consumer = client.send("T", "m"), client.consume("T")
     identifier = client.begin()
     bench.broker.acknowledge_in_transaction(
-        consumer, identifier, message.sequence, 1, AckType.STANDARD
+        consumer.connection, consumer, identifier, message.sequence, 1, AckType.STANDARD
     )
     bench.tick()
     assert heard(listener) == []

@@ -52,7 +52,7 @@ def subscribe(client: "Client", name: str, selector: str | None, **options: Any)
     """Begin a consumer, without a turn."""
     prefetch = options.pop("prefetch", 10)
     request = ConsumeRequest(
-        "late", parse_destination(name), prefetch, selector=selector, **options
+        "late", parse_destination(name), prefetch, selector=selector, tag="late", **options
     )
     return client.bench.broker.subscribing.subscribe(client.connection, request, None)
 
@@ -218,8 +218,12 @@ def test_a_wildcard_consumer_does_not_search_its_queues_for_each_message(
     first, *_, last = client.deliveries(consumer)
     transaction = client.begin()
     broker = bench.broker
-    broker.acknowledge_in_transaction(consumer, transaction, first.message.sequence, 1, 2)
-    broker.acknowledge_in_transaction(consumer, transaction, last.message.sequence, MANY, 2)
+    broker.acknowledge_in_transaction(
+        consumer.connection, consumer, transaction, first.message.sequence, 1, 2
+    )
+    broker.acknowledge_in_transaction(
+        consumer.connection, consumer, transaction, last.message.sequence, MANY, 2
+    )
     assert sum(q.in_flight() for q in broker.registry if q.destination.is_queue) == MANY - 1
     client.leave()
     assert compared < 20 * MANY

@@ -321,7 +321,7 @@ def test_who_only_listens_keeps_nothing_from_happening(bench: "Bench") -> None:
         def __getattr__(self, name: str) -> Any:
             return always(InjectedError(name))
 
-    bench.broker.context.listener = Deaf()
+    bench.broker.context.listen(Deaf())
     client = bench.client()
     consumer = client.consume("Q")
     client.send("Q", "heard")

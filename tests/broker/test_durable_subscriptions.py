@@ -151,7 +151,7 @@ def test_a_message_in_two_prepared_transactions_is_there_for_both_outcomes(
     for client, consumer, xid in zip(clients, consumers, XIDS, strict=True):
         transactions.begin(client.connection, xid)
         bench.broker.acknowledge_in_transaction(
-            consumer, xid, message.sequence, 1, AckType.STANDARD
+            consumer.connection, consumer, xid, message.sequence, 1, AckType.STANDARD
         )
         transactions.prepare(client.connection, xid, Reply(client.connection, 1))
     bench.tick()

@@ -60,7 +60,7 @@ class Case:
     def consume(self, consumer, message, transaction):
         sequence = message.sequence
         acknowledge = self.bench.broker.acknowledge_in_transaction
-        acknowledge(consumer, transaction, sequence, 1, AckType.STANDARD)
+        acknowledge(consumer.connection, consumer, transaction, sequence, 1, AckType.STANDARD)
 
     def begin_commit(self, transaction):
         """Commit, up to where the disk is waited for."""
@@ -180,7 +180,7 @@ def test_a_subscription_that_begins_during_a_commit_comes_after_it(case):
     case.producer.send("topic://T", "precious", transaction_id=transaction)
     case.promise()
     case.begin_commit(transaction)
-    request = ConsumeRequest("c2", T, 10, subscription_name="s2")
+    request = ConsumeRequest("c2", T, 10, subscription_name="s2", tag="c2")
     second = case.bench.broker.subscribing.subscribe(two.connection, request, None)
     case.bench.tick()
     (delivery,) = one.deliveries(first)

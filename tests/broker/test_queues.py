@@ -255,7 +255,7 @@ def test_a_rollback_puts_single_acknowledgements_back_in_order(
     told = client.deliveries(consumer)
     transaction = client.begin()
     bench.broker.acknowledge_in_transaction(
-        consumer, transaction, told[1].message.sequence, 1, AckType.INDIVIDUAL
+        consumer.connection, consumer, transaction, told[1].message.sequence, 1, AckType.INDIVIDUAL
     )
     if closes:
         bench.broker.subscribing.unsubscribe(consumer, -2)
@@ -324,7 +324,7 @@ def test_queues_take_turns_in_the_small_window_of_a_wildcard(
         if is_transacted:
             last = found[-1].message.sequence
             bench.broker.acknowledge_in_transaction(
-                consumer, transaction, last, len(found), AckType.STANDARD
+                consumer.connection, consumer, transaction, last, len(found), AckType.STANDARD
             )
             bench.tick()
         else:

@@ -151,7 +151,7 @@ def test_a_consumer_that_loses_its_right_is_told_why_and_closed(
     told = client.outputs()
     assert isinstance(told[0], Disconnect)
     assert str(told[0].error) == "User anna is not authorized to read from: queue://A"
-    assert told[1:] == [ConsumerClosed(lost)]
+    assert told[1:] == [ConsumerClosed(lost.tag)]
     assert (lost.closed, kept.closed) == (True, False)
     assert bench.depth("A") == 1
     assert bench.broker.connections

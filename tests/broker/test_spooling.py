@@ -175,7 +175,9 @@ def test_transactions_consume_what_was_spooled(spooling: Any) -> None:
     last = client.deliveries(consumer)[-1].message
     for number, outcome in enumerate(("rollback", "commit")):
         transaction = client.begin(number)
-        bench.broker.acknowledge_in_transaction(consumer, transaction, last.sequence, 100, 2)
+        bench.broker.acknowledge_in_transaction(
+            consumer.connection, consumer, transaction, last.sequence, 100, 2
+        )
         getattr(bench.broker.transactions, outcome)(client.connection, transaction, None)
         bench.tick()
     assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)

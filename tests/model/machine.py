@@ -167,6 +167,7 @@ class QueueMachine(WatchedQueue):
             selector=f"colour = '{colour}'" if colour else None,
             priority=priority,
             exclusive=exclusive,
+            tag=self.works,
         )
         consumer = self.world.broker.subscribing.subscribe(connection, request, None)
         eater = Eater(consumer, connection, prefetch, colour, priority, exclusive)
@@ -213,7 +214,12 @@ class QueueMachine(WatchedQueue):
             sent.state = State.ACKED
             entered.acked.append((sent, eater))
         self.world.broker.acknowledge_in_transaction(
-            eater.consumer, entered.core.identifier, last, len(chosen), kind
+            eater.consumer.connection,
+            eater.consumer,
+            entered.core.identifier,
+            last,
+            len(chosen),
+            kind,
         )
         if commits:
             self._commit(entered)

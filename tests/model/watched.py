@@ -71,24 +71,24 @@ class WatchedQueue(RuleBasedStateMachine):
                     first = decoded(reference.loaded).group_first_for_consumer
                     runs.setdefault(output[0], []).append((sent, reference.redeliveries, first))
             elif isinstance(output, EndOfMessages):
-                ended.append(output.consumer)
+                ended.append(output.tag)
         self.world.outbox.clear()
-        eaters = {eater.consumer: eater for eater in self.oracle.eaters}
+        eaters = {eater.consumer.tag: eater for eater in self.oracle.eaters}
         while runs:
             objections = []
-            for consumer in sorted(runs, key=lambda each: runs[each][0][0].place):
-                sent, redeliveries, first = runs[consumer][0]
-                objection = self.oracle.objection(eaters[consumer], sent)
+            for tag in sorted(runs, key=lambda each: runs[each][0][0].place):
+                sent, redeliveries, first = runs[tag][0]
+                objection = self.oracle.objection(eaters[tag], sent)
                 if objection is None:
-                    self.oracle.deliver(eaters[consumer], sent, redeliveries, first)
-                    runs[consumer].pop(0)
+                    self.oracle.deliver(eaters[tag], sent, redeliveries, first)
+                    runs[tag].pop(0)
                     break
                 objections.append(objection)
             else:
                 raise AssertionError("; ".join(objections))
-            runs = {consumer: run for consumer, run in runs.items() if run}
-        for consumer in ended:
-            eater = eaters[consumer]
+            runs = {tag: run for tag, run in runs.items() if run}
+        for tag in ended:
+            eater = eaters[tag]
             eater.pulls = 0
             missed = [each for each in self.oracle.waiting() if self.oracle.must_have(eater, each)]
             assert eater.connection.congested or not missed, f"{missed} came not to {eater}"

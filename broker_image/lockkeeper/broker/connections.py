@@ -1,20 +1,15 @@
 """Connections as the core sees them: who is there, and what is to be told to them."""
 
-from typing import TYPE_CHECKING
-
+from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.outputs import Disconnect, Failure, Output, Reply
+from lockkeeper.broker.routing.rule import Region
+from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.access.rights import Rights
-    from lockkeeper.broker.regions.queue import Queue
-    from lockkeeper.broker.regions.topic import Topic
-    from lockkeeper.broker.subscriptions.consumer import Consumer
-    from lockkeeper.store.base import Receipt
+from lockkeeper.store.base import Receipt
 
 # How much one connection may have waiting for memory before the broker stops reading from it.
 STALLED_BYTES_MAX = 1 << 20
@@ -79,7 +74,7 @@ class Connection:
         self.transactions: dict[TransactionId, Transaction] = {}
         self.tag: object = None
         self.last_destination: Destination | None = None
-        self.last_route: Queue | Topic | None = None
+        self.last_route: Region | None = None
         self.last_transaction_id: TransactionId | None = None
         self.last_transaction: Transaction | None = None
         self.temporary: set[Destination] = set()
@@ -99,7 +94,7 @@ class Connection:
             return True
         return not all(is_advisory(each.destination) for each in self.consumers.values())
 
-    def refuse(self, receipt: "Receipt | None", error: BrokerError) -> None:
+    def refuse(self, receipt: Receipt | None, error: BrokerError) -> None:
         """Answer with an error: to the request, or to the connection when none waits.
 
         A producer with a window gets its room back: nobody else would give it.

@@ -1,29 +1,22 @@
 """What every region shares: the store, the memory, the clock, and the regions with work to do."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from lockkeeper.broker.containment import Containment, retry_delay
 from lockkeeper.broker.copy_ids import CopyIds
 from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
-from lockkeeper.broker.listener import Listener, Nobody
+from lockkeeper.broker.events import ClientEvents, ClientListener, Heard, MessageListener
 from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.slow import SlowConsumers
 from lockkeeper.broker.timers import Timers
 from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.ids import MessageId
+from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from lockkeeper.broker.advisories.advisories import Advisories
-    from lockkeeper.broker.regions.residency import Residency
-    from lockkeeper.broker.regions.route import Route
-    from lockkeeper.broker.subscriptions.consumer import Consumer
-    from lockkeeper.broker.transacting import Transacting
-    from lockkeeper.message.ids import MessageId
-    from lockkeeper.message.message import Message
-
 
 # What a message counts for in memory beside its bytes (ActiveMQ's DEFAULT_MINIMUM_MESSAGE_SIZE): it
 # and its place in a queue weigh about half of that, which makes up for what keeps count of them.
@@ -72,13 +65,24 @@ class Active(Protocol):
         """Send what can be sent."""
 
 
+class Relievable(Protocol):
+    """Something with bodies in memory that may leave it; see `Residency`."""
+
+    destination: Destination
+
+    def relieve(self) -> bool:
+        """Let bodies leave while memory is tight; return whether some may leave later."""
+
+    def skip(self) -> bool:
+        """Leave the next body where it is: that failed. Return as `relieve` does."""
+
+
 class Context:
     """The services of the core; what time it is is set once a tick.
 
     `now` is for messages and people: ms since the epoch, by a clock that may be set. `steady` is
     for how long something takes: ms that only pass, counted on from when the broker was made.
     `timers` go by `steady`, `calendar` by `now`.
-    `abort` ends a consumer against its will; True as its second argument ends the connection.
     `delivery` numbers what is sent to consumers of queues, in order; its bits above
     DELIVERY_BITS are the time, as of `numbered_at`. `unsent` counts the bytes of messages that
     this tick has sent to consumers, and what takes as long (LOOK_BYTES, END_BYTES): beyond
@@ -94,30 +98,28 @@ class Context:
         policies: PolicyMap,
         memory_limit: int,
         now: int,
-        find_route: "Callable[[Destination], Route]",
-        abort: "Callable[[Consumer, bool], None]",
+        find_route: Callable[[Destination], Route],
     ) -> None:
         self.store = store
         self.policies = policies
         self.memory = Memory(memory_limit)
         self.now = self.steady = now
         self.find_route = find_route
-        self.abort = abort
         # Made by the core when what they tell of is there.
-        self.advisories: Advisories
-        self.transactions: Transacting
+        self.advisories: MessageListener
         # The scheduler's, there when a policy redelivers: a message and the ms until then.
         self.deliver_later: Callable[[Message, int], None]
         self.copy_ids = CopyIds(broker_id)
         self.dead_letter_audit = DeadLetterAudit()
         self.containment = Containment(lambda: self.now)
-        self.listener = Nobody()
+        self._listeners = ClientEvents(self.containment)
+        self.events: ClientListener = self.containment.shielding(self._listeners)
         self.timers = Timers(self.containment)
         self.calendar = Timers(self.containment)
         self._failures: dict[Active, tuple[int, int]] = {}
-        self.slow_consumers = SlowConsumers(self)
+        self.slow_consumers = SlowConsumers(self.timers, lambda: self.steady)
         self.active: list[Active] = []
-        self.relievable: list[Residency] = []
+        self.relievable: list[Relievable] = []
         self.postponed: list[Active] = []
         self.starved: list[Active] = []
         self.roused: set[Consumer] = set()
@@ -126,15 +128,9 @@ class Context:
         self.sequence = now << 20
         self.delivery, self.numbered_at = now << DELIVERY_BITS, now
 
-    @property
-    def listener(self) -> Listener:
-        """Who is told of connections, consumers and producers; anybody may take this place."""
-        listener: Listener = self._listener
-        return listener
-
-    @listener.setter
-    def listener(self, listener: Listener) -> None:
-        self._listener = self.containment.shielding(listener)
+    def listen(self, listener: Heard) -> Heard:
+        """Have *listener* told of all clients; returns it with methods that raise nothing."""
+        return self._listeners.add(listener)
 
     def spend_on_timer(self) -> bool:
         """Count one thing that was due; tell whether this tick has done enough of them."""
@@ -173,7 +169,7 @@ class Context:
         active.is_active = True
         self.timers.call_at(self.steady + delay, partial(self._bring_back, active))
 
-    def call_soon(self, action: "Callable[[], None]") -> None:
+    def call_soon(self, action: Callable[[], None]) -> None:
         """Have *action* called by the next tick, or by a later one as long as it fails."""
         self.timers.call_at(self.steady, action)
 
@@ -201,11 +197,11 @@ class Context:
         active.is_active = True
         self.active.append(active)
 
-    def copy_id(self, message: "Message") -> "MessageId":
+    def copy_id(self, message: Message) -> MessageId:
         """Return an id for a copy of *message*, with a brokerSequenceId."""
         return self.copy_ids.next_for(message, self.next_sequence())
 
-    def settle_behind(self, receipt: "Receipt") -> None:
+    def settle_behind(self, receipt: Receipt) -> None:
         """Settle when everything handed to the store so far is durable."""
         self.store.remove(_NOWHERE, Reference(None, 0), receipt)
 

@@ -85,10 +85,16 @@ class Broker:
             settings.system_usage.memory_usage.limit,
             now,
             self._find_route,
-            self.abort,
         )
+        self.context.slow_consumers.abort = self.abort
         self.guard = Guard(self.registry, self.router)
-        self.subscribing = Subscribing(self.context, self.registry, settings, self.guard)
+        self.audit = ProducerAudit()
+        self.transactions = Transacting(
+            self.context, self.audit, self._find_backlog, self.connections, settings.limits
+        )
+        self.subscribing = Subscribing(
+            self.context, self.registry, settings, self.guard, self.transactions.backlog_ended
+        )
         advisories = Advisories(
             self.context,
             self.registry,
@@ -97,11 +103,7 @@ class Broker:
             Composer(broker_id, name),
             settings.advisory_support,
         )
-        self.context.advisories = self.context.containment.shielding(advisories)
-        self.audit = ProducerAudit()
-        self.transactions = self.context.transactions = Transacting(
-            self.context, self.audit, self._find_backlog, self.connections, settings.limits
-        )
+        self.context.advisories = self.context.listen(advisories)
         self.flow = FlowControl(self.context, settings.system_usage, self._take)
         self.forwarding = Forwarding(
             self.context, self.router, self.flow, self.audit, self.transactions
@@ -111,6 +113,7 @@ class Broker:
             self.registry,
             self.router,
             self.subscribing,
+            self.transactions,
             self.connections,
             settings.limits.temporary_destinations,
         )
@@ -201,8 +204,7 @@ class Broker:
         connection.identifier = identifier
         connection.client_id = client_id
         self.connections[identifier] = connection
-        self.context.advisories.connected(connection)
-        self.context.listener.connected(connection)
+        self.context.events.connected(connection)
 
     def end(self, connection: Connection, error: BrokerError) -> None:
         """End a connection against its will."""
@@ -224,8 +226,7 @@ class Broker:
             drop(self.destinations.remove_temporary, connection, destination)
         drop(self.flow.forget, connection)
         if was_there:
-            self.context.advisories.disconnected(connection)
-            self.context.listener.disconnected(connection)
+            self.context.events.disconnected(connection)
 
     # Producers
 
@@ -262,15 +263,13 @@ class Broker:
         is_new = identifier not in connection.producers
         connection.producers[identifier] = destination
         if is_new:
-            self.context.advisories.producer_added(identifier, destination)
-            self.context.listener.producer_added(connection, identifier, destination)
+            self.context.events.producer_added(connection, identifier, destination)
 
     def remove_producer(self, connection: Connection, identifier: object) -> None:
         """Forget a producer, if it is there."""
         if identifier in connection.producers:
             destination = connection.producers.pop(identifier)
-            self.context.advisories.producer_removed(identifier, destination)
-            self.context.listener.producer_removed(connection, identifier, destination)
+            self.context.events.producer_removed(connection, identifier, destination)
 
     def send(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Take a message from a client. Raises BrokerError, with nothing changed.
@@ -357,9 +356,7 @@ class Broker:
             return
         elif kind == AckType.EXPIRED:
             for reference in consumer.take(last, count):
-                backlog = consumer.backlog_of(reference)
-                backlog.end_by(backlog.expire, reference)
-                backlog.residency.let_go((reference,))
+                consumer.backlog_of(reference).expire_held(reference)
             consumer.shrink(count)
             consumer.reactivate()
         elif kind != AckType.REDELIVERED:
@@ -372,8 +369,7 @@ class Broker:
     ) -> None:
         """End messages that their consumer could not process."""
         for reference in consumer.take(last, count):
-            backlog = consumer.backlog_of(reference)
-            backlog.end_by(partial(backlog.poison, cause=cause), reference)
+            consumer.backlog_of(reference).poison_held(reference, cause)
             if receipt is not None:
                 self.context.settle_behind(receipt)
                 receipt = None
@@ -381,13 +377,19 @@ class Broker:
         consumer.reactivate()
 
     def acknowledge_in_transaction(
-        self, consumer: Consumer, transaction_id: TransactionId, last: int, count: int, kind: int
+        self,
+        connection: Connection,
+        consumer: Consumer,
+        transaction_id: TransactionId,
+        last: int,
+        count: int,
+        kind: int,
     ) -> None:
-        """Add acknowledged messages to a transaction of the consumer's connection.
+        """Add acknowledged messages of a consumer to a transaction of its connection.
 
         Expired ones end now, whatever the outcome: nobody could consume them after a rollback.
         """
-        transaction = self.transactions.find(consumer.connection, transaction_id)
+        transaction = self.transactions.find(connection, transaction_id)
         if kind == AckType.DELIVERED:
             consumer.extend(count)
             consumer.reactivate()
@@ -409,7 +411,8 @@ class Broker:
             self.subscribing.close(consumer)
             return
         reason = f"the consumer {consumer.identifier} of {consumer.destination} was too slow"
-        self.end(consumer.connection, ResourceAllocationError(reason))
+        connection = self.connections[consumer.connection.identifier]
+        self.end(connection, ResourceAllocationError(reason))
 
     def _find_backlog(self, destination: Destination, subscription: Subscription | None) -> Backlog:
         """Return the backlog a recovered transaction consumed from."""

@@ -9,6 +9,7 @@ from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.subscribing import Subscribing
 from lockkeeper.broker.sweeping import is_used
+from lockkeeper.broker.transacting import Transacting
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt
 
@@ -22,6 +23,7 @@ class Destinations:
         registry: Registry,
         router: Router,
         subscribing: Subscribing,
+        transactions: Transacting,
         connections: dict[str, Connection],
         temporary_max: int,
     ) -> None:
@@ -30,6 +32,7 @@ class Destinations:
         self._registry = registry
         self._router = router
         self._subscribing = subscribing
+        self._transactions = transactions
         self._connections = connections
         self._limit = temporary_max
 
@@ -91,8 +94,8 @@ class Destinations:
             region.close()
             region.is_gone = True
             if isinstance(region, Queue):
-                self._context.transactions.backlog_ended(region)
-            self._context.transactions.route_ended(region)
+                self._transactions.backlog_ended(region)
+            self._transactions.route_ended(region)
             self._forget_mirror(destination)
         self._registry.forget(destination)
         self._context.advisories.destination_removed(destination)
@@ -105,6 +108,6 @@ class Destinations:
         region = None if mirror is None else self._registry.find(mirror)
         if region is not None and not is_used(region):
             region.is_gone = True
-            self._context.transactions.route_ended(region)
+            self._transactions.route_ended(region)
             self._registry.forget(region.destination)
             self._context.advisories.destination_removed(region.destination)

@@ -1,5 +1,7 @@
 """Which durable subscriptions there are, and which topics each of them collects from."""
 
+from collections.abc import Callable
+
 from lockkeeper.broker.access.permissions import Right
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
@@ -19,10 +21,18 @@ from lockkeeper.store.base import Receipt, RecoveredSubscription, Subscription
 class Durables:
     """All durable subscriptions, in `groups` by their key."""
 
-    def __init__(self, context: Context, registry: Registry, settings: BrokerSettings) -> None:
+    def __init__(
+        self,
+        context: Context,
+        registry: Registry,
+        settings: BrokerSettings,
+        removed: Callable[[DurableSubscription], None],
+    ) -> None:
+        """*removed* is called with every subscription of a topic that ends."""
         self._context = context
         self._registry = registry
         self._settings = settings
+        self._removed = removed
         self.groups: dict[str, DurableGroup] = {}
 
     # With the broker
@@ -146,7 +156,7 @@ class Durables:
     def _begin(self, subscription: Subscription) -> DurableGroup:
         keeps_active = self._settings.keep_durable_subs_active
         selector = compiled(subscription.selector)
-        group = DurableGroup(self._context, subscription, selector, keeps_active)
+        group = DurableGroup(self._context, subscription, selector, keeps_active, self._removed)
         self.groups[subscription.key] = group
         return group
 

@@ -1,23 +1,19 @@
 """What the core tells a connection: values in its outbox, turned into bytes by its protocol."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
+from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import ProducerId, TransactionId
+from lockkeeper.store.base import Reference
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.connections import Connection
-    from lockkeeper.broker.subscriptions.consumer import Consumer
-    from lockkeeper.store.base import Reference
-
-
-# Messages for a consumer, all of them in memory. A plain tuple, because most outputs are one;
-# several consumers may share the sequence.
-Delivery: TypeAlias = "tuple[Consumer, Sequence[Reference]]"
+# The tag of a consumer, which its protocol gave it, and messages for it, all of them in memory. A
+# plain tuple, because most outputs are one; several consumers may share the sequence.
+Delivery: TypeAlias = tuple[object, Sequence[Reference]]
 
 
-class SharedReferences(list["Reference"]):
+class SharedReferences(list[Reference]):
     """Messages that several consumers are sent at once.
 
     `sent` and `sent_at` are their protocol's, which makes only once what it sends of them. `kept`
@@ -26,7 +22,7 @@ class SharedReferences(list["Reference"]):
 
     __slots__ = ("kept", "sent", "sent_at")
 
-    def __init__(self, references: "Iterable[Reference]") -> None:
+    def __init__(self, references: Iterable[Reference]) -> None:
         super().__init__(references)
         self.sent: list[Any] = []
         self.sent_at = -1
@@ -36,19 +32,20 @@ class SharedReferences(list["Reference"]):
 class EndOfMessages(NamedTuple):
     """Nothing (more) for a consumer: the end of a browse, or of the time a pull may wait."""
 
-    consumer: "Consumer"
+    tag: object
 
 
 class ConsumerClosed(NamedTuple):
     """The broker ended this consumer (its destination is gone)."""
 
-    consumer: "Consumer"
+    tag: object
 
 
 class WindowChanged(NamedTuple):
     """The broker chose another prefetch than the client asked for."""
 
-    consumer: "Consumer"
+    tag: object
+    destination: Destination
     prefetch: int
 
 
@@ -65,12 +62,22 @@ class Disconnect(NamedTuple):
     error: BrokerError
 
 
+class Outbox(Protocol):
+    """A connection, as known by what is sent through it."""
+
+    dirty: "list[Any]"
+    outbox: "list[Output]"
+
+    def put(self, output: "Output") -> None:
+        """Add one output to the outbox."""
+
+
 class Reply:
     """The answer to a request, given when what it asked for is durable."""
 
     __slots__ = ("connection", "correlation")
 
-    def __init__(self, connection: "Connection", correlation: int) -> None:
+    def __init__(self, connection: Outbox, correlation: int) -> None:
         self.connection = connection
         self.correlation = correlation
 
@@ -108,7 +115,7 @@ class ProducerCredit:
 
     __slots__ = ("connection", "producer_id", "size")
 
-    def __init__(self, connection: "Connection", producer_id: ProducerId, size: int) -> None:
+    def __init__(self, connection: Outbox, producer_id: ProducerId, size: int) -> None:
         self.connection = connection
         self.producer_id = producer_id
         self.size = size
@@ -132,4 +139,4 @@ Notice: TypeAlias = (
     | ProducerCredit
 )
 
-Output: TypeAlias = "Delivery | Notice"
+Output: TypeAlias = Delivery | Notice

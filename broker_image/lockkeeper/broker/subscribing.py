@@ -1,5 +1,7 @@
 """Consumers come and go: queues, topics, wildcards, composites, browsers, durable subscriptions."""
 
+from collections.abc import Callable
+
 from lockkeeper.broker.access.guard import Guard
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.connections import Connection
@@ -19,7 +21,6 @@ from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.durable import DurableSubscription
 from lockkeeper.broker.subscriptions.places import by_destination
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
-from lockkeeper.broker.subscriptions.volatile import VolatileSubscription
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt, Reference
 
@@ -32,13 +33,19 @@ class Subscribing:
     """Everything about a consumer but its messages."""
 
     def __init__(
-        self, context: Context, registry: Registry, settings: BrokerSettings, guard: Guard
+        self,
+        context: Context,
+        registry: Registry,
+        settings: BrokerSettings,
+        guard: Guard,
+        removed: Callable[[DurableSubscription], None],
     ) -> None:
+        """*removed* is called with every durable subscription of a topic that ends."""
         self._guard = guard
         self._context = context
         self._registry = registry
         self._settings = settings
-        self.lasting = Durables(context, registry, settings)
+        self.lasting = Durables(context, registry, settings, removed)
         self.durables = self.lasting.groups
         self.temporary: dict[Destination, Connection] = {}
 
@@ -64,8 +71,7 @@ class Subscribing:
             if receipt is not None:
                 receipt.settle()
         connection.consumers[request.identifier] = consumer
-        self._context.advisories.consumer_added(consumer)
-        self._context.listener.consumer_added(consumer)
+        self._context.events.consumer_added(consumer)
         return consumer
 
     def _check(self, connection: Connection, request: ConsumeRequest) -> None:
@@ -122,7 +128,7 @@ class Subscribing:
         chosen = policy.prefetch.window(consumer, destination.is_queue)
         if consumer.prefetch != chosen:
             consumer.prefetch = chosen
-            consumer.connection.put(WindowChanged(consumer, chosen))
+            consumer.connection.put(WindowChanged(consumer.tag, consumer.destination, chosen))
 
     def _attach_durable(self, consumer: Consumer, receipt: Receipt | None) -> None:
         """Resume a durable subscription or begin it (openwire.md section 7.4)."""
@@ -137,8 +143,7 @@ class Subscribing:
             return
         consumer.connection.consumers.pop(consumer.identifier, None)
         self._withdraw(consumer, last_delivered)
-        self._context.advisories.consumer_removed(consumer)
-        self._context.listener.consumer_removed(consumer)
+        self._context.events.consumer_removed(consumer)
 
     def _withdraw(self, consumer: Consumer, last_delivered: int) -> None:
         """Detach a consumer from wherever it takes part, and give back what it holds."""
@@ -152,7 +157,7 @@ class Subscribing:
         contained = self._context.containment
         for backlog in consumer.backlogs:
             with contained.at("connection", backlog.destination):
-                self._detach(consumer, backlog)
+                backlog.detach(consumer)
             own = held.get(backlog.destination, [])
             try:
                 backlog.give_back(own)
@@ -160,17 +165,9 @@ class Subscribing:
                 backlog.put_back(own)
                 self._context.set_aside(backlog, error)
 
-    def _detach(self, consumer: Consumer, backlog: object) -> None:
-        if isinstance(backlog, Queue):
-            backlog.detach(consumer)
-        elif isinstance(backlog, DurableSubscription):
-            backlog.pause()
-        elif isinstance(backlog, VolatileSubscription):
-            backlog.topic.detach(backlog)
-
     def close(self, consumer: Consumer) -> None:
         """Have a client close its consumer; it goes anyway if that takes the client too long."""
-        consumer.connection.put(ConsumerClosed(consumer))
+        consumer.connection.put(ConsumerClosed(consumer.tag))
         due = self._context.steady + CLOSE_MS_MAX
         self._context.timers.call_at(due, lambda: self.unsubscribe(consumer, DELIVERED_UNKNOWN))
 
@@ -186,7 +183,7 @@ class Subscribing:
             consumers += region.consumers
         for consumer in consumers:
             if consumer is not None:
-                consumer.connection.put(ConsumerClosed(consumer))
+                consumer.connection.put(ConsumerClosed(consumer.tag))
                 self.unsubscribe(consumer, DELIVERED_UNKNOWN)
         for durable in durables:
             self.lasting.topic_ends(durable)

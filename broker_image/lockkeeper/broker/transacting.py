@@ -11,7 +11,7 @@ from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.settings import LimitSettings
-from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
@@ -131,7 +131,7 @@ class Transacting:
     def consume(
         self,
         transaction: Transaction,
-        backlog: Backlog,
+        backlog: Pending,
         consumer: Consumer,
         references: list[Reference],
     ) -> None:
@@ -280,7 +280,7 @@ class Transacting:
         self.heuristics.check(identifier)
         return self.prepared.pop(identifier, None)
 
-    def backlog_ended(self, backlog: Backlog) -> None:
+    def backlog_ended(self, backlog: Pending) -> None:
         """Have transactions forget what they consumed of something that was removed.
 
         It is gone, whatever becomes of them.
@@ -357,7 +357,7 @@ class Transacting:
             consumer.take_back(
                 [reference for _, reference, owner in transaction.consumed if owner is consumer]
             )
-        returned: dict[int, tuple[Backlog, list[Reference]]] = {}
+        returned: dict[int, tuple[Pending, list[Reference]]] = {}
         for backlog, reference, owner in transaction.consumed:
             if owner is None or owner.closed:
                 reference.redeliveries += 1

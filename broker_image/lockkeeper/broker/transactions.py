@@ -1,21 +1,17 @@
 """Transactions: what was sent and consumed under one id, applied together or not at all."""
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.store.base import VOLATILE, Add, Operation, Reference, Remove
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.backlog import Backlog
-    from lockkeeper.broker.regions.route import Route
-    from lockkeeper.broker.subscriptions.consumer import Consumer
-
-
 # A message sent within a transaction, with where it goes at the commit; and one acknowledged,
 # with its consumer, unless a recovery brought it. Plain tuples, as there is one for each message.
-Sent: TypeAlias = "tuple[Route, Reference]"
-Consumed: TypeAlias = "tuple[Backlog, Reference, Consumer | None]"
+Sent: TypeAlias = tuple[Route, Reference]
+Consumed: TypeAlias = tuple[Pending, Reference, Consumer | None]
 
 
 class Transaction:
@@ -77,9 +73,9 @@ class Transaction:
             if backlog.keeps(reference)
         ]
 
-    def consumed_from(self) -> "list[tuple[Backlog, list[Reference]]]":
+    def consumed_from(self) -> list[tuple[Pending, list[Reference]]]:
         """Return what was consumed by backlog, each in order."""
-        several: dict[int, tuple[Backlog, list[Reference]]] = {}
+        several: dict[int, tuple[Pending, list[Reference]]] = {}
         last, references = None, []
         for backlog, reference, _ in self.consumed:
             if backlog is not last:

@@ -10,7 +10,7 @@ from typing import Any
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.consumer import Consumer, Peer
 from lockkeeper.message.destination import Destination
 
 TEXT_CHARACTERS_MAX = 256
@@ -22,7 +22,7 @@ EVENTS_PER_SECOND_MAX = 20
 
 
 class Clientele:
-    """Listens to the core and keeps what there is to write; see `Listener`."""
+    """Listens to the core and keeps what there is to write; see `ClientListener`."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -44,15 +44,15 @@ class Clientele:
         return taken
 
     def connected(self, connection: Connection) -> None:
-        """See `Listener.connected`."""
+        """See `ClientListener.connected`."""
         self._tell("connectionOpened", **_connection(connection), address=connection.address)
 
     def disconnected(self, connection: Connection) -> None:
-        """See `Listener.disconnected`."""
+        """See `ClientListener.disconnected`."""
         self._tell("connectionClosed", **_connection(connection))
 
     def consumer_added(self, consumer: Consumer) -> None:
-        """See `Listener.consumer_added`."""
+        """See `ClientListener.consumer_added`."""
         if is_advisory(consumer.destination):
             return
         self._tell(
@@ -65,7 +65,7 @@ class Clientele:
         )
 
     def consumer_removed(self, consumer: Consumer) -> None:
-        """See `Listener.consumer_removed`."""
+        """See `ClientListener.consumer_removed`."""
         self._slow.pop(consumer, None)
         self._told.discard(consumer)
         if not is_advisory(consumer.destination):
@@ -74,13 +74,13 @@ class Clientele:
     def producer_added(
         self, connection: Connection, identifier: object, destination: Destination | None
     ) -> None:
-        """See `Listener.producer_added`."""
+        """See `ClientListener.producer_added`."""
         self._tell("producerOpened", **_producer(connection, identifier, destination))
 
     def producer_removed(
         self, connection: Connection, identifier: object, destination: Destination | None
     ) -> None:
-        """See `Listener.producer_removed`."""
+        """See `ClientListener.producer_removed`."""
         self._tell("producerClosed", **_producer(connection, identifier, destination))
 
     def look(self, consumers: list[Consumer]) -> None:
@@ -115,7 +115,7 @@ class Clientele:
         self._waiting.append({"at": now, "event": event, **told})
 
 
-def _connection(connection: Connection) -> dict[str, object]:
+def _connection(connection: Peer) -> dict[str, object]:
     return {
         "connection": connection.identifier,
         "clientId": connection.client_id or None,

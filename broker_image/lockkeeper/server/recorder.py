@@ -45,7 +45,7 @@ class FlightRecorder:
         self._written: dict[str, dict[str, Any]] = {}
         self._clientele = Clientele(broker.context)
         if self._enabled:
-            broker.context.listener = self._clientele
+            broker.context.listen(self._clientele)
 
     def before_write(self, now: int) -> None:
         """Add events that wait, and the time if the last note of it is old.

@@ -9,15 +9,12 @@ transaction always in one batch.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.store.producers import Producers
-
-if TYPE_CHECKING:
-    from lockkeeper.store.packed import PackedRun
 
 
 class StoreError(Exception):
@@ -221,6 +218,16 @@ class StoreFile(NamedTuple):
     ends_messages_of: frozenset[int]
 
 
+class Run(Protocol):
+    """Messages one after the other, in the journal alone; see `PackedRun`."""
+
+    def bytes_by_file(self, offset_bits: int) -> dict[int, int]:
+        """Return how many bytes lie in each file; offsets are the low bits of locations."""
+
+    def end(self) -> None:
+        """Note that nobody needs the messages any more."""
+
+
 class Store(Protocol):
     """Keeps messages until they are consumed. One thread, never blocks but where it says so."""
 
@@ -297,7 +304,7 @@ class Store(Protocol):
     def release(self, reference: Reference) -> None:
         """Count one holder less without a record (its subscription is gone)."""
 
-    def release_run(self, run: "PackedRun") -> None:
+    def release_run(self, run: Run) -> None:
         """Do what `release` does for messages of a queue to which nobody has references."""
 
     def remember_queue(self, destination: Destination) -> None:

@@ -16,11 +16,11 @@ from lockkeeper.store.base import (
     Recovered,
     RecoveredSubscription,
     Reference,
+    Run,
     StoreFile,
     StoreUsage,
     Subscription,
 )
-from lockkeeper.store.packed import PackedRun
 from lockkeeper.store.producers import Producers
 
 _Place = tuple[Destination, str]
@@ -127,7 +127,7 @@ class MemoryStore:
         if reference.holders <= 0 and reference.state == WRITTEN:
             reference.state = REMOVED
 
-    def release_run(self, run: PackedRun) -> None:
+    def release_run(self, run: Run) -> None:
         """See `Store.release_run`."""
 
     def commit(

@@ -39,5 +39,5 @@ def _close_forbidden(broker: Broker, connection: Connection, rights: Rights) -> 
             rights.check(Right.READ, consumer.destination)
         except AccessDeniedError as error:
             connection.put(Disconnect(error))
-            connection.put(ConsumerClosed(consumer))
+            connection.put(ConsumerClosed(consumer.tag))
             broker.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)

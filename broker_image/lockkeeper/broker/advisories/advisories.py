@@ -167,14 +167,18 @@ class Advisories:
             owner = self._temporary.get(destination)
             self._send(listeners, destination_info(destination, owner, removed))
 
-    def producer_added(self, producer: object, destination: Destination | None) -> None:
+    def producer_added(
+        self, connection: "Connection", producer: object, destination: Destination | None
+    ) -> None:
         """Tell of a new producer, unless each of its messages names its own destination."""
         listeners = self._listeners_about(About.PRODUCER, destination)
         if listeners is not None and destination is not None:
             content = producer_info(producer, destination)
             self._send(listeners, content, self.producer_count(destination))
 
-    def producer_removed(self, producer: object, destination: Destination | None) -> None:
+    def producer_removed(
+        self, connection: "Connection", producer: object, destination: Destination | None
+    ) -> None:
         """Tell that a producer has ended."""
         listeners = self._listeners_about(About.PRODUCER, destination)
         if listeners is not None and destination is not None:

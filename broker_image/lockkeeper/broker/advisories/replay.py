@@ -1,7 +1,7 @@
 """What a new listener of advisories is told at once: everything that exists already."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from lockkeeper.broker.advisories.names import (
     CONNECTIONS,
@@ -17,18 +17,34 @@ from lockkeeper.broker.advisories.structures import (
     destination_info,
     producer_info,
 )
-from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.regions.registry import Registry
+from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination, Kind, path_matches, paths_overlap, topic
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import Structure
 from lockkeeper.message.primitives import Value
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.advisories.advisories import Advisories
-    from lockkeeper.broker.connections import Connection
-    from lockkeeper.broker.context import Context
-    from lockkeeper.broker.regions.registry import Registry
-    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+class Making(Protocol):
+    """How advisories are made; see `Advisories`."""
+
+    def compose(
+        self,
+        target: Destination,
+        content: Structure | None,
+        properties: Mapping[str, Value] = ...,
+        reader: Consumer | None = None,
+    ) -> Message:
+        """Return an advisory, for one *reader* alone if there is one."""
+
+    def producer_count(self, destination: Destination) -> Mapping[str, Value]:
+        """Return how many producers have this destination, as the property that says."""
+
+    def consumer_count(self, destination: Destination) -> Mapping[str, Value]:
+        """Return how many consumers a destination has, as the property that says."""
 
 
 class News(NamedTuple):
@@ -53,11 +69,11 @@ class Replay:
 
     def __init__(
         self,
-        context: "Context",
-        advisories: "Advisories",
-        registry: "Registry",
-        connections: "Mapping[str, Connection]",
-        temporary: "Mapping[Destination, Connection]",
+        context: Context,
+        advisories: Making,
+        registry: Registry,
+        connections: Mapping[str, Connection],
+        temporary: Mapping[Destination, Connection],
     ) -> None:
         self._context = context
         self._advisories = advisories
@@ -73,7 +89,7 @@ class Replay:
             (self._consumers, (topic(PREFIX + "Consumer.>"),)),
         )
 
-    def tell(self, consumer: "Consumer", source: Destination) -> None:
+    def tell(self, consumer: Consumer, source: Destination) -> None:
         """Tell a new *consumer* of *source*, an advisory topic or a wildcard, what exists."""
         path = source.path
         told: list[Message] = []
@@ -82,13 +98,16 @@ class Replay:
                 continue
             for news in find(lambda target: target == source or path_matches(path, target.path)):
                 told.append(self._made_of(news, consumer))
-        for backlog in consumer.backlogs if told else ():
-            if isinstance(backlog, TopicSubscription) and backlog.destination == source:
-                for message in told:
-                    message.destination = backlog.destination
-                backlog.topic.replay(backlog, told)
+        region = self._registry.find(source)
+        if not isinstance(region, Topic):
+            return
+        for message in told:
+            message.destination = region.destination
+        for subscription in region.volatiles if told else ():
+            if subscription.consumer is consumer:
+                region.replay(subscription, told)
 
-    def _made_of(self, news: News, consumer: "Consumer") -> Message:
+    def _made_of(self, news: News, consumer: Consumer) -> Message:
         """Return a message of a consumer's own."""
         made = news.message
         if made is None:

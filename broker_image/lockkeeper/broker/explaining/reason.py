@@ -1,10 +1,8 @@
 """One reason: a code for programs, a sentence for people, and the way out."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.connections import Connection
-    from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.consumer import Consumer, Peer
 
 
 class Reason(NamedTuple):
@@ -25,17 +23,17 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def name_of(consumer: "Consumer") -> str:
+def name_of(consumer: Consumer) -> str:
     """Return how a consumer is named in sentences."""
     return f"consumer {consumer.identifier} at {consumer.connection.address}"
 
 
-def facts_of(consumer: "Consumer") -> dict[str, Any]:
+def facts_of(consumer: Consumer) -> dict[str, Any]:
     """Return how a consumer is named in JSON."""
     return {"consumer": str(consumer.identifier), **facts_of_connection(consumer.connection)}
 
 
-def facts_of_connection(connection: "Connection") -> dict[str, Any]:
+def facts_of_connection(connection: Peer) -> dict[str, Any]:
     """Return how a connection is named in JSON."""
     return {
         "connection": connection.identifier,

@@ -3,7 +3,6 @@
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.store.base import StoreFullError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class Holder(NamedTuple):
 
 def lack_of_room(context: "Context", region: "Region", is_persistent: bool) -> Limit | None:
     """Return which limit keeps a message out of *region* now; None: there is room."""
-    if not keeps_messages(region):
+    if not region.keeps_messages():
         return None
     if is_persistent:
         return _lack_for_persistent(context, region)
@@ -55,7 +54,7 @@ def lack_of_room(context: "Context", region: "Region", is_persistent: bool) -> L
 
 
 def _lack_for_persistent(context: "Context", region: "Region") -> Limit | None:
-    if stores(region) and _is_store_full(context):
+    if region.keeps_on_disk() and _is_store_full(context):
         return Limit.STORE_USAGE
     memory = context.memory
     if memory.used < memory.limit + PASSING_BYTES_MAX or has_window(region):
@@ -73,25 +72,14 @@ def described(context: "Context", limit: Limit) -> str:
     return f"{limit.value} is used up; consume messages, or raise the limit"
 
 
-def keeps_messages(region: "Region") -> bool:
-    """Tell whether a message stays: that of a topic that nobody listens to does not."""
-    return isinstance(region, Queue) or bool(region.volatiles or region.durables)
-
-
-def stores(region: "Region") -> bool:
-    """Tell whether persistent messages of *region* go to the store."""
-    return region.is_stored if isinstance(region, Queue) else bool(region.durables)
-
-
 def has_window(region: "Region") -> bool:
     """Tell whether *region* may have a message in memory however full that is."""
-    consumed = region.consumers if isinstance(region, Queue) else region.volatiles
-    return bool(consumed) and region.residency.used < MINIMUM_WINDOW_BYTES
+    return region.is_read() and region.memory_used() < MINIMUM_WINDOW_BYTES
 
 
 def holders(regions: "Iterable[Region]", most: int = 5) -> list[Holder]:
     """Return the destinations that have most in memory, those with the most first."""
-    found = [Holder(each.destination, each.residency.used) for each in regions]
+    found = [Holder(each.destination, each.memory_used()) for each in regions]
     found.sort(key=lambda holder: holder.memory_bytes, reverse=True)
     return [holder for holder in found[:most] if holder.memory_bytes]
 

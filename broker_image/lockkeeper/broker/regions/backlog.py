@@ -7,6 +7,7 @@ a page at a time when their turn comes.
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -183,6 +184,9 @@ class Backlog:
                 break
         self.residency.load(page)
 
+    def detach(self, consumer: "Consumer") -> None:
+        """End a consumer's part; what it held is given back separately."""
+
     def may_hold(self, consumer: "Consumer", chosen: list[Reference]) -> bool:
         """Tell whether there is memory for a consumer to hold more; if not, it gets it later.
 
@@ -267,6 +271,15 @@ class Backlog:
                 # Nowhere else to put it: it waits again.
                 self.requeue((reference,))
                 raise
+
+    def expire_held(self, reference: Reference) -> None:
+        """End a message of a consumer whose time was over when it came there."""
+        self.end_by(self.expire, reference)
+        self.residency.let_go((reference,))
+
+    def poison_held(self, reference: Reference, cause: str) -> None:
+        """End a message that its consumer could not process."""
+        self.end_by(partial(self.poison, cause=cause), reference)
 
     def expire(self, reference: Reference) -> None:
         """End a message whose time is over: to the dead letters by policy, or gone."""

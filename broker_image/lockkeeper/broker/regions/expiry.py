@@ -2,21 +2,49 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from lockkeeper.broker.context import END_BYTES
+from lockkeeper.broker.context import END_BYTES, Context
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.regions.levels import Levels
+from lockkeeper.broker.regions.line import Line
+from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.timers import Timer
 from lockkeeper.store.base import UNKNOWN, Reference
 from lockkeeper.store.packed import PackedRun
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.backlog import Backlog
-    from lockkeeper.broker.timers import Timer
 
 NEVER = 1 << 63
 LEARNT_AT_ONCE = 64
 LOOKED_AT_ONCE = 10_000
 # A look at one takes as long as sending so many bytes.
 GLANCE_BYTES = 256
+
+
+class Expiring(Protocol):
+    """Messages that wait and may expire; see `Backlog`."""
+
+    policy: DestinationPolicy
+    ready: deque[Reference] | Line | Levels
+
+    @property
+    def context(self) -> Context:
+        """The services of the core."""
+
+    @property
+    def residency(self) -> Residency:
+        """Where bodies are read back to."""
+
+    def loose(self) -> Iterable[Reference]:
+        """Return what waits and is not packed, in order."""
+
+    def withdraw(self, references: set[Reference]) -> None:
+        """Take messages out of what waits."""
+
+    def expire(self, reference: Reference) -> None:
+        """End a message whose time is over."""
+
+    def put_back(self, taken: Iterable[Reference]) -> None:
+        """Let those wait again that have not ended."""
 
 
 class Expiry:
@@ -28,7 +56,7 @@ class Expiry:
 
     __slots__ = ("_backlog", "_scan", "_timer", "earliest")
 
-    def __init__(self, backlog: "Backlog") -> None:
+    def __init__(self, backlog: Expiring) -> None:
         self._backlog = backlog
         self._timer: Timer | None = None
         # What a look that takes several ticks has not seen yet.

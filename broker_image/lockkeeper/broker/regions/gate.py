@@ -1,10 +1,28 @@
 """The gate of a queue: shut while it is paused, and until enough consumers are there."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.queue import Queue
-    from lockkeeper.broker.timers import Timer
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.timers import Timer
+
+
+class Gated(Protocol):
+    """A queue, as its gate knows it."""
+
+    policy: DestinationPolicy
+
+    @property
+    def context(self) -> Context:
+        """The services of the core."""
+
+    @property
+    def consumers(self) -> Sequence[object]:
+        """Who takes messages."""
+
+    def activate(self) -> None:
+        """Have the queue dispatch at the end of this tick."""
 
 
 class Gate:
@@ -16,7 +34,7 @@ class Gate:
 
     __slots__ = ("_queue", "_timer", "is_open", "paused_since", "starts_at")
 
-    def __init__(self, queue: "Queue") -> None:
+    def __init__(self, queue: Gated) -> None:
         self._queue = queue
         self._timer: Timer | None = None
         self.is_open = True

@@ -9,23 +9,47 @@ in its owner's, and in that of all who want them when the group is closed or its
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from lockkeeper.broker.policies.message_groups import GroupKey, GroupOwners
 from lockkeeper.broker.regions.levels import level_of
 from lockkeeper.broker.regions.pools import Lane, Pool, Taste, Tastes
+from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.turns import Turns
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.policies.message_groups import GroupKey
-    from lockkeeper.broker.regions.queue import Queue
-    from lockkeeper.broker.subscriptions.consumer import Consumer
-    from lockkeeper.message.message import Message
 
 PAGE_MESSAGES_MAX = 100
 # The JMSXGroupSeq of a message that begins its group anew, whoever owns it.
 GROUP_BEGINS = 1
 # What was given back is numbered by its delivery, from here on: below all new messages.
 GIVEN_BACK = -(1 << 62)
+
+
+class Selective(Protocol):
+    """A queue, as its lanes know it."""
+
+    is_prioritized: bool
+    groups: GroupOwners | None
+
+    @property
+    def consumers(self) -> Sequence[Consumer]:
+        """Who takes messages."""
+
+    @property
+    def residency(self) -> Residency:
+        """Where bodies are read back to."""
+
+    @property
+    def turns(self) -> Turns:
+        """Who is next."""
+
+    def page_messages(self) -> int:
+        """Return how many bodies may be read back at once."""
+
+    def meet_groups(self) -> GroupOwners:
+        """Keep groups together from now on; returns who owns them."""
 
 
 class Lanes:
@@ -48,7 +72,7 @@ class Lanes:
         "touched",
     )
 
-    def __init__(self, queue: "Queue") -> None:
+    def __init__(self, queue: Selective) -> None:
         self._queue = queue
         self._tastes = Tastes()
         for consumer in queue.consumers:
@@ -69,13 +93,13 @@ class Lanes:
 
     # Consumers
 
-    def join(self, consumer: "Consumer") -> bool:
+    def join(self, consumer: Consumer) -> bool:
         """Let a consumer take part; returns False when all must be sorted anew for it."""
         is_known = not self._tastes.add(consumer)
         self._rearrange()
         return is_known
 
-    def leave(self, consumer: "Consumer") -> None:
+    def leave(self, consumer: Consumer) -> None:
         """End a consumer's part; its groups are for somebody else."""
         self._tastes.remove(consumer)
         self._release_groups(consumer)
@@ -93,7 +117,7 @@ class Lanes:
             if owner is not exclusive:
                 self._release_groups(owner)
 
-    def _release_groups(self, owner: "Consumer") -> None:
+    def _release_groups(self, owner: Consumer) -> None:
         owners = self._queue.groups
         for key in () if owners is None else owners.forget(owner):
             self.place_group(key)
@@ -103,7 +127,7 @@ class Lanes:
         """Return all pools."""
         return chain(self._pools.values(), self._owned.values())
 
-    def takers(self, pool: Pool) -> "list[Consumer]":
+    def takers(self, pool: Pool) -> list[Consumer]:
         """Return who may take from a pool, in the order in which they came."""
         if pool.takers is None:
             tastes = (taste.consumers for taste in pool.tastes)
@@ -156,7 +180,7 @@ class Lanes:
         if lane.entries[0][1] == number:
             self.place(lane)
 
-    def _lane(self, tastes: tuple[Taste, ...], key: "GroupKey | None") -> Lane:
+    def _lane(self, tastes: tuple[Taste, ...], key: GroupKey | None) -> Lane:
         lane = self._lanes.get((tastes, key))
         if lane is None:
             lane = self._lanes[tastes, key] = Lane(tastes, key)
@@ -164,7 +188,7 @@ class Lanes:
                 self._by_group.setdefault(key, []).append(lane)
         return lane
 
-    def ahead(self, reference: Reference, message: "Message") -> Reference | None:
+    def ahead(self, reference: Reference, message: Message) -> Reference | None:
         """Return what must go before a message of a group, because it is the group's, too."""
         owners, group = self._queue.groups, message.group
         if owners is None or group is None:
@@ -188,7 +212,7 @@ class Lanes:
             pool.enter(lane)
             self.touched.append(pool)
 
-    def place_group(self, key: "GroupKey") -> None:
+    def place_group(self, key: GroupKey) -> None:
         """Enter all lanes of a group where they belong, now that its owner is another."""
         for lane in list(self._by_group.get(key, ())):
             self.place(lane)

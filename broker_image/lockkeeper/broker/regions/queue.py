@@ -108,6 +108,26 @@ class Queue(Backlog):
     def stores_never(self, reference: Reference) -> None:
         """See `Route.stores_never`."""
 
+    def is_wanted(self, message: Message) -> bool:
+        """See `Region.is_wanted`."""
+        return any(consumer.accepts(message) for consumer in self.consumers)
+
+    def keeps_messages(self) -> bool:
+        """See `Region.keeps_messages`."""
+        return True
+
+    def keeps_on_disk(self) -> bool:
+        """See `Region.keeps_on_disk`."""
+        return self.is_stored
+
+    def is_read(self) -> bool:
+        """See `Region.is_read`."""
+        return bool(self.consumers)
+
+    def memory_used(self) -> int:
+        """See `Region.memory_used`."""
+        return self.residency.used
+
     def memory_full(self) -> bool:
         """Tell whether the queue's own memory limit is reached."""
         return self.residency.is_full()

@@ -1,19 +1,56 @@
 """One round of selective dispatch: everybody with room gets the first messages it may take."""
 
+from collections import deque
+from collections.abc import Iterable
 from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX
-from lockkeeper.broker.regions.levels import level_of
+from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX, Context
+from lockkeeper.broker.policies.message_groups import GroupKey
+from lockkeeper.broker.regions.lanes import Lanes, Selective
+from lockkeeper.broker.regions.levels import Levels, level_of
+from lockkeeper.broker.regions.line import Line
+from lockkeeper.broker.regions.pools import Lane, Pool
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
 from lockkeeper.message.rewrite import first_of_group
 from lockkeeper.store.base import Reference
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.policies.message_groups import GroupKey
-    from lockkeeper.broker.regions.lanes import Lanes
-    from lockkeeper.broker.regions.pools import Lane, Pool
-    from lockkeeper.broker.regions.queue import Queue
-    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+class Dispatching(Selective, Protocol):
+    """A queue, as a round of its dispatch knows it."""
+
+    is_active: bool
+    destination: Destination
+    ready: deque[Reference] | Line | Levels
+
+    @property
+    def context(self) -> Context:
+        """The services of the core."""
+
+    def dispatch(self) -> None:
+        """Send what consumers have room for."""
+
+    def next_ready(self) -> Reference:
+        """Take the next message that no lane has, into memory if it is not there."""
+
+    def is_expired(self, message: Message) -> bool:
+        """Tell whether the message's time is over."""
+
+    def expire(self, reference: Reference) -> None:
+        """End a message whose time is over."""
+
+    def quarantine(self, reference: Reference, error: Exception) -> None:
+        """End a message that cannot be read, and keep its bytes."""
+
+    def put_back(self, taken: Iterable[Reference]) -> None:
+        """Let those wait again that nobody has and that have not ended."""
+
+    def hand_over(
+        self, consumer: Consumer, references: list[Reference], shown: list[Reference]
+    ) -> None:
+        """Send messages that are in memory and not expired."""
 
 
 class Round:
@@ -21,7 +58,7 @@ class Round:
 
     __slots__ = ("_candidates", "_given", "_hand", "_lanes", "_queue", "_room", "_runs")
 
-    def __init__(self, queue: "Queue", lanes: "Lanes") -> None:
+    def __init__(self, queue: Dispatching, lanes: Lanes) -> None:
         self._queue = queue
         self._lanes = lanes
         self._room = {
@@ -92,18 +129,18 @@ class Round:
             context.delivery += 1
             reference.delivery = context.delivery
 
-    def _consider(self, pool: "Pool") -> None:
+    def _consider(self, pool: Pool) -> None:
         """Look at a pool's first message when its turn comes, if somebody has room for it."""
         lane = pool.first()
         if lane is not None and self._has_room(pool):
             rank, number, _, _ = lane.entries[0]
             heappush(self._candidates, (rank, number, pool.number, pool))
 
-    def _has_room(self, pool: "Pool") -> bool:
+    def _has_room(self, pool: Pool) -> bool:
         room = self._room
         return any(consumer in room for consumer in self._lanes.takers(pool))
 
-    def _first(self) -> "Lane | None":
+    def _first(self) -> Lane | None:
         """Return the lane with the first of all messages that somebody with room may take."""
         candidates = self._candidates
         while candidates:
@@ -117,14 +154,14 @@ class Round:
                 return lane
         return None
 
-    def _is_outranked(self, lane: "Lane") -> bool:
+    def _is_outranked(self, lane: Lane) -> bool:
         """Tell whether a message that is not sorted yet comes first by its priority."""
         queue = self._queue
         if not queue.is_prioritized or not queue.ready:
             return False
         return -level_of(queue.ready[0]) < lane.entries[0][0]
 
-    def _send(self, lane: "Lane") -> None:
+    def _send(self, lane: Lane) -> None:
         """Send the first message of a lane to whoever of those with room is next."""
         queue, lanes, pool, begins = self._queue, self._lanes, lane.pool, lane.entries[0][3]
         assert pool is not None
@@ -142,7 +179,7 @@ class Round:
             self._send_of_group(lane.group, reference, begins, willing)
 
     def _send_of_group(
-        self, key: "GroupKey", reference: Reference, begins: bool, willing: "list[Consumer]"
+        self, key: GroupKey, reference: Reference, begins: bool, willing: list[Consumer]
     ) -> None:
         """Send a message to its group's owner, which may be found, or be owner no more, by it."""
         owners, lanes = self._queue.groups, self._lanes
@@ -166,7 +203,7 @@ class Round:
         self._give(consumer, reference, shown)
         lanes.place_group(key)
 
-    def _give(self, consumer: "Consumer", reference: Reference, shown: Reference) -> None:
+    def _give(self, consumer: Consumer, reference: Reference, shown: Reference) -> None:
         references, shown_ones = self._runs.setdefault(consumer, ([], []))
         references.append(reference)
         self._given.append(reference)

@@ -247,6 +247,26 @@ class Topic:
             self.context.containment.note("message", self.destination, error)
             return taker.subscription is not None
 
+    def is_wanted(self, message: Message) -> bool:
+        """See `Region.is_wanted`."""
+        return any(each.accepts(message) for each in (*self.volatiles, *self.durables))
+
+    def keeps_messages(self) -> bool:
+        """See `Region.keeps_messages`."""
+        return bool(self.volatiles or self.durables)
+
+    def keeps_on_disk(self) -> bool:
+        """See `Region.keeps_on_disk`."""
+        return bool(self.durables)
+
+    def is_read(self) -> bool:
+        """See `Region.is_read`."""
+        return bool(self.volatiles)
+
+    def memory_used(self) -> int:
+        """See `Region.memory_used`."""
+        return self.residency.used
+
     def memory_full(self) -> bool:
         """Tell whether the topic's own memory limit is reached."""
         return self.residency.is_full()
@@ -259,7 +279,7 @@ class Topic:
         A retroactive one gets what is kept, too.
         """
         self.dispatch()
-        subscription = VolatileSubscription(self.context, self, consumer)
+        subscription = VolatileSubscription(self.context, self, consumer, self._detach)
         self.volatiles.append(subscription)
         consumer.backlogs.append(subscription)
         self.context.slow_consumers.watch(consumer, self.policy.slow_consumers)
@@ -267,7 +287,7 @@ class Topic:
             self.replay_kept(subscription)
         return subscription
 
-    def detach(self, subscription: VolatileSubscription) -> None:
+    def _detach(self, subscription: VolatileSubscription) -> None:
         """End a consumer's part, and forget what it was not sent."""
         self.volatiles.remove(subscription)
         subscription.close()
@@ -297,7 +317,6 @@ class Topic:
         self.dispatch()
         self.durables.remove(durable)
         durable.close()
-        self.context.transactions.backlog_ended(durable)
         for reference, takers in self.expected.items():
             if durable in takers:
                 takers.remove(durable)

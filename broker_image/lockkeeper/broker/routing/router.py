@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from lockkeeper.broker.errors import InvalidDestinationError
-from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.routing.composites import CompositeRule
 from lockkeeper.broker.routing.mirrors import MirrorRule
 from lockkeeper.broker.routing.rule import Hop, Label, OpenRoute, Region, Rule
@@ -48,13 +47,13 @@ class Router:
         """Settle which rules apply to a new queue or topic."""
         destination = region.destination
         region.rules = tuple(rule for rule in self._rules if rule.applies_to(destination))
-        if isinstance(region, Queue):
+        if region.destination.is_queue:
             for rule in self._virtual_topics:
                 rule.opened(region)
 
     def closed(self, region: Region) -> None:
         """Forget a queue or topic that is no more."""
-        if isinstance(region, Queue):
+        if region.destination.is_queue:
             for rule in self._virtual_topics:
                 rule.closed(region)
 

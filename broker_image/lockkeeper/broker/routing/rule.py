@@ -1,16 +1,36 @@
 """The interface of rules: each forwards what is sent to certain destinations to others."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.regions.route import Route
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.queue import Queue
-    from lockkeeper.broker.regions.topic import Topic
 
-Region: TypeAlias = "Queue | Topic"
+class Region(Route, Protocol):
+    """A queue or a topic, as known by who brings messages there; see `Queue` and `Topic`."""
+
+    policy: DestinationPolicy
+    rules: tuple["Rule", ...]
+
+    def is_wanted(self, message: Message) -> bool:
+        """Tell whether a consumer that is there would take *message*."""
+
+    def keeps_messages(self) -> bool:
+        """Tell whether a message stays: that of a topic that nobody listens to does not."""
+
+    def keeps_on_disk(self) -> bool:
+        """Tell whether persistent messages go to the store."""
+
+    def is_read(self) -> bool:
+        """Tell whether consumers are there that take messages as they come."""
+
+    def memory_used(self) -> int:
+        """Return how many bytes of messages are in memory."""
+
+
 OpenRoute: TypeAlias = Callable[[Destination], Region]
 """Returns the queue or topic, made now if need be. Raises BrokerError."""
 

@@ -8,7 +8,6 @@ made by a consumer of that wildcard, collects from all the topics that it stands
 import re
 from dataclasses import dataclass
 
-from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.routing.rule import Forward, Hop, Label, Region
 from lockkeeper.message.destination import (
     ANY_CHILD,
@@ -51,8 +50,8 @@ class VirtualTopicRule:
         self._topics = tuple(settings.name.split(PATH_SEPARATOR))
         self._queue_name = _expression(settings.prefix, settings.postfix)
         self._any_queue = tuple(f"{settings.prefix}{ANY_DESCENDANT}".split(PATH_SEPARATOR))
-        self._collectors: dict[str, list[Queue]] = {}
-        self._wildcards: list[Queue] = []
+        self._collectors: dict[str, list[Region]] = {}
+        self._wildcards: list[Region] = []
 
     def applies_to(self, destination: Destination) -> bool:
         """See `Rule.applies_to`."""
@@ -71,7 +70,7 @@ class VirtualTopicRule:
             paths_overlap(self._any_queue, wildcard.path)
         )
 
-    def opened(self, queue: Queue) -> None:
+    def opened(self, queue: Region) -> None:
         """Note a queue that may collect from topics."""
         destination = queue.destination
         if destination.is_pattern:
@@ -82,7 +81,7 @@ class VirtualTopicRule:
         if topic is not None:
             self._collectors.setdefault(topic, []).append(queue)
 
-    def closed(self, queue: Queue) -> None:
+    def closed(self, queue: Region) -> None:
         """Forget a queue."""
         if queue in self._wildcards:
             self._wildcards.remove(queue)
@@ -110,7 +109,7 @@ class VirtualTopicRule:
         if self._wildcards:
             queues = [*queues, *self._wildcards_for(topic)]
         if settings.selector_aware:
-            queues = [queue for queue in queues if _wants(queue, message)]
+            queues = [queue for queue in queues if queue.is_wanted(message)]
         named, may_drop = settings.set_original_destination, settings.drop_on_resource_limit
         hops = [
             Hop(queue, Label(queue.destination, topic) if named else label, may_drop)
@@ -118,15 +117,11 @@ class VirtualTopicRule:
         ]
         return Forward(hops, stays=True)
 
-    def _wildcards_for(self, topic: Destination) -> list[Queue]:
+    def _wildcards_for(self, topic: Destination) -> list[Region]:
         settings = self._settings
         name = f"{settings.prefix}{topic.name}{settings.postfix}"
         path = tuple(name.split(PATH_SEPARATOR))
         return [queue for queue in self._wildcards if paths_overlap(path, queue.destination.path)]
-
-
-def _wants(queue: Queue, message: Message) -> bool:
-    return any(consumer.accepts(message) for consumer in queue.consumers)
 
 
 def _expression(prefix: str, postfix: str) -> re.Pattern[str]:

@@ -4,26 +4,94 @@ The window rule is openwire.md section 7.3: a consumer may hold `prefetch` messa
 it reported as delivered; with a prefetch of 0 it gets one message for each pull.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.message_properties import property_lookup
-from lockkeeper.broker.outputs import EndOfMessages
+from lockkeeper.broker.outputs import EndOfMessages, Outbox
 from lockkeeper.broker.selectors import Lookup, Selector
 from lockkeeper.broker.subscriptions.places import Places
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
+from lockkeeper.broker.timers import Timer
+from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Receipt, Reference
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.connections import Connection
-    from lockkeeper.broker.regions.backlog import Backlog
-    from lockkeeper.broker.timers import Timer
+from lockkeeper.store.base import Receipt, Reference, Subscription
 
 PREFETCH_MAX = 1_000_000
+
+
+class Peer(Outbox, Protocol):
+    """A connection, as its consumers know it; see `Connection`."""
+
+    address: str
+    burst_bytes: int
+    client_id: str
+    congested: bool
+    consumers: "dict[object, Consumer]"
+    identifier: str
+    rights: Rights | None
+    user_name: str
+
+
+class Deliveries(Protocol):
+    """The numbers of deliveries, and who asked for more in this tick; see `Context`."""
+
+    delivery: int
+    roused: "set[Consumer]"
+
+
+class Pending(Protocol):
+    """Messages that wait, as consumers know them; see `Backlog`."""
+
+    destination: Destination
+    is_active: bool
+    subscription: Subscription | None
+
+    @property
+    def context(self) -> Deliveries:
+        """The services of the core."""
+
+    def depth(self) -> int:
+        """Return how many messages wait."""
+
+    def activate(self) -> None:
+        """Have `dispatch` called at the end of this tick."""
+
+    def dispatch(self) -> None:
+        """Send what can be sent."""
+
+    def detach(self, consumer: "Consumer") -> None:
+        """End a consumer's part; what it held is given back separately."""
+
+    def consumed(
+        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+    ) -> None:
+        """Forget acknowledged messages; the receipt is for when that is durable."""
+
+    def keeps(self, reference: Reference) -> bool:
+        """Tell whether the store knows the message, so that it must learn of its end."""
+
+    def forget_applied(self, references: Sequence[Reference]) -> None:
+        """Let go of messages whose removal a committed transaction has stored."""
+
+    def expire_held(self, reference: Reference) -> None:
+        """End a message of a consumer whose time was over when it came there."""
+
+    def poison_held(self, reference: Reference, cause: str) -> None:
+        """End a message that its consumer could not process."""
+
+    def give_back(self, references: Sequence[Reference]) -> None:
+        """Let messages wait again whose consumer has gone."""
+
+    def put_back(self, taken: Iterable[Reference]) -> None:
+        """Let those wait again that nobody has and that have not ended."""
+
+    def abandon(self, references: Iterable[Reference]) -> None:
+        """Let go of messages that end with what they waited in."""
 
 
 class Consumer:
@@ -57,7 +125,7 @@ class Consumer:
 
     def __init__(
         self,
-        connection: "Connection",
+        connection: Peer,
         request: ConsumeRequest,
         selector: Selector | None = None,
     ) -> None:
@@ -76,8 +144,8 @@ class Consumer:
         self.pulls = 0
         self.pull_timer: Timer | None = None
         self.dispatched: dict[int, Reference] = {}
-        self.backlogs: list[Backlog] = []
-        self._places: Places | None = None
+        self.backlogs: list[Pending] = []
+        self._places: Places[Pending] | None = None
         self.closed = False
         self.delivered = 0
 
@@ -127,7 +195,7 @@ class Consumer:
         connection = self.connection
         if not connection.outbox:
             connection.dirty.append(connection)
-        connection.outbox.append((self, references if shown is None else shown))
+        connection.outbox.append((self.tag, references if shown is None else shown))
 
     def end_pull(self) -> None:
         """Tell the consumer that its pull waited long enough, if it still waits."""
@@ -138,7 +206,7 @@ class Consumer:
     def end(self) -> None:
         """Tell the consumer that there is nothing (more) for it."""
         self.pulls = 0
-        self.connection.put(EndOfMessages(self))
+        self.connection.put(EndOfMessages(self.tag))
 
     def take(self, last: int, count: int) -> list[Reference]:
         """Remove and return the *count* dispatched messages up to and with sequence *last*.
@@ -163,21 +231,19 @@ class Consumer:
             raise AcknowledgeError(self._unmatched(last, count))
         return [dispatched.pop(sequence) for sequence in sequences[-count:]]
 
-    def backlog_of(self, reference: Reference) -> "Backlog":
+    def backlog_of(self, reference: Reference) -> Pending:
         """Return what a dispatched message came from."""
         backlogs = self.backlogs
         if len(backlogs) == 1:
             return backlogs[0]
         return self._sorted().find(backlogs, reference.loaded.destination)
 
-    def _sorted(self) -> Places:
+    def _sorted(self) -> Places[Pending]:
         if self._places is None:
             self._places = Places()
         return self._places
 
-    def by_backlog(
-        self, references: Sequence[Reference]
-    ) -> "list[tuple[Backlog, list[Reference]]]":
+    def by_backlog(self, references: Sequence[Reference]) -> list[tuple[Pending, list[Reference]]]:
         """Return dispatched messages, in order, with what they came from, several at a time.
 
         All that the consumer has messages from may send more; what these came from goes last.
@@ -224,7 +290,7 @@ class Consumer:
             f"consumer {self.identifier} has {len(self.dispatched)} dispatched"
         )
 
-    def held_of(self, backlog: "Backlog") -> list[Reference]:
+    def held_of(self, backlog: Pending) -> list[Reference]:
         """Return those of the dispatched messages that came from *backlog*."""
         if len(self.backlogs) == 1:
             return list(self.dispatched.values())
@@ -240,7 +306,7 @@ class Consumer:
             self.extension = max(0, self.extension - count)
 
 
-def own_prefix(connection: "Connection") -> bytes:
+def own_prefix(connection: Peer) -> bytes:
     """Return what the id of every message begins with that *connection* sends."""
     return connection.identifier.encode() + b":"
 

@@ -1,18 +1,13 @@
 """Durable subscriptions: they go on collecting while their consumer is away."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.selectors import Selector
-from lockkeeper.broker.subscriptions.consumer import own_prefix, wants
-from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.broker.subscriptions.consumer import Consumer, own_prefix, wants
+from lockkeeper.broker.subscriptions.topic import Source, TopicSubscription
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.topic import Topic
-    from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
 class DurableSubscription(TopicSubscription):
@@ -26,13 +21,13 @@ class DurableSubscription(TopicSubscription):
     def __init__(
         self,
         context: Context,
-        topic: "Topic",
+        source: Source,
         subscription: Subscription,
         selector: Selector | None,
         keeps_active: bool,
     ) -> None:
         """*keeps_active* says whether messages that are not persistent are collected offline."""
-        super().__init__(context, topic, None, subscription)
+        super().__init__(context, source, None, subscription)
         self.selector = selector
         self._keeps_active = keeps_active
         self._own: bytes | None = None
@@ -43,7 +38,7 @@ class DurableSubscription(TopicSubscription):
         is_choosy = self.selector is not None or self._own is not None
         return is_choosy or (self.consumer is None and not self._keeps_active)
 
-    def resume(self, consumer: "Consumer") -> None:
+    def resume(self, consumer: Consumer) -> None:
         """Go on with a consumer."""
         self.consumer = consumer
         self.disown(own_prefix(consumer.connection) if consumer.no_local else None)
@@ -54,7 +49,7 @@ class DurableSubscription(TopicSubscription):
         self._own = own
         self.is_selective = self._is_selective()
 
-    def pause(self) -> None:
+    def detach(self, consumer: Consumer) -> None:
         """Go on without a consumer."""
         self.consumer = None
         self.is_selective = self._is_selective()
@@ -74,7 +69,7 @@ class DurableSubscription(TopicSubscription):
         return wants(message, self.selector, self._own)
 
     def consumed(
-        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+        self, consumer: Consumer, references: Sequence[Reference], receipt: Receipt | None
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         super().consumed(consumer, references, receipt)

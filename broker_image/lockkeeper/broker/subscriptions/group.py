@@ -1,19 +1,15 @@
 """Durable subscriptions as their clients know them: to a topic, or to all a wildcard stands for."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.selectors import Selector
-from lockkeeper.broker.subscriptions.consumer import own_prefix
+from lockkeeper.broker.subscriptions.consumer import Consumer, own_prefix
 from lockkeeper.broker.subscriptions.durable import DurableSubscription
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt, RecoveredSubscription, Subscription
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.topic import Topic
-    from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
 class DurableGroup:
@@ -28,7 +24,9 @@ class DurableGroup:
         "_context",
         "_keeps_active",
         "_own",
+        "_removed",
         "_selector",
+        "_topics",
         "consumer",
         "offline_since",
         "parts",
@@ -42,9 +40,15 @@ class DurableGroup:
         subscription: Subscription,
         selector: Selector | None,
         keeps_active: bool,
+        removed: Callable[[DurableSubscription], None],
     ) -> None:
-        """*keeps_active* says whether messages that are not persistent are collected offline."""
+        """*keeps_active* says whether messages that are not persistent are collected offline.
+
+        *removed* is called with every part that ends before its consumers do.
+        """
         self._context = context
+        self._removed = removed
+        self._topics: dict[Destination, Topic] = {}
         self._selector = selector
         self._keeps_active = keeps_active
         self._own: bytes | None = None
@@ -77,16 +81,17 @@ class DurableGroup:
             each is not None and (each.selector, each.no_local) == chosen for each in stored
         )
 
-    def add(self, topic: "Topic", subscription: Subscription) -> DurableSubscription:
+    def add(self, topic: Topic, subscription: Subscription) -> DurableSubscription:
         """Begin to collect what comes to *topic*, for the consumer if there is one."""
         part = topic.add_durable(subscription, self._selector, self._keeps_active)
         self.parts[topic.destination] = part
+        self._topics[topic.destination] = topic
         part.disown(self._own)
         if self.consumer is not None:
             self._hand(part, self.consumer)
         return part
 
-    def extend(self, topics: "Sequence[Topic]", receipt: Receipt | None = None) -> None:
+    def extend(self, topics: Sequence[Topic], receipt: Receipt | None = None) -> None:
         """Begin to collect for good what comes to *topics*; *receipt* is for when that is stored.
 
         ActiveMQ, too, stores one record for each topic, and none for a wildcard itself.
@@ -105,7 +110,7 @@ class DurableGroup:
         if not fresh and receipt is not None:
             receipt.settle()
 
-    def resume(self, consumer: "Consumer") -> None:
+    def resume(self, consumer: Consumer) -> None:
         """Go on with a consumer: it has what all parts collect."""
         self.consumer = consumer
         self.offline_since = None
@@ -113,9 +118,9 @@ class DurableGroup:
         for part in self.parts.values():
             self._hand(part, consumer)
 
-    def _hand(self, part: DurableSubscription, consumer: "Consumer") -> None:
+    def _hand(self, part: DurableSubscription, consumer: Consumer) -> None:
         consumer.backlogs.append(part)
-        part.topic.resume_durable(part, consumer)
+        self._topics[part.destination].resume_durable(part, consumer)
 
     def pause(self) -> None:
         """Go on without a consumer; its parts do so on their own."""
@@ -126,8 +131,12 @@ class DurableGroup:
         """Stop collecting what comes to one of several topics, and forget what came."""
         assert part.subscription is not None
         del self.parts[part.destination]
-        part.topic.remove_durable(part)
+        self._end(part)
         self._context.store.unsubscribe(part.subscription, None)
+
+    def _end(self, part: DurableSubscription) -> None:
+        self._topics.pop(part.destination).remove_durable(part)
+        self._removed(part)
 
     def close(self, receipt: Receipt | None) -> None:
         """End the subscription; *receipt* is for when that is stored."""
@@ -135,7 +144,7 @@ class DurableGroup:
         ended = []
         for part in self.parts.values():
             assert part.subscription is not None
-            part.topic.remove_durable(part)
+            self._end(part)
             ended.append(part.subscription)
         for stray in self.strays:
             for reference in stray.pending:

@@ -1,17 +1,22 @@
 """What a consumer of several destinations has from which of them, looked up and not searched."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import Generic, Protocol, TypeVar
 
 from lockkeeper.message.destination import Destination
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from lockkeeper.broker.regions.backlog import Backlog
-    from lockkeeper.store.base import Reference
+from lockkeeper.store.base import Reference
 
 
-def by_destination(references: "Iterable[Reference]") -> "dict[Destination, list[Reference]]":
+class Place(Protocol):
+    """Where a consumer takes messages from: a queue, or its part of a topic."""
+
+    destination: Destination
+
+
+P = TypeVar("P", bound=Place)
+
+
+def by_destination(references: Iterable[Reference]) -> dict[Destination, list[Reference]]:
     """Return messages by where they came from, each in order."""
     found: dict[Destination, list[Reference]] = {}
     for reference in references:
@@ -19,7 +24,7 @@ def by_destination(references: "Iterable[Reference]") -> "dict[Destination, list
     return found
 
 
-class Places:
+class Places(Generic[P]):
     """The backlogs of one consumer by name, and what it holds of each.
 
     A consumer of one destination, as most are, never has this. What is held is sorted again
@@ -29,31 +34,31 @@ class Places:
     __slots__ = ("_backlogs", "_held", "_stamp", "served")
 
     def __init__(self) -> None:
-        self._backlogs: dict[Destination, Backlog] = {}
+        self._backlogs: dict[Destination, P] = {}
         self._held: dict[Destination, list[int]] = {}
         self._stamp: object = None
         # What was acknowledged since all were last asked to send, the latest last.
-        self.served: dict[Backlog, None] = {}
+        self.served: dict[P, None] = {}
 
-    def find(self, backlogs: "list[Backlog]", destination: Destination) -> "Backlog":
+    def find(self, backlogs: list[P], destination: Destination) -> P:
         """Return the one of *backlogs*, which are this consumer's, that has this name."""
         if len(self._backlogs) != len(backlogs):
             self._backlogs = {backlog.destination: backlog for backlog in backlogs}
         return self._backlogs[destination]
 
-    def serve(self, backlog: "Backlog") -> None:
+    def serve(self, backlog: P) -> None:
         """Have a backlog come after all others when they are next asked to send."""
         self.served.pop(backlog, None)
         self.served[backlog] = None
 
-    def turned(self, backlogs: "list[Backlog]") -> "list[Backlog]":
+    def turned(self, backlogs: list[P]) -> list[P]:
         """Return *backlogs* in the order in which they are to be asked now."""
         served, self.served = self.served, {}
         return [*(each for each in backlogs if each not in served), *served]
 
     def held(
-        self, dispatched: "dict[int, Reference]", delivered: int, destination: Destination
-    ) -> "list[Reference]":
+        self, dispatched: dict[int, Reference], delivered: int, destination: Destination
+    ) -> list[Reference]:
         """Return those of *dispatched*, after so many deliveries, that are of *destination*.
 
         In the same dict, what was not delivered since can only have gone.

@@ -4,17 +4,15 @@ It looks from time to time, and at nothing in between: messages and acknowledgem
 same with it and without.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from lockkeeper.broker.policies.slow_consumers import (
     SlowConsumerPolicy,
     SlowConsumerStrategy,
     is_too_slow,
 )
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.context import Context
-    from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.timers import Timers
 
 
 class Watched:
@@ -40,13 +38,21 @@ class Watched:
 
 
 class SlowConsumers:
-    """All consumers under watch, by policy; each policy has its own rhythm."""
+    """All consumers under watch, by policy; each policy has its own rhythm.
 
-    def __init__(self, context: "Context") -> None:
-        self._context = context
+    `abort`, set by the core, ends a consumer against its will; True as its second argument ends
+    the connection.
+    """
+
+    abort: Callable[[Consumer, bool], None]
+
+    def __init__(self, timers: Timers, steady: Callable[[], int]) -> None:
+        """*steady* returns the ms that only pass, by which *timers* go."""
+        self._timers = timers
+        self._steady = steady
         self._watched: dict[SlowConsumerPolicy, dict[Consumer, Watched]] = {}
 
-    def watch(self, consumer: "Consumer", policy: SlowConsumerPolicy) -> None:
+    def watch(self, consumer: Consumer, policy: SlowConsumerPolicy) -> None:
         """Watch a consumer for as long as it is there, if the policy asks for it."""
         if policy.strategy is SlowConsumerStrategy.NONE:
             return
@@ -54,15 +60,15 @@ class SlowConsumers:
         if watched is None:
             watched = self._watched[policy] = {}
             self._check_later(policy)
-        watched.setdefault(consumer, Watched(self._context.steady))
+        watched.setdefault(consumer, Watched(self._steady()))
 
-    def find(self, consumer: "Consumer") -> Watched | None:
+    def find(self, consumer: Consumer) -> Watched | None:
         """Return what is known of a consumer under watch."""
         return next((one[consumer] for one in self._watched.values() if consumer in one), None)
 
     def _check_later(self, policy: SlowConsumerPolicy) -> None:
-        due = self._context.steady + policy.check_period
-        self._context.timers.call_at(due, lambda: self._check(policy))
+        due = self._steady() + policy.check_period
+        self._timers.call_at(due, lambda: self._check(policy))
 
     def _check(self, policy: SlowConsumerPolicy) -> None:
         watched = self._watched[policy]
@@ -73,20 +79,20 @@ class SlowConsumers:
             self._look(policy, consumer, record)
             if is_too_slow(policy, record.checks):
                 del watched[consumer]
-                self._context.abort(consumer, policy.abort_connection)
+                self.abort(consumer, policy.abort_connection)
         if watched:
             self._check_later(policy)
         else:
             del self._watched[policy]
 
-    def _look(self, policy: SlowConsumerPolicy, consumer: "Consumer", record: Watched) -> None:
+    def _look(self, policy: SlowConsumerPolicy, consumer: Consumer, record: Watched) -> None:
         acknowledged = consumer.delivered - len(consumer.dispatched)
         if policy.strategy is SlowConsumerStrategy.ABORT_SLOW:
             # A delivery moves the window, too.
             is_moving = record.learn((consumer.delivered, acknowledged, consumer.extension))
             is_slow = consumer.is_slow() and not is_moving
         else:
-            now = self._context.steady
+            now = self._steady()
             is_idle = policy.ignore_idle_consumers and not consumer.dispatched
             if record.learn((acknowledged, consumer.extension)) or is_idle:
                 record.progress_at = now

@@ -2,22 +2,33 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, Context
 from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.levels import Levels
 from lockkeeper.broker.regions.line import LINE_MESSAGES_MIN, Line
+from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
 
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.topic import Topic
-    from lockkeeper.broker.subscriptions.consumer import Consumer
-
-
 DROPPED_AT_ONCE = 1000
+
+
+class Source(Protocol):
+    """A topic, as its subscriptions know it; see `Topic`."""
+
+    destination: Destination
+    statistics: Statistics
+    residency: Residency
+
+    @property
+    def durables(self) -> Sequence[object]:
+        """The durable subscriptions of the topic."""
 
 
 class TopicSubscription(Backlog):
@@ -27,19 +38,19 @@ class TopicSubscription(Backlog):
     `unexamined` messages, after those given back, were collected without asking.
     """
 
-    __slots__ = ("consumer", "is_selective", "topic", "unexamined")
+    __slots__ = ("_source", "consumer", "is_selective", "unexamined")
 
     def __init__(
         self,
         context: Context,
-        topic: "Topic",
-        consumer: "Consumer | None",
+        source: Source,
+        consumer: Consumer | None,
         subscription: Subscription | None = None,
     ) -> None:
         super().__init__(
-            context, topic.destination, topic.statistics, topic.residency, subscription
+            context, source.destination, source.statistics, source.residency, subscription
         )
-        self.topic = topic
+        self._source = source
         self.consumer = consumer
         self.is_selective = consumer is not None and consumer.is_selective()
         self.unexamined = 0
@@ -164,11 +175,11 @@ class TopicSubscription(Backlog):
         return True
 
     def consumed(
-        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+        self, consumer: Consumer, references: Sequence[Reference], receipt: Receipt | None
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         super().consumed(consumer, references, receipt)
-        if self.topic.durables or self.residency.is_tight():
+        if self._source.durables or self.residency.is_tight():
             self.residency.let_go(references)
 
     def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:

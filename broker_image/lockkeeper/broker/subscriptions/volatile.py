@@ -1,19 +1,15 @@
 """Subscriptions that end with their consumer, and lose messages when policy says so."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.message_eviction import evict
 from lockkeeper.broker.policies.pending_message_limit import UNLIMITED, pending_message_limit
 from lockkeeper.broker.regions.line import Line
-from lockkeeper.broker.subscriptions.topic import TopicSubscription
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.broker.subscriptions.topic import Source, TopicSubscription
 from lockkeeper.store.base import Reference
-
-if TYPE_CHECKING:
-    from lockkeeper.broker.regions.topic import Topic
-    from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
 class VolatileSubscription(TopicSubscription):
@@ -24,10 +20,18 @@ class VolatileSubscription(TopicSubscription):
     look for expired messages before.
     """
 
-    __slots__ = ("_next_expiry", "discarded", "pending_limit")
+    __slots__ = ("_end", "_next_expiry", "discarded", "pending_limit")
 
-    def __init__(self, context: Context, topic: "Topic", consumer: "Consumer") -> None:
-        super().__init__(context, topic, consumer)
+    def __init__(
+        self,
+        context: Context,
+        source: Source,
+        consumer: Consumer,
+        end: "Callable[[VolatileSubscription], None]",
+    ) -> None:
+        """*end* has the topic forget the subscription."""
+        super().__init__(context, source, consumer)
+        self._end = end
         self.discarded = 0
         self._next_expiry: float = inf
         self.pending_limit = pending_message_limit(
@@ -100,6 +104,10 @@ class VolatileSubscription(TopicSubscription):
             self.context.advisories.expired(self.destination, policy, message)
         self.statistics.dequeued += 1
         self._drop((reference,))
+
+    def detach(self, consumer: Consumer) -> None:
+        """End with the consumer."""
+        self._end(self)
 
     def give_back(self, references: Sequence[Reference]) -> None:
         """Forget what the consumer held: it is gone, and the subscription with it."""

@@ -11,7 +11,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.subscriptions.consumer import Consumer
-from lockkeeper.message.ids import MessageId, TransactionId
+from lockkeeper.message.ids import MessageId
 from lockkeeper.message.openwire import AckType, MessageAck, codec_for, encode
 from lockkeeper.message.text import encode_text
 from lockkeeper.store.base import Receipt, Reference
@@ -101,24 +101,14 @@ class AckReader:
             text = f"{cause.class_name}: {cause.message}" if cause else "poison acknowledgement"
             broker.poison(consumer, last, count, text, receipt)
             return
-        _carry_out(broker, consumer, ack.transaction_id, ack.ack_type, last, count, receipt)
-
-
-def _carry_out(
-    broker: Broker,
-    consumer: Consumer,
-    transaction_id: TransactionId | None,
-    kind: int,
-    last: int,
-    count: int,
-    receipt: Receipt | None,
-) -> None:
-    if transaction_id is None:
-        broker.acknowledge(consumer, kind, last, count, receipt)
-        return
-    broker.acknowledge_in_transaction(consumer, transaction_id, last, count, kind)
-    if receipt is not None:
-        receipt.settle()
+        kind, transaction = ack.ack_type, ack.transaction_id
+        if transaction is None:
+            broker.acknowledge(consumer, kind, last, count, receipt)
+            return
+        connection = self._connection
+        broker.acknowledge_in_transaction(connection, consumer, transaction, last, count, kind)
+        if receipt is not None:
+            receipt.settle()
 
 
 def _sequence_of(consumer: Consumer, message_id: MessageId | None) -> int:

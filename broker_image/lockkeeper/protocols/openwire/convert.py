@@ -20,7 +20,6 @@ from lockkeeper.broker.outputs import (
     SharedReferences,
     WindowChanged,
 )
-from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_OUT_TIME_FROM_END
 from lockkeeper.message.message import Message
@@ -103,12 +102,12 @@ def append_outputs(
     is_bulky = False
     for output in outputs:
         if type(output) is tuple:
-            consumer, references = cast("Delivery", output)
+            tag, references = cast("Delivery", output)
             if spliced:
-                header = cast("DispatchHeader", consumer.tag)
+                header = cast("DispatchHeader", tag)
                 is_bulky |= _append_spliced(out, header, references, now)
             else:
-                out += (framed(codec.encode(_dispatch(consumer, each, now))) for each in references)
+                out += (framed(codec.encode(_dispatch(tag, each, now))) for each in references)
         elif type(output) is Reply:
             out.append(_RESPONSE + output.correlation.to_bytes(4, "big", signed=True))
         else:
@@ -212,15 +211,13 @@ def _sent(message: Message, redeliveries: int, now: int) -> tuple[Piece, bytes]:
 def _command(output: Notice) -> Structure:
     """Return the command that tells of an output."""
     match output:
-        case EndOfMessages(consumer):
-            return MessageDispatch(consumer_id=consumer_id_of(consumer))
-        case ConsumerClosed(consumer):
-            return ConsumerControl(consumer_id=consumer_id_of(consumer), close=True)
-        case WindowChanged(consumer, prefetch):
+        case EndOfMessages(tag):
+            return MessageDispatch(consumer_id=_consumer_id_of(tag))
+        case ConsumerClosed(tag):
+            return ConsumerControl(consumer_id=_consumer_id_of(tag), close=True)
+        case WindowChanged(tag, destination, prefetch):
             return ConsumerControl(
-                consumer_id=consumer_id_of(consumer),
-                destination=consumer.destination,
-                prefetch=prefetch,
+                consumer_id=_consumer_id_of(tag), destination=destination, prefetch=prefetch
             )
         case Introduction(connected, reconnect):
             return ConnectionControl(connected_brokers=connected, reconnect_to=reconnect)
@@ -242,25 +239,24 @@ def _command(output: Notice) -> Structure:
             assert_never(output)
 
 
-def _dispatch(consumer: Consumer, reference: Reference, now: int) -> MessageDispatch:
+def _dispatch(tag: object, reference: Reference, now: int) -> MessageDispatch:
     """Return a dispatch for a client whose version needs the message encoded anew."""
     message, _ = decode(reference.loaded.body)
     assert isinstance(message, MessageFields)
     message.broker_out_time = now
     redeliveries = message.redelivery_counter = reference.redeliveries
     return MessageDispatch(
-        consumer_id=consumer_id_of(consumer),
+        consumer_id=_consumer_id_of(tag),
         destination=message.destination,
         message=message,
         redelivery_counter=redeliveries,
     )
 
 
-def consumer_id_of(consumer: Consumer) -> ConsumerId:
-    """Return the id by which the client knows a consumer."""
-    header = consumer.tag
-    assert isinstance(header, DispatchHeader)
-    return header.consumer_id
+def _consumer_id_of(tag: object) -> ConsumerId:
+    """Return the id by which the client knows the consumer with this tag."""
+    assert isinstance(tag, DispatchHeader)
+    return tag.consumer_id
 
 
 REASON_CHARACTERS_MAX = 4096

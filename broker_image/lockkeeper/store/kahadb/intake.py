@@ -22,6 +22,7 @@ from lockkeeper.store.base import (
     Receipt,
     Reference,
     Remove,
+    Run,
     Subscription,
     UnitTooLargeError,
 )
@@ -46,7 +47,6 @@ from lockkeeper.store.kahadb.waiting import (
     Booked,
     LateRemove,
 )
-from lockkeeper.store.packed import PackedRun
 
 _ACK_FIELD = 4
 _SUBSCRIPTION_FIELD = 5
@@ -105,7 +105,7 @@ class Intake:
             reference.state = REMOVED
             self._ledger.files[reference.location >> OFFSET_BITS].live -= reference.size
 
-    def release_run(self, run: PackedRun) -> None:
+    def release_run(self, run: Run) -> None:
         """Count that messages of a queue to which nobody has references are live no more."""
         for file_id, size in run.bytes_by_file(OFFSET_BITS).items():
             self._ledger.files[file_id].live -= size

@@ -21,6 +21,7 @@ from lockkeeper.store.base import (
     Receipt,
     Recovered,
     Reference,
+    Run,
     StoreError,
     StoreFile,
     StoreFullError,
@@ -48,7 +49,6 @@ from lockkeeper.store.kahadb.salvage import accept_loss
 from lockkeeper.store.kahadb.term import Term, term_line
 from lockkeeper.store.kahadb.unit import IN_UNIT
 from lockkeeper.store.kahadb.unsynced import make_durable
-from lockkeeper.store.packed import PackedRun
 from lockkeeper.store.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -320,7 +320,7 @@ class KahaDBStore:
         """See `Store.release`."""
         self._intake.release(reference)
 
-    def release_run(self, run: PackedRun) -> None:
+    def release_run(self, run: Run) -> None:
         """See `Store.release_run`."""
         self._intake.release_run(run)
 
