@@ -12,7 +12,6 @@ from lockkeeper.message.openwire import AckType
 if TYPE_CHECKING:
     from conftest import Bench, Client
 
-    from lockkeeper.broker.subscriptions.consumer import Consumer
 
 PERIOD = 1_000
 
