@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from lockkeeper.broker.advisories.advisories import Advisories
-from lockkeeper.broker.advisories.queues import AdvisingQueue
 from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.pending_message_limit import (
@@ -428,16 +427,6 @@ def test_nothing_is_made_while_nobody_listens(make_bench: "type[Bench]") -> None
     bench.tick()
     (delivery,) = first.deliveries()
     assert str(decoded(delivery.message).message_id).endswith(":2"), "the first is its own"
-
-
-def test_a_queue_without_such_a_policy_is_a_plain_one(make_bench: "type[Bench]") -> None:
-    bench = advising(make_bench)
-    client = bench.client()
-    client.send("T", "m")
-    client.send("Q", "m")
-    kinds = {region.destination.name: type(region) for region in bench.broker.registry}
-    assert kinds["T"] is AdvisingQueue
-    assert kinds["Q"] is not AdvisingQueue
 
 
 def test_there_are_no_advisories_about_advisories(make_bench: "type[Bench]") -> None:

@@ -1,6 +1,5 @@
 """Other policies for destinations that are there already, without a restart."""
 
-from lockkeeper.broker.advisories.queues import adopt_advisories
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.broker.regions.queue import Queue
@@ -42,5 +41,3 @@ def _adopt(region: Queue | Topic, policies: PolicyMap) -> None:
     policy = policies.find(region.destination)
     if policy != region.policy:
         region.adopt(policy)
-        if isinstance(region, Queue):
-            adopt_advisories(region, policy.advisories)

@@ -3,9 +3,7 @@
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
-from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
-from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.subscribing import Subscribing
 from lockkeeper.broker.sweeping import is_used
@@ -67,11 +65,7 @@ class Destinations:
     def remove(self, destination: Destination, receipt: Receipt | None) -> None:
         """Remove a destination with its messages. Raises BrokerError while it has consumers."""
         region = self._registry.find(destination)
-        if isinstance(region, Queue) and region.consumers:
-            raise InvalidDestinationError(
-                f"Destination still has an active subscription: {destination}"
-            )
-        if isinstance(region, Topic) and (region.volatiles or region.durables):
+        if region is not None and region.is_subscribed():
             raise InvalidDestinationError(
                 f"Destination still has an active subscription: {destination}"
             )
@@ -93,8 +87,8 @@ class Destinations:
         if region is not None:
             region.close()
             region.is_gone = True
-            if isinstance(region, Queue):
-                self._transactions.backlog_ended(region)
+            for backlog in region.backlogs():
+                self._transactions.backlog_ended(backlog)
             self._transactions.route_ended(region)
             self._forget_mirror(destination)
         self._registry.forget(destination)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.backlog import Backlog
-from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt
 
@@ -30,6 +29,4 @@ def purge(broker: Broker, destination: Destination, receipt: Receipt) -> Iterato
 
 def _backlogs(broker: Broker, destination: Destination) -> list[Backlog]:
     region = broker.registry.find(destination)
-    if isinstance(region, Topic):
-        return list(region.durables)
-    return [] if region is None else [region]
+    return [] if region is None else list(region.backlogs())

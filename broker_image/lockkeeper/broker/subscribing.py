@@ -174,17 +174,12 @@ class Subscribing:
     def close_all(self, destination: Destination) -> None:
         """End all consumers and subscriptions of a destination that is about to go."""
         region = self._registry.find(destination)
-        consumers: list[Consumer | None] = []
-        durables: list[DurableSubscription] = []
-        if isinstance(region, Topic):
-            durables += region.durables
-            consumers += [entry.consumer for entry in (*region.volatiles, *durables)]
-        elif region is not None:
-            consumers += region.consumers
-        for consumer in consumers:
-            if consumer is not None:
-                consumer.connection.put(ConsumerClosed(consumer.tag))
-                self.unsubscribe(consumer, DELIVERED_UNKNOWN)
+        if region is None:
+            return
+        durables = list(region.durables) if isinstance(region, Topic) else []
+        for consumer in list(region.takers()):
+            consumer.connection.put(ConsumerClosed(consumer.tag))
+            self.unsubscribe(consumer, DELIVERED_UNKNOWN)
         for durable in durables:
             self.lasting.topic_ends(durable)
 

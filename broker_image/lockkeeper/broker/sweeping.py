@@ -93,6 +93,4 @@ def is_used(region: Queue | Topic) -> bool:
 
     A temporary one belongs to its connection, which removes it.
     """
-    if isinstance(region, Topic):
-        return bool(region.volatiles or region.durables) or region.destination.is_temporary
-    return bool(region.consumers or region.depth()) or region.destination.is_temporary
+    return region.is_subscribed() or bool(region.depth()) or region.destination.is_temporary

@@ -125,9 +125,7 @@ class Declarations:
 def is_in_use(broker: Broker, destination: Destination) -> bool:
     """Tell whether a destination has messages or consumers, those of transactions, too."""
     region = broker.registry.find(destination)
-    if isinstance(region, Queue) and (region.depth() or region.consumers):
-        return True
-    if isinstance(region, Topic) and (region.volatiles or region.durables):
+    if region is not None and (region.is_subscribed() or region.depth()):
         return True
     return any(_touches(each, destination) for each in broker.transactions.unfinished())
 
@@ -151,8 +149,7 @@ def _producers(broker: Broker) -> "Counter[Destination]":
 
 def _oldest_age(broker: Broker, region: Queue | Topic) -> int | None:
     """Return for how many ms the message in front has been there; None without one."""
-    backlogs: list[Backlog] = [region] if isinstance(region, Queue) else [*region.durables]
-    arrivals = [_arrival(backlog) for backlog in backlogs]
+    arrivals = [_arrival(backlog) for backlog in region.backlogs()]
     known = [arrival for arrival in arrivals if arrival is not None]
     return max(0, broker.context.now - min(known)) if known else None
 

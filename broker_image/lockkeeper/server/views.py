@@ -19,20 +19,15 @@ _PIECE = 1000
 
 def destination_view(region: Queue | Topic) -> dict[str, Any]:
     """Return the figures of one destination; ActiveMQ's names where it has one."""
-    if isinstance(region, Queue):
-        kind, consumers, in_flight = "Queue", len(region.consumers), region.in_flight()
-    else:
-        kind = "Topic"
-        online = sum(durable.consumer is not None for durable in region.durables)
-        consumers, in_flight = len(region.volatiles) + online, 0
+    in_flight = region.in_flight()
     return {
         "name": region.destination.name,
-        "kind": kind,
+        "kind": "Queue" if region.destination.is_queue else "Topic",
         "temporary": region.destination.is_temporary,
         "depth": region.depth() + in_flight,
         "inFlight": in_flight,
-        "consumers": consumers,
-        "durableSubscriptions": len(region.durables) if isinstance(region, Topic) else 0,
+        "consumers": len(region.takers()),
+        "durableSubscriptions": sum(one.subscription is not None for one in region.backlogs()),
         "memoryBytes": region.residency.used,
         **{_camel(name): count for name, count in region.statistics.counters().items()},
     }

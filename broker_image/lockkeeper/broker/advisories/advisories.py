@@ -222,7 +222,7 @@ class Advisories:
                 regions += self._registry.matching(part)
             elif (region := self._registry.find(part)) is not None:
                 regions.append(region)
-        return {"consumerCount": sum(map(_consumers, regions))}
+        return {"consumerCount": sum(len(region.takers()) for region in regions)}
 
     def producer_count(self, destination: Destination) -> Mapping[str, Value]:
         """Return how many producers have this destination, as the property that says."""
@@ -347,10 +347,3 @@ def hand_over(region: Topic, message: Message) -> None:
     """
     message.destination = region.destination
     region.accept(message, None)
-
-
-def _consumers(region: Queue | Topic) -> int:
-    if isinstance(region, Queue):
-        return len(region.consumers)
-    present = sum(durable.consumer is not None for durable in region.durables)
-    return len(region.volatiles) + present

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.explaining.reason import Reason, counted
 from lockkeeper.broker.regions.line import Snapshot
-from lockkeeper.broker.regions.queue import Queue
 
 if TYPE_CHECKING:
     from lockkeeper.broker.core import Broker
@@ -79,10 +78,7 @@ def why_file(broker: "Broker", file: "StoreFile", survey: Survey) -> list[Reason
 
 def _backlogs(broker: "Broker") -> "Iterator[Backlog]":
     for region in broker.registry:
-        if isinstance(region, Queue):
-            yield region
-        else:
-            yield from region.durables
+        yield from region.backlogs()
 
 
 def _references(broker: "Broker", backlog: "Backlog") -> Snapshot:

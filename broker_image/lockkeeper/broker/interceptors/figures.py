@@ -75,7 +75,7 @@ class Figures:
                 yield _consumer(consumer)
 
     def _traffic(self, regions: list[Queue | Topic]) -> dict[str, Value]:
-        in_flight = sum(map(_in_flight, regions))
+        in_flight = sum(region.in_flight() for region in regions)
         destinations = {region.destination for region in regions}
         producers = sum(
             destination in destinations
@@ -95,7 +95,7 @@ class Figures:
             "messagesCached": int(used / average) if average else 0,
             "averageMessageSize": average,
             **_times(regions),
-            "consumerCount": sum(len(list(_consumers(region))) for region in regions),
+            "consumerCount": sum(len(region.takers()) for region in regions),
             "producerCount": producers,
         }
 
@@ -103,19 +103,6 @@ class Figures:
 def _usage(what: str, used: int, limit: int) -> dict[str, Value]:
     percent = used * 100 // limit if limit else 0
     return {f"{what}PercentUsage": percent, f"{what}Usage": used, f"{what}Limit": limit}
-
-
-def _consumers(region: Queue | Topic) -> "Iterator[Consumer]":
-    if isinstance(region, Queue):
-        yield from region.consumers
-        return
-    for subscription in (*region.volatiles, *region.durables):
-        if subscription.consumer is not None:
-            yield subscription.consumer
-
-
-def _in_flight(region: Queue | Topic) -> int:
-    return region.in_flight() if isinstance(region, Queue) else 0
 
 
 def _sizes(region: Queue | Topic) -> Iterable[int]:

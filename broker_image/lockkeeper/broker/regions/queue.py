@@ -36,13 +36,14 @@ class Queue(Backlog):
     `lanes` are there only while a consumer is selective or messages have groups; `groups` from
     the first message of a group on, until the last consumer leaves. A temporary queue stores
     nothing: it ends with its connection. `rules` forward what is sent to it. One that `is_gone`
-    was removed; there may be another of its name.
+    was removed; there may be another of its name. With `is_advising` it tells of its messages.
     """
 
     __slots__ = (
         "consumers",
         "gate",
         "groups",
+        "is_advising",
         "is_gone",
         "is_stored",
         "lanes",
@@ -58,6 +59,7 @@ class Queue(Backlog):
         self.consumers = self.turns.consumers
         self.gate = Gate(self)
         self.is_gone = False
+        self.is_advising = self.policy.advisories.is_about_queue
         self.is_stored = not destination.is_temporary
         self.lanes: Lanes | None = None
         self.groups: GroupOwners | None = None
@@ -68,6 +70,7 @@ class Queue(Backlog):
         super().adopt(policy)
         self.residency.adopt(policy)
         self.turns.adopt(policy.dispatch)
+        self.is_advising = policy.advisories.is_about_queue
         self.activate()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
@@ -91,6 +94,10 @@ class Queue(Backlog):
             self.expiry.expect(message.expiration)
         if not self.is_active:
             self.activate()
+        if self.is_advising and self.policy.advisories.is_about_arrival:
+            self.context.advisories.arrived(
+                self.destination, self.policy.advisories, reference.loaded, bool(self.consumers)
+            )
 
     def readmit(self, reference: Reference) -> None:
         """See `Route.readmit`."""
@@ -108,6 +115,18 @@ class Queue(Backlog):
     def stores_never(self, reference: Reference) -> None:
         """See `Route.stores_never`."""
 
+    def backlogs(self) -> "Sequence[Backlog]":
+        """Return what keeps messages until they are acknowledged: the queue itself."""
+        return (self,)
+
+    def takers(self) -> "list[Consumer]":
+        """Return the consumers that are there."""
+        return self.consumers
+
+    def is_subscribed(self) -> bool:
+        """Tell whether there are consumers."""
+        return bool(self.consumers)
+
     def is_wanted(self, message: Message) -> bool:
         """See `Region.is_wanted`."""
         return any(consumer.accepts(message) for consumer in self.consumers)
@@ -123,6 +142,20 @@ class Queue(Backlog):
     def is_read(self) -> bool:
         """See `Region.is_read`."""
         return bool(self.consumers)
+
+    def consumed(
+        self, consumer: "Consumer", references: Sequence[Reference], receipt: Receipt | None
+    ) -> None:
+        """Forget acknowledged messages; the receipt is for when that is durable."""
+        super().consumed(consumer, references, receipt)
+        if self.is_advising:
+            self.tell_consumed(references)
+
+    def forget_applied(self, references: Sequence[Reference]) -> None:
+        """Let go of messages whose removal a committed transaction has stored."""
+        super().forget_applied(references)
+        if self.is_advising:
+            self.tell_consumed(references)
 
     def memory_used(self) -> int:
         """See `Region.memory_used`."""
@@ -270,26 +303,35 @@ class Queue(Backlog):
         """Send what consumers have room for."""
         if not self.gate.is_open:
             return
-        ready, turns = self.ready, self.turns
-        waiting, takers = len(ready), len(turns.active)
-        burst = BURST if waiting >= BURST * takers else 1
-        if takers == 1:
-            burst = waiting
-        context = self.context
-        enough = context.unsent + SHARE_BYTES_MAX
-        while ready and self.lanes is None:
-            if context.unsent >= enough:
-                context.postpone(self)
-                return
-            consumer = turns.next()
-            if consumer is None:
-                return
-            if not self._send(consumer, min(consumer.credit(), burst)):
-                takers -= 1
-                if takers <= 0:
+        try:
+            ready, turns = self.ready, self.turns
+            waiting, takers = len(ready), len(turns.active)
+            burst = BURST if waiting >= BURST * takers else 1
+            if takers == 1:
+                burst = waiting
+            context = self.context
+            enough = context.unsent + SHARE_BYTES_MAX
+            while ready and self.lanes is None:
+                if context.unsent >= enough:
+                    context.postpone(self)
                     return
-        if self.lanes is not None and Round(self, self.lanes).run():
-            context.postpone(self)
+                consumer = turns.next()
+                if consumer is None:
+                    return
+                if not self._send(consumer, min(consumer.credit(), burst)):
+                    takers -= 1
+                    if takers <= 0:
+                        return
+            if self.lanes is not None and Round(self, self.lanes).run():
+                context.postpone(self)
+        finally:
+            if self.is_advising and self.policy.advisories.advisory_for_slow_consumers:
+                self._tell_slow()
+
+    def _tell_slow(self) -> None:
+        """Tell of consumers that messages wait for."""
+        for consumer in self.consumers if self.depth() else ():
+            self.context.advisories.slow(consumer, self.destination)
 
     def next_ready(self) -> Reference:
         """Take the next message that no lane has, into memory if it is not there."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from lockkeeper.broker.advisories.queues import make_queue
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import ResourceAllocationError
 from lockkeeper.broker.regions.patterns import Patterns, stands_for
@@ -71,7 +70,7 @@ class Registry:
         region = self._regions.get(destination)
         if region is not None:
             return region
-        make = make_queue if destination.is_queue else Topic
+        make = Queue if destination.is_queue else Topic
         region = self._regions[destination] = make(context, destination)
         if destination.is_queue and not destination.is_temporary:
             context.store.remember_queue(destination)

@@ -12,6 +12,7 @@ from lockkeeper.broker.policies.subscription_recovery import (
     SubscriptionRecoveryPolicy,
     kept_messages,
 )
+from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.levels import priority_of
 from lockkeeper.broker.regions.line import Line, pack_shared
 from lockkeeper.broker.regions.residency import Residency
@@ -247,6 +248,19 @@ class Topic:
             self.context.containment.note("message", self.destination, error)
             return taker.subscription is not None
 
+    def backlogs(self) -> "Sequence[Backlog]":
+        """Return what keeps messages until they are acknowledged: durable subscriptions."""
+        return self.durables
+
+    def takers(self) -> "list[Consumer]":
+        """Return the consumers that are there."""
+        subscriptions = (*self.volatiles, *self.durables)
+        return [each.consumer for each in subscriptions if each.consumer is not None]
+
+    def is_subscribed(self) -> bool:
+        """Tell whether there are consumers, or durable subscriptions."""
+        return bool(self.volatiles or self.durables)
+
     def is_wanted(self, message: Message) -> bool:
         """See `Region.is_wanted`."""
         return any(each.accepts(message) for each in (*self.volatiles, *self.durables))
@@ -270,6 +284,10 @@ class Topic:
     def memory_full(self) -> bool:
         """Tell whether the topic's own memory limit is reached."""
         return self.residency.is_full()
+
+    def in_flight(self) -> int:
+        """Return 0: what consumers of topics hold is counted with each of them."""
+        return 0
 
     # Consumers
 
