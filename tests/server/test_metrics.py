@@ -8,6 +8,7 @@ from pods import Pod
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockkeeper.client import connect
+from lockkeeper.journal.counters import COUNTERS
 from lockkeeper.server.metrics import DESTINATIONS_MAX, exposition, families
 
 StartPod = Callable[..., Pod]
@@ -39,7 +40,7 @@ def parsed(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
 
 
 def destination(name: str, depth: int = 0) -> dict[str, Any]:
-    counters = ("enqueued", "dequeued", "dispatched", "redelivered", "expired", "deadLettered")
+    counters = [counter.json_name for counter in COUNTERS]
     return {
         "name": name, "kind": "Queue", "temporary": False, "depth": depth, "inFlight": 0,
         "consumers": 0, "memoryBytes": 0, **dict.fromkeys(counters, 7),

@@ -7,9 +7,9 @@ line adds is its difference to the line before it, or to nothing behind a starti
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from lockkeeper.journal.counters import COUNTERS
 from lockkeeper_analytics.facts.effects import with_position
 from lockkeeper_analytics.reading.recorder import (
-    COUNTERS,
     EVENT,
     LIFE_EVENTS,
     LINE_DDL,
@@ -17,7 +17,7 @@ from lockkeeper_analytics.reading.recorder import (
     STATISTICS,
 )
 
-GROWING = tuple(name for name in COUNTERS if name not in ("bytes", "depth", "consumers"))
+GROWING = tuple(counter.json_name for counter in COUNTERS)
 """The counters that only grow during a run."""
 
 

@@ -7,6 +7,8 @@ shape statistics and events have for Spark; it never writes a line.
 import json
 from typing import Any
 
+from lockkeeper.journal.counters import COUNTERS
+
 PREFIX = b"lk1 "
 CLOCK, STATISTICS, EVENT = "clock", "stats", "event"
 CLOCK_MILLISECONDS = 50
@@ -17,23 +19,13 @@ STARTING_EVENTS = ("start", "takeover")
 STOPPING_EVENT = "stop"
 LIFE_EVENTS = (*STARTING_EVENTS, STOPPING_EVENT)
 
-COUNTERS = (
-    "enqueued",
-    "dequeued",
-    "dispatched",
-    "redelivered",
-    "expired",
-    "deadLettered",
-    "neverWritten",
-    "bytes",
-    "depth",
-    "consumers",
-)
+FIGURES = (*(counter.json_name for counter in COUNTERS), "depth", "consumers")
+"""The numbers of a destination in a statistics line."""
 
 LINE_DDL = (
     "t string, at bigint, broker string, replica string, epoch bigint, event string, "
     "cause string, "
-    f"destinations map<string, struct<{', '.join(f'{name}: bigint' for name in COUNTERS)}, "
+    f"destinations map<string, struct<{', '.join(f'{name}: bigint' for name in FIGURES)}, "
     "latency: struct<le: array<bigint>, n: array<bigint>>>>"
 )
 """The Spark type of every line's JSON; what a line does not have is null."""

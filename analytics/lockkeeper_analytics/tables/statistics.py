@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from lockkeeper.journal.counters import COUNTERS
 from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.reading.partitions import Part
@@ -50,13 +51,7 @@ _FIELDS = fields(
     ),
     ("destination_kind", TEXT, lambda row: row.kind, "`queue`, `topic`, …"),
     ("destination", TEXT, lambda row: row.name, "name of the destination"),
-    _figure("enqueued", "enqueued", "messages that came since the master started"),
-    _figure("dequeued", "dequeued", "messages that ended, for a topic once for each subscription"),
-    _figure("dispatched", "dispatched", "messages sent to consumers"),
-    _figure("redelivered", "redelivered", "messages given back by them"),
-    _figure("expired", "expired", "messages whose time was over"),
-    _figure("dead_lettered", "deadLettered", "messages moved to a dead letter queue"),
-    _figure("never_written", "neverWritten", "messages acknowledged before their write began"),
+    *(_figure(counter.name, counter.json_name, counter.meaning) for counter in COUNTERS),
     _figure("depth", "depth", "messages there at that time"),
     _figure("consumers", "consumers", "consumers at that time"),
     ("latency_le", NUMBERS, _latency("le"), "upper bounds of classes of latency, in ms"),

@@ -95,15 +95,7 @@ class Broker:
         self.subscribing = Subscribing(
             self.context, self.registry, settings, self.guard, self.transactions.backlog_ended
         )
-        advisories = Advisories(
-            self.context,
-            self.registry,
-            self.connections,
-            self.subscribing.temporary,
-            Composer(broker_id, name),
-            settings.advisory_support,
-        )
-        self.context.advisories = self.context.listen(advisories)
+        self.context.advisories = self.context.listen(self._make_advisories())
         self.flow = FlowControl(self.context, settings.system_usage, self._take)
         self.forwarding = Forwarding(
             self.context, self.router, self.flow, self.audit, self.transactions
@@ -134,6 +126,16 @@ class Broker:
             self.interceptors = (SendingGuard(self.guard), *self.interceptors)
         # What is there from the start is the broker's own.
         self.sweeper.kept.update(region.destination for region in self.registry)
+
+    def _make_advisories(self) -> Advisories:
+        return Advisories(
+            self.context,
+            self.registry,
+            self.connections,
+            self.subscribing.temporary,
+            Composer(self.broker_id, self.name),
+            self.settings.advisory_support,
+        )
 
     def prepare_redelivery(self, policies: PolicyMap) -> None:
         """Be able to redeliver if one of *policies* asks for that. Raises BrokerError."""

@@ -9,6 +9,7 @@ import typer
 from lockkeeper.cli.admin import AdminAddresses, AdminError, AdminToken, ask, find_master
 from lockkeeper.cli.output import Column, Listing, show, watch
 from lockkeeper.cli.status import Json, Watch
+from lockkeeper.journal.counters import COUNTERS
 
 FIGURES = {
     "depth": "Depth",
@@ -19,11 +20,7 @@ FIGURES = {
 """The figures that have columns, by their name in JSON."""
 BESIDES = {
     "inFlight": "in flight",
-    "redelivered": "redelivered",
-    "expired": "expired",
-    "discarded": "discarded",
-    "deadLettered": "dead-lettered",
-    "neverWritten": "never written",
+    **{each.json_name: each.title for each in COUNTERS if each.json_name not in FIGURES},
 }
 """Those that are told when there is something to tell."""
 COLUMNS = (

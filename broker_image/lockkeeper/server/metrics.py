@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from lockkeeper.server.roles import MASTER, RECOVERING, STANDBY, STARTING, STOPPED
+from lockkeeper.journal.counters import COUNTERS
+from lockkeeper.server.roles import FENCED, MASTER, RECOVERING, STANDBY, STARTING, STOPPED
 
-ROLES = (STARTING, STANDBY, RECOVERING, MASTER, STOPPED)
+ROLES = (STARTING, STANDBY, FENCED, RECOVERING, MASTER, STOPPED)
 DESTINATIONS_MAX = 5_000
 """Told of at most, so that a broker with more does not flood Prometheus: the deepest ones."""
 OTHERS = "(others)"
@@ -45,13 +46,11 @@ _OF_DESTINATIONS = (
             "inFlight"),
     _Figure("consumers", "gauge", "Consumers now.", "consumers"),
     _Figure("memory_bytes", "gauge", "Memory that its messages take.", "memoryBytes"),
-    _Figure("enqueued_total", "counter", "Messages that came.", "enqueued"),
-    _Figure("dequeued_total", "counter", "Messages that were acknowledged.", "dequeued"),
-    _Figure("dispatched_total", "counter", "Deliveries to consumers.", "dispatched"),
-    _Figure("redelivered_total", "counter", "Deliveries that were not the first.", "redelivered"),
-    _Figure("expired_total", "counter", "Messages whose time was over.", "expired"),
-    _Figure("dead_lettered_total", "counter", "Messages that became dead letters.",
-            "deadLettered"),
+    *(
+        _Figure(f"{counter.name}_total", "counter", f"{counter.meaning.capitalize()}.",
+                counter.json_name)
+        for counter in COUNTERS
+    ),
 )  # fmt: skip
 
 

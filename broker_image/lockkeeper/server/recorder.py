@@ -9,6 +9,7 @@ from typing import Any
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
+from lockkeeper.journal.counters import COUNTERS
 from lockkeeper.server.clientele import Clientele
 from lockkeeper.server.conversion import milliseconds
 from lockkeeper.server.views import destination_view
@@ -18,17 +19,7 @@ from lockkeeper_api.broker import Recorder as RecorderSettings
 PREFIX = "lk1 "
 EVENTS_PER_WRITE_MAX = 50
 """So many events go with one write: making their lines takes less than a millisecond."""
-_COUNTERS = (
-    "enqueued",
-    "dequeued",
-    "dispatched",
-    "redelivered",
-    "expired",
-    "deadLettered",
-    "neverWritten",
-    "depth",
-    "consumers",
-)
+_FIGURES = (*(counter.json_name for counter in COUNTERS), "depth", "consumers")
 
 
 class FlightRecorder:
@@ -80,7 +71,7 @@ class FlightRecorder:
             if is_advisory(region.destination):
                 continue
             view = destination_view(region)
-            figures = {name: view[name] for name in _COUNTERS}
+            figures = {name: view[name] for name in _FIGURES}
             figures["latency"] = {"le": LATENCY_BOUNDS, "n": list(region.statistics.latency)}
             name = str(region.destination)
             if self._written.get(name) != figures:

@@ -29,7 +29,7 @@ def destination_view(region: Queue | Topic) -> dict[str, Any]:
         "consumers": len(region.takers()),
         "durableSubscriptions": sum(one.subscription is not None for one in region.backlogs()),
         "memoryBytes": region.residency.used,
-        **{_camel(name): count for name, count in region.statistics.counters().items()},
+        **region.statistics.counters(),
     }
 
 
@@ -147,8 +147,3 @@ def contained_view(broker: Broker) -> dict[str, Any]:
         for record in reversed(containment.records.values())
     ]
     return {"counts": dict(containment.counts), "latest": latest}
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.title() for word in rest)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from lockkeeper.journal.counters import COUNTERS
 from lockkeeper.store.base import Reference
 
 # Upper bounds of the latency buckets, in ms: 0, 1, 3, 7, 15, … about 12 days.
@@ -53,5 +54,5 @@ class Statistics:
             latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
 
     def counters(self) -> dict[str, int]:
-        """Return the counters by name."""
-        return {name: getattr(self, name) for name in self.__slots__ if name != "latency"}
+        """Return the counters by their names in JSON."""
+        return {counter.json_name: getattr(self, counter.name) for counter in COUNTERS}

@@ -1,0 +1,21 @@
+"""Every counter has a place in the statistics, and is told wherever counters are told."""
+
+from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.journal.counters import COUNTERS
+
+
+def test_the_statistics_have_every_counter_and_no_other() -> None:
+    assert {*Statistics.__slots__} - {"latency"} == {counter.name for counter in COUNTERS}
+
+
+def test_names_in_json_are_those_of_activemq_and_the_recorder() -> None:
+    assert [counter.json_name for counter in COUNTERS] == [
+        "enqueued",
+        "dequeued",
+        "dispatched",
+        "redelivered",
+        "expired",
+        "discarded",
+        "deadLettered",
+        "neverWritten",
+    ]
