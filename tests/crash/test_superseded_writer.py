@@ -23,9 +23,9 @@ from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
 from lockkeeper.store.base import StoreError
-from lockkeeper.store.kahadb import Deadline, DirectoryLock, Guard, KahaDBStore
+from lockkeeper.store.guard import Deadline, Guard, boot_time
+from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings
-from lockkeeper.store.kahadb.guard import boot_time
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.patient]
 

@@ -31,8 +31,9 @@ from lockkeeper.message.primitives import (
 )
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
-from lockkeeper.protocols.openwire.codec import Settings, agree, offer
+from lockkeeper.protocols.openwire.codec import agree, offer
 from lockkeeper.protocols.openwire.errors import ProtocolError
+from lockkeeper.protocols.settings import ListenerSettings
 
 INFLATED_BYTES_MAX = 1 << 20
 MALFORMED = (MalformedMessageError,)
@@ -72,13 +73,13 @@ def _read_structure(data: bytes) -> None:
 
 def _handshakes() -> list[bytes]:
     found = [each for side in ("c2s", "s2c") for each in frames(side) if each[0] == 1]
-    return [*found, openwire.encode(offer(Settings()))]
+    return [*found, openwire.encode(offer(ListenerSettings()))]
 
 
 def _shake_hands(data: bytes) -> None:
     peer, _ = openwire.decode(data)
     if isinstance(peer, openwire.WireFormatInfo):
-        agreed = agree(Settings(), peer)
+        agreed = agree(ListenerSettings(), peer)
         if agreed.inactivity_duration < 0 or not 1 <= agreed.codec.version <= VERSION_MAX:
             raise WrongError(f"agreed on {agreed}")
 

@@ -24,16 +24,17 @@ from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.layout import MESSAGE_TYPES
 from lockkeeper.message.primitives import encode_map
-from lockkeeper.protocols.openwire.codec import Settings, offer
+from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import OpenWireSession
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt, Reference, Store
 from lockkeeper.store.memory import MemoryStore
 
 START = 1_700_000_000_000
 LATER_MS = (1, 1_100, 70_000, 86_400_000)
 TICKS_MAX = 200
-SETTINGS = Settings()
+SETTINGS = ListenerSettings()
 BYSTANDER = "ID:bystander"
 LINE, NOWHERE = queue("BYSTANDER"), queue("NOWHERE")
 WRITE_SECONDS_MAX = 20

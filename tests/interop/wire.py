@@ -40,7 +40,8 @@ from lockkeeper.message.openwire import (
     codec_for,
 )
 from lockkeeper.message.openwire import SessionId as WireSessionId
-from lockkeeper.protocols.openwire.codec import Settings, offer
+from lockkeeper.protocols.openwire.codec import offer
+from lockkeeper.protocols.settings import ListenerSettings
 
 CODEC = codec_for(12, False)
 ANSWER_SECONDS_MAX = 30
@@ -71,7 +72,7 @@ class Wire:
         self._socket = socket.create_connection(("127.0.0.1", port), ANSWER_SECONDS_MAX)
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._write(offer(Settings(inactivity_duration=0)))
+            self._write(offer(ListenerSettings(inactivity_duration=0)))
             connection_id = ConnectionId(self.name)
             self.request(
                 ConnectionInfo(connection_id=connection_id, client_id=client_id or self.name)

@@ -10,9 +10,10 @@ from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.message import openwire
 from lockkeeper.message.openwire import ConnectionId
-from lockkeeper.protocols.openwire.codec import Settings, offer
+from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import OpenWireSession
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.memory import MemoryStore
 
 NOW = 1_700_000_000_000
@@ -35,10 +36,10 @@ class Served:
         keeper = Nobody() if is_guarded else None
         self.broker = Broker(MemoryStore(), "b", "ID:b", PolicyMap(), SETTINGS, NOW, keeper)
         self.broker.recover()
-        self.session = OpenWireSession(self.broker, Settings(), "tcp://10.0.0.1:1")
+        self.session = OpenWireSession(self.broker, ListenerSettings(), "tcp://10.0.0.1:1")
 
     def greeted(self) -> "Served":
-        self.tell(offer(Settings()))
+        self.tell(offer(ListenerSettings()))
         return self
 
     def introduced(self) -> "Served":

@@ -10,9 +10,9 @@ from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import ConnectionId, ConsumerId
 from lockkeeper.message.primitives import Long, encode_map
-from lockkeeper.protocols.openwire.codec import Settings
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import OpenWireSession
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.memory import MemoryStore
 
 NOW = 1_700_000_000_000
@@ -36,7 +36,7 @@ class Client:
     def __init__(self, broker: Broker, name: str, version: int = 12) -> None:
         self.broker, self.name = broker, name
         self.codec = openwire.codec_for(version, False)
-        self.session = OpenWireSession(broker, Settings(), "tcp://10.0.0.1:1")
+        self.session = OpenWireSession(broker, ListenerSettings(), "tcp://10.0.0.1:1")
         self.session.receive_data(framed(openwire.encode(openwire.WireFormatInfo(version=version))))
         self.tell(openwire.ConnectionInfo(connection_id=ConnectionId(name), client_id=name))
         self.session.data_to_send()

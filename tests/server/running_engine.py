@@ -12,8 +12,9 @@ from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message import openwire
 from lockkeeper.message.openwire import ConnectionId, ConnectionInfo
-from lockkeeper.protocols.openwire.codec import Settings, offer
+from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.recorder import FlightRecorder
@@ -77,7 +78,7 @@ async def greeted(
     """Connect and shake hands; with a *name*, say who it is, too."""
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
     try:
-        writer.write(framed(openwire.encode(offer(Settings()))))
+        writer.write(framed(openwire.encode(offer(ListenerSettings()))))
         if name:
             writer.write(framed(openwire.encode(introduction(name, **fields))))
         yield reader, writer

@@ -12,9 +12,10 @@ import pytest
 from running_engine import Running, greeted, introduction, is_cut
 
 from lockkeeper.message import openwire
-from lockkeeper.protocols.openwire.codec import Settings, offer
+from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import LOGIN_FRAME_BYTES_MAX
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.access import Gatekeeper
 from lockkeeper.server.checks import Checks
 from lockkeeper.server.metrics import exposition, families
@@ -87,7 +88,7 @@ def test_signs_of_life_do_not_lengthen_the_time_to_log_in(greets: bool) -> None:
         reader = await strange(running)
         writer: asyncio.StreamWriter = reader.writer  # type: ignore[attr-defined]
         if greets:
-            writer.write(framed(openwire.encode(offer(Settings()))))
+            writer.write(framed(openwire.encode(offer(ListenerSettings()))))
         else:
             writer.write(struct.pack(">i", 60_000))
         alive = framed(openwire.encode(openwire.KeepAliveInfo()))
@@ -164,7 +165,9 @@ def test_a_thousand_clients_of_one_user_log_in_at_once() -> None:
     async def one(running: Running, number: int) -> asyncio.StreamWriter:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         info = introduction(f"ID:{number}", user_name="anna", password="tea")
-        writer.write(framed(openwire.encode(offer(Settings()))) + framed(openwire.encode(info)))
+        writer.write(
+            framed(openwire.encode(offer(ListenerSettings()))) + framed(openwire.encode(info))
+        )
         while True:
             (size,) = struct.unpack(">i", await reader.readexactly(4))
             if isinstance(openwire.decode(await reader.readexactly(size))[0], openwire.Response):

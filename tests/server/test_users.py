@@ -16,8 +16,9 @@ from lockkeeper.client import connect
 from lockkeeper.client.errors import RefusedError, SecurityError
 from lockkeeper.message import openwire
 from lockkeeper.message.openwire import ConnectionId, ConnectionInfo, SessionInfo, codec_for, encode
-from lockkeeper.protocols.openwire.codec import VERSION, Settings, offer
+from lockkeeper.protocols.openwire.codec import VERSION, offer
 from lockkeeper.protocols.openwire.frames import framed
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper_api.passwords import hashed
 
 RESOURCE = """\
@@ -169,7 +170,7 @@ class Stranger:
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), 10)
-        self._socket.sendall(framed(encode(offer(Settings()))))
+        self._socket.sendall(framed(encode(offer(ListenerSettings()))))
 
     def send(self, *commands: openwire.BaseCommand) -> None:
         self._socket.sendall(b"".join(framed(encode(command)) for command in commands))

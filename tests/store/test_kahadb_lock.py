@@ -9,7 +9,8 @@ import time
 import pytest
 
 from lockkeeper.store.base import StoreError
-from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore, LockLostError, StoreLockedError
+from lockkeeper.store.guard import LockLostError, StoreLockedError
+from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 
 HOLDER = """
 import fcntl, sys

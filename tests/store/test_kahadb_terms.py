@@ -9,14 +9,8 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.records import Trace
 from lockkeeper.journal.scan import record_offsets, scan_file
 from lockkeeper.message.destination import queue
-from lockkeeper.store.kahadb import (
-    BothGuards,
-    Deadline,
-    DirectoryLock,
-    KahaDBStore,
-    LockLostError,
-)
-from lockkeeper.store.kahadb.guard import boot_time
+from lockkeeper.store.guard import BothGuards, Deadline, LockLostError, boot_time
+from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper.store.kahadb.term import epoch_of, term_line
 
 A = queue("A")

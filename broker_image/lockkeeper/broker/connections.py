@@ -1,5 +1,7 @@
 """Connections as the core sees them: who is there, and what is to be told to them."""
 
+from typing import Protocol
+
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.errors import BrokerError
@@ -16,6 +18,16 @@ STALLED_BYTES_MAX = 1 << 20
 BURST_BYTES_MAX = 1 << 20
 
 
+class Sender(Protocol):
+    """The transport of a connection."""
+
+    def flush(self) -> None:
+        """Send what the session of the connection has to say."""
+
+    def abort(self) -> None:
+        """End the connection at once."""
+
+
 class Connection:
     """One peer. `outbox` is emptied by its protocol whenever the core lists it as dirty.
 
@@ -24,7 +36,7 @@ class Connection:
     `stalled_bytes` counts messages that wait for room. A `fault_tolerant`
     client sends again what was not answered once it is `reconnected`. Without `rights` it may do
     everything. `is_ended` asks the
-    protocol to part with the peer after what the outbox holds. `tag` belongs to the transport.
+    protocol to part with the peer after what the outbox holds. `sender` is set by the transport.
     The last destination and its route are kept, because the next message is for the same as a
     rule; so is the last transaction. `producers` have no destination when each of their messages
     names its own.
@@ -48,8 +60,8 @@ class Connection:
         "producers",
         "reconnected",
         "rights",
+        "sender",
         "stalled_bytes",
-        "tag",
         "temporary",
         "transactions",
         "user_name",
@@ -72,7 +84,7 @@ class Connection:
         self.consumers: dict[object, Consumer] = {}
         self.producers: dict[object, Destination | None] = {}
         self.transactions: dict[TransactionId, Transaction] = {}
-        self.tag: object = None
+        self.sender: Sender | None = None
         self.last_destination: Destination | None = None
         self.last_route: Region | None = None
         self.last_transaction_id: TransactionId | None = None
@@ -110,6 +122,10 @@ class Connection:
         """Forget a transaction that has its outcome, or gets it elsewhere now."""
         del self.transactions[identifier]
         self.last_transaction_id = self.last_transaction = None
+
+    def announce(self) -> None:
+        """Have the transport look at the session at the end of this turn."""
+        self.dirty.append(self)
 
     def put(self, output: Output) -> None:
         """Add one output to the outbox."""

@@ -12,9 +12,10 @@ from lockkeeper.client.tls import SecureSocket
 from lockkeeper.client.url import Address
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.openwire import Codec, Structure, WireFormatInfo, decode, encode
-from lockkeeper.protocols.openwire.codec import Agreement, Settings, agree, offer
+from lockkeeper.protocols.openwire.codec import Agreement, agree, offer
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
+from lockkeeper.protocols.settings import ListenerSettings
 
 RECEIVE_BYTES = 256 * 1024
 LINK_ERRORS = (OSError, ProtocolError, MalformedMessageError)
@@ -52,7 +53,7 @@ class Link:
         """Dial *address* and shake hands. Raises one of LINK_ERRORS."""
         options = address.options
         self.address = address
-        self._settings = Settings(
+        self._settings = ListenerSettings(
             options.frame_bytes_max, options.inactivity_duration, options.inactivity_initial_delay
         )
         self._buffer = FrameBuffer(options.frame_bytes_max)

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 
+from lockkeeper.broker.connections import Sender
 from lockkeeper.broker.containment import Contained
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.timers import NEVER
@@ -23,8 +24,7 @@ from lockkeeper.server.pacing import (
 from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store, StoreError
-from lockkeeper.store.kahadb import Deadline
-from lockkeeper.store.kahadb.guard import boot_milliseconds
+from lockkeeper.store.guard import Deadline, boot_milliseconds
 from lockkeeper.transport.peer import Peer
 
 logger = logging.getLogger(__name__)
@@ -153,11 +153,14 @@ class Engine:
 
     def failed(self, peer: Peer, error: Exception) -> None:
         """Part with a peer; what the store says concerns everybody."""
+        self._part_with(peer, peer.address, error)
+
+    def _part_with(self, sender: Sender, address: str, error: Exception) -> None:
         if isinstance(error, StoreError):
             self._stop_on(error)
             return
-        self._contained.note("connection", peer.session.connection.address, error)
-        peer.abort()
+        self._contained.note("connection", address, error)
+        sender.abort()
 
     def throttled(self, peer: Peer) -> None:
         """Look at the peer again after each turn, until it may be read from."""
@@ -203,12 +206,12 @@ class Engine:
             connections = dirty[:]
             dirty.clear()
             for connection in connections:
-                peer = connection.tag
-                if isinstance(peer, Peer):
+                sender = connection.sender
+                if sender is not None:
                     try:
-                        peer.flush()
+                        sender.flush()
                     except Exception as error:
-                        self.failed(peer, error)
+                        self._part_with(sender, connection.address, error)
 
     def _commit(self) -> None:
         """Begin the store's write, unless more has just arrived; that is waited for once or so."""

@@ -8,7 +8,8 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.server.cluster.lease import LeaseGuard
 from lockkeeper.server.conversion import milliseconds
 from lockkeeper.store.base import Store, StoreError
-from lockkeeper.store.kahadb import BothGuards, DirectoryLock, Guard, KahaDBStore
+from lockkeeper.store.guard import BothGuards, Guard
+from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings as Compacting
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.leftovers import LEFTOVER_PATTERNS

@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from lockkeeper.protocols.registry import Session
+from lockkeeper.protocols.session import Session
 from lockkeeper.transport.driver import Driver
 
 # The kernel's buffer and this much more may wait for a slow peer before dispatch to it stops;
@@ -32,7 +32,7 @@ class Peer(asyncio.Protocol):
         self.is_resting = False
         self._is_throttled = False
         self.is_paused = False
-        session.connection.tag = self
+        session.connection.sender = self
 
     @property
     def address(self) -> str:
@@ -69,7 +69,7 @@ class Peer(asyncio.Protocol):
 
     def _look_at_session(self) -> None:
         if self.session.closing:
-            self.session.connection.dirty.append(self.session.connection)
+            self.session.connection.announce()
         elif self.session.connection.stalled_bytes:
             self.throttle()
 

@@ -6,24 +6,11 @@ from lockkeeper.message.openwire import Codec, WireFormatInfo, codec_for
 from lockkeeper.message.openwire.connection import MAGIC
 from lockkeeper.message.primitives import Long, Value
 from lockkeeper.protocols.openwire.errors import ProtocolError
+from lockkeeper.protocols.settings import ListenerSettings
 
 VERSION = 12
 # Messages of these versions are stored and dispatched as they are (openwire.md section 8).
 SPLICED_VERSION_MIN = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What one listener offers; times in ms, 0 for no inactivity check.
-
-    `advertised_urls` are told to clients, so that they know where else the broker may be.
-    """
-
-    frame_bytes_max: int = 104_857_600
-    inactivity_duration: int = 30_000
-    inactivity_initial_delay: int = 10_000
-    allow_link_stealing: bool = False
-    advertised_urls: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +26,7 @@ class Agreement:
     spliced: bool
 
 
-def offer(settings: Settings) -> WireFormatInfo:
+def offer(settings: ListenerSettings) -> WireFormatInfo:
     """Return our side's WireFormatInfo: no tight encoding, no cache, and the peer follows."""
     properties: dict[str, Value] = {
         "StackTraceEnabled": False,
@@ -58,7 +45,7 @@ def offer(settings: Settings) -> WireFormatInfo:
     return WireFormatInfo(version=VERSION, properties=properties)
 
 
-def agree(settings: Settings, peer: WireFormatInfo) -> Agreement:
+def agree(settings: ListenerSettings, peer: WireFormatInfo) -> Agreement:
     """Return what follows from our offer and the peer's. Raises ProtocolError."""
     if peer.magic != MAGIC:
         raise ProtocolError("the peer does not speak OpenWire: its magic is not ActiveMQ")

@@ -21,9 +21,9 @@ from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message import openwire
 from lockkeeper.message.ids import ProducerId, XATransactionId
 from lockkeeper.message.openwire import DestinationOperation, TransactionOperation
-from lockkeeper.protocols.openwire.codec import Settings
 from lockkeeper.protocols.openwire.convert import DispatchHeader
 from lockkeeper.protocols.openwire.login import BEFORE_LOGIN, Login
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt
 
 _Handler = Callable[["Commands", Any, Receipt | None], None]
@@ -46,7 +46,7 @@ class Commands:
         "windows",
     )
 
-    def __init__(self, broker: Broker, settings: Settings, connection: Connection) -> None:
+    def __init__(self, broker: Broker, settings: ListenerSettings, connection: Connection) -> None:
         self._broker = broker
         self._settings = settings
         self._connection = connection

@@ -17,12 +17,13 @@ from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.layout import MESSAGE_TYPES
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.protocols.openwire.acknowledgements import MESSAGE_ACK, AckReader
-from lockkeeper.protocols.openwire.codec import Agreement, Settings, agree, offer
+from lockkeeper.protocols.openwire.codec import Agreement, agree, offer
 from lockkeeper.protocols.openwire.commands import Commands
 from lockkeeper.protocols.openwire.convert import append_outputs
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, Piece, framed
 from lockkeeper.protocols.openwire.login import PARTING_MS
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt, StoreFullError
 
 _SIZE = Struct(">I")
@@ -62,7 +63,7 @@ class OpenWireSession:
         "unread",
     )
 
-    def __init__(self, broker: Broker, settings: Settings, address: str) -> None:
+    def __init__(self, broker: Broker, settings: ListenerSettings, address: str) -> None:
         self._broker = broker
         self._settings = settings
         self.connection = Connection(broker.dirty, address)
@@ -224,13 +225,13 @@ class OpenWireSession:
         self._take_verdict()
         self.receive_data(b"".join(held or ()))
         if self.closing:
-            self.connection.dirty.append(self.connection)
+            self.connection.announce()
 
     def _part(self) -> None:
         """End the connection, unless a second attempt was better."""
         if not self._commands.is_admitted:
             self.closing = True
-            self.connection.dirty.append(self.connection)
+            self.connection.announce()
 
     def _receive_message(self, data: bytes, start: int, end: int, in_time: bytes) -> None:
         agreement = self._admitted

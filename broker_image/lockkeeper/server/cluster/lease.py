@@ -23,8 +23,7 @@ from lockkeeper.server.cluster.election import (
     written_lease,
 )
 from lockkeeper.server.cluster.surroundings import now_text
-from lockkeeper.store.kahadb import Deadline, LockLostError
-from lockkeeper.store.kahadb.guard import boot_time
+from lockkeeper.store.guard import Deadline, LockLostError, boot_time
 
 logger = logging.getLogger(__name__)
 

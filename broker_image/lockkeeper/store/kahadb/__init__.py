@@ -3,22 +3,7 @@
 Comes in: the operations of the store's interface, a directory. Never here: who gets a message.
 """
 
-from lockkeeper.store.kahadb.guard import (
-    BothGuards,
-    Deadline,
-    Guard,
-    LockLostError,
-    StoreLockedError,
-)
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.store import KahaDBStore
 
-__all__ = [
-    "KahaDBStore",
-    "DirectoryLock",
-    "Guard",
-    "BothGuards",
-    "Deadline",
-    "LockLostError",
-    "StoreLockedError",
-]
+__all__ = ["KahaDBStore", "DirectoryLock"]

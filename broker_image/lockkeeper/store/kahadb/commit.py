@@ -19,9 +19,9 @@ from lockkeeper.journal.batch import (
     control_record,
 )
 from lockkeeper.store.base import Receipt, StoreError, StoreFullError
+from lockkeeper.store.guard import Deadline
 from lockkeeper.store.kahadb.disk import Disk
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.guard import Deadline
 from lockkeeper.store.kahadb.ledger import FileLedger, Ledger
 from lockkeeper.store.kahadb.waiting import (
     Batch,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import FILE_ID_MAX, data_file_name
 from lockkeeper.store.base import StoreError, StoreFullError
-from lockkeeper.store.kahadb.guard import LockLostError
+from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.leftovers import delete_leftovers
 from lockkeeper.store.kahadb.placing import NO_LINKS, place, sync_directory, unique_path

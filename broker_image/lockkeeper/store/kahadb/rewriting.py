@@ -28,7 +28,7 @@ from lockkeeper.journal.scan import Batch, scan_file
 from lockkeeper.journal.walk import walk_batch
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
-from lockkeeper.store.kahadb.guard import LockLostError
+from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb.needed import Answer, Holder, Question, Sifting, UndecidedError
 from lockkeeper.store.kahadb.placing import make_file, unique_path
 

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from lockkeeper.journal.batch import EOF_RECORD
-from lockkeeper.store.kahadb.guard import LockLostError
+from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb.placing import make_file, place, sync_directory, unique_path
 
 SPARE_PREFIX = "next-"

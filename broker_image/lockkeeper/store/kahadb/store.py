@@ -28,6 +28,7 @@ from lockkeeper.store.base import (
     StoreUsage,
     Subscription,
 )
+from lockkeeper.store.guard import Deadline, Guard, StoreLockedError, boot_milliseconds
 from lockkeeper.store.kahadb.alarm import Alarm, EitherReadable
 from lockkeeper.store.kahadb.caretaker import Caretaker
 from lockkeeper.store.kahadb.cleanup import described
@@ -36,7 +37,6 @@ from lockkeeper.store.kahadb.compaction import Compaction, Settings
 from lockkeeper.store.kahadb.disk import Disk, open_disk
 from lockkeeper.store.kahadb.existing import ExistingQueues
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.guard import Deadline, Guard, StoreLockedError, boot_milliseconds
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.intake import Intake
 from lockkeeper.store.kahadb.ledger import OFFSET_BITS

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.records import Trace
+from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.guard import LockLostError
 from lockkeeper.store.kahadb.intake import Intake
 from lockkeeper.store.kahadb.waiting import BOOKED, Booked
 

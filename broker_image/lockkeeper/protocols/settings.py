@@ -1,0 +1,17 @@
+"""Settings of a listener, whatever its protocol."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerSettings:
+    """What one listener offers; times in ms, 0 for no inactivity check.
+
+    `advertised_urls` are told to clients, so that they know where else the broker may be.
+    """
+
+    frame_bytes_max: int = 104_857_600
+    inactivity_duration: int = 30_000
+    inactivity_initial_delay: int = 10_000
+    allow_link_stealing: bool = False
+    advertised_urls: tuple[str, ...] = ()
