@@ -192,7 +192,8 @@ class Engine:
             self._stop_on(error)
         if self._throttled:
             self._look_at_throttled()
-        if context.postponed:
+        # Protocols without acknowledgements end messages as they send them: there may be room now.
+        if context.postponed or context.active:
             self.wake()
         if context.timers.earliest < self._alarm_due or context.calendar.earliest < NEVER:
             self._set_alarm()
