@@ -1,7 +1,7 @@
 """Consumers: they receive, keep their window open, acknowledge, and take messages back."""
 
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from lockkeeper.client.acknowledge import Acknowledge, make_ack, poison_cause
 from lockkeeper.client.errors import IllegalStateError, MessagingError
@@ -21,9 +21,6 @@ from lockkeeper.message.openwire import (
     RemoveInfo,
 )
 
-if TYPE_CHECKING:
-    from lockkeeper.client.session import Session
-
 DO_NOT_WAIT = -1
 WAIT_FOR_EVER = 0
 PULL_SECONDS = 10.0
@@ -31,6 +28,16 @@ PULL_SECONDS = 10.0
 _REFUSALS = (AckType.EXPIRED, AckType.POISON)
 _Taken: TypeAlias = tuple[MessageDispatch, MessageAck | None, int]
 """A dispatch, what to tell the broker of it, and the generation of its link."""
+
+
+class ConsumerOwner(Protocol):
+    """The session of a consumer; see `Session`."""
+
+    def acknowledge(self) -> None:
+        """In CLIENT mode, acknowledge everything the session has consumed so far."""
+
+    def consumer_closed(self, consumer: "Consumer") -> None:
+        """Let a consumer go, after the transaction that holds its messages."""
 
 
 class Consumer:
@@ -42,7 +49,7 @@ class Consumer:
 
     def __init__(
         self,
-        session: "Session",
+        session: ConsumerOwner,
         transport: Transport,
         info: ConsumerInfo,
         mode: Acknowledge,

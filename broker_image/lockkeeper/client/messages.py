@@ -1,7 +1,7 @@
 """Messages as applications see them: what they send, and what they receive."""
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from lockkeeper.client.acknowledge import dispatch_destination
 from lockkeeper.message.bodies import Body, MessageType, decode_body, encode_body
@@ -17,9 +17,6 @@ from lockkeeper.message.openwire import (
     MessageDispatch,
 )
 from lockkeeper.message.primitives import Value, decode_map
-
-if TYPE_CHECKING:
-    from lockkeeper.client.consumer import Consumer
 
 DestinationName: TypeAlias = str | Destination
 """`NAME` or `queue://NAME` for a queue, `topic://NAME`, or a Destination."""
@@ -55,20 +52,30 @@ def message_with_body(body: Body) -> Message:
     return made(content=encode_body(kind, body))
 
 
+class Settlement(Protocol):
+    """The consumer of a message, which acknowledges or rejects it; see `Consumer`."""
+
+    def acknowledge(self, dispatch: MessageDispatch) -> None:
+        """Acknowledge as the mode says, for the message that came by *dispatch*."""
+
+    def reject(self, dispatch: MessageDispatch, cause: str | BaseException) -> None:
+        """Send what came by *dispatch* to the dead letter queue."""
+
+
 class ReceivedMessage:
     """A message a consumer got; body and properties are decoded when they are looked at.
 
     `fields` has everything OpenWire knows of it. Times are in ms since 1970, 0 for none.
     """
 
-    __slots__ = ("_body", "_consumer", "_dispatch", "_properties", "delivery_count", "fields")
+    __slots__ = ("_body", "_dispatch", "_properties", "_settlement", "delivery_count", "fields")
 
-    def __init__(self, dispatch: MessageDispatch, consumer: "Consumer") -> None:
+    def __init__(self, dispatch: MessageDispatch, settlement: Settlement) -> None:
         assert dispatch.message is not None
         self.fields: Message = dispatch.message
         self.delivery_count = dispatch.redelivery_counter + 1
         self._dispatch = dispatch
-        self._consumer = consumer
+        self._settlement = settlement
         self._body: Body = None
         self._properties: dict[str, Value] | None = None
 
@@ -168,14 +175,14 @@ class ReceivedMessage:
 
     def acknowledge(self) -> None:
         """Acknowledge as the session's mode says; nothing to do in AUTO and transacted ones."""
-        self._consumer.acknowledge(self._dispatch)
+        self._settlement.acknowledge(self._dispatch)
 
     def reject(self, cause: str | BaseException) -> None:
         """Send the message to the dead letter queue, at once and for good, also in a transaction.
 
         Raises IllegalStateError when it is acknowledged already, as in AUTO mode.
         """
-        self._consumer.reject(self._dispatch, cause)
+        self._settlement.reject(self._dispatch, cause)
 
     def __repr__(self) -> str:
         """Return type, id and destination."""

@@ -4,10 +4,15 @@ import time
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from lockkeeper.client.errors import IllegalStateError
-from lockkeeper.client.messages import DestinationName, destination_of, message_with_body
+from lockkeeper.client.messages import (
+    DestinationName,
+    ReceivedMessage,
+    destination_of,
+    message_with_body,
+)
 from lockkeeper.client.transport import Pending, Transport
 from lockkeeper.message.bodies import Body
 from lockkeeper.message.destination import Destination
@@ -15,13 +20,23 @@ from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import Message, RemoveInfo
 from lockkeeper.message.primitives import Value, encode_map
 
-if TYPE_CHECKING:
-    from lockkeeper.client.messages import ReceivedMessage
-    from lockkeeper.client.session import Session
-
 PRIORITY_DEFAULT = 4
 PRIORITY_MAX = 9
 WINDOW_MESSAGES = 100
+
+
+class ProducerOwner(Protocol):
+    """The session of a producer; see `Session`."""
+
+    @property
+    def is_transacted(self) -> bool:
+        """Tell whether sending happens at commit."""
+
+    def send_in_transaction(self, message: Message) -> None:
+        """Make a message part of the session's transaction."""
+
+    def producer_closed(self, producer: "Producer") -> None:
+        """Forget a producer."""
 
 
 class Producer:
@@ -33,7 +48,7 @@ class Producer:
 
     def __init__(
         self,
-        session: "Session",
+        session: ProducerOwner,
         transport: Transport,
         identifier: ProducerId,
         destination: Destination | None,
@@ -86,7 +101,7 @@ class Producer:
 
     def forward(
         self,
-        received: "ReceivedMessage",
+        received: ReceivedMessage,
         *,
         destination: DestinationName | None = None,
         without: Collection[str] = (),

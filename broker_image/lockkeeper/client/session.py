@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from lockkeeper.client.acknowledge import Acknowledge
 from lockkeeper.client.consumer import Consumer
@@ -19,6 +19,7 @@ from lockkeeper.client.transactions import TransactionContext
 from lockkeeper.client.transport import Transport
 from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.openwire import (
+    ConnectionId,
     ConsumerId,
     ConsumerInfo,
     Message,
@@ -28,13 +29,25 @@ from lockkeeper.message.openwire import (
     SessionId,
 )
 
-if TYPE_CHECKING:
-    from lockkeeper.client.connection import Connection
-
 PREFETCH_QUEUE = 1000
 PREFETCH_TOPIC = 32766
 PREFETCH_DURABLE = 100
 PREFETCH_BROWSER = 500
+
+
+class SessionOwner(Protocol):
+    """The connection of a session; see `Connection`."""
+
+    identifier: ConnectionId
+    client_id: str | None
+    redelivery: RedeliveryPolicy
+    consumers: dict[ConsumerId, Consumer]
+
+    def next_transaction(self) -> int:
+        """Return a number that no other transaction of this connection has."""
+
+    def session_closed(self, session: "Session") -> None:
+        """Forget a session."""
 
 
 class Session:
@@ -42,7 +55,7 @@ class Session:
 
     def __init__(
         self,
-        connection: "Connection",
+        connection: SessionOwner,
         transport: Transport,
         identifier: SessionId,
         mode: Acknowledge,

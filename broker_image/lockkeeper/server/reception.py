@@ -8,8 +8,7 @@ from lockkeeper.server.descriptors import connections_possible
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.settings import listener_settings
 from lockkeeper.server.strangers import FULL
-from lockkeeper.transport.driver import Guest
-from lockkeeper.transport.peer import Peer
+from lockkeeper.transport.peer import Guest, Peer
 from lockkeeper_api.broker import Listener
 
 logger = logging.getLogger(__name__)

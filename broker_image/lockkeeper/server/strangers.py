@@ -8,7 +8,7 @@ keeps nobody out.
 import logging
 from typing import NamedTuple
 
-from lockkeeper.transport.driver import Guest
+from lockkeeper.transport.peer import Guest
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,7 @@ import socket
 import ssl
 from typing import Protocol, cast
 
-from lockkeeper.transport.driver import Guest
-from lockkeeper.transport.peer import Peer
+from lockkeeper.transport.peer import Guest, Peer
 from lockkeeper.transport.tls import SHUTDOWN_SECONDS_MAX
 
 logger = logging.getLogger(__name__)

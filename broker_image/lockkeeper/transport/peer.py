@@ -1,10 +1,9 @@
 """One socket: bytes to its session, the session's bytes to it."""
 
 import asyncio
-from typing import cast
+from typing import Protocol, cast
 
 from lockkeeper.protocols.session import Session
-from lockkeeper.transport.driver import Driver
 
 # The kernel's buffer and this much more may wait for a slow peer before dispatch to it stops;
 # less where many peers share what all of them may have.
@@ -13,6 +12,50 @@ WRITE_BUFFER_BYTES_MIN = 1 << 15
 WRITE_BUFFERS_BYTES = 16 << 20
 # So much of what came is carried out before everybody else has a turn.
 PIECE_BYTES = 1 << 16
+
+
+class Guest(Protocol):
+    """Somebody connected who may not have said who it is."""
+
+    @property
+    def address(self) -> str:
+        """Where it comes from."""
+
+    @property
+    def is_in(self) -> bool:
+        """Tell whether it has said who it is, if it has to."""
+
+    def abort(self) -> None:
+        """End the connection at once."""
+
+
+class Driver(Protocol):
+    """Drives the core; implemented by the server."""
+
+    steady: int
+
+    def arrived(self) -> int:
+        """Tell the core what time it is now that a piece came, and return `steady`: ms that only
+        pass.
+        """
+
+    def wake(self) -> None:
+        """Have a turn at the end of this round of the event loop."""
+
+    def received(self, peer: "Peer", size: int) -> None:
+        """Count *size* bytes that came from a peer, and have a turn at the end of this round."""
+
+    def joined(self, peer: "Peer") -> int:
+        """Note a new peer; returns how many there are."""
+
+    def left(self, peer: "Peer") -> None:
+        """Forget a peer."""
+
+    def failed(self, peer: "Peer", error: Exception) -> None:
+        """Part with a peer whose bytes, or what they asked for, nobody could deal with."""
+
+    def throttled(self, peer: "Peer") -> None:
+        """Call the peer's `throttle` again when there may be memory."""
 
 
 class Peer(asyncio.Protocol):
