@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterator
 
 import pytest
-from echo.session import EchoSession
+from echo_session import EchoSession
 from running_engine import Running
 
 from lockkeeper.broker.core import Broker

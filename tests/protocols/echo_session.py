@@ -1,4 +1,4 @@
-"""One connection of the echo protocol: lines in, lines out, through a queue of the broker."""
+"""A protocol of one idea: each line is a message for a queue, and comes back from there."""
 
 import sys
 from itertools import count

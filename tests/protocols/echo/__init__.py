@@ -1,1 +1,0 @@
-"""A protocol of one idea: each line is a message for a queue, and comes back from there."""
