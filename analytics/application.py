@@ -1,4 +1,4 @@
-"""What spark-submit is given in the image: Spark wants a file, the package has the application."""
+"""Script for spark-submit in the image: Spark wants a file, the package has the application."""
 
 import sys
 

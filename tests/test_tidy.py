@@ -115,6 +115,17 @@ def test_every_module_says_what_it_is() -> None:
     assert not silent, "\n" + "\n".join(silent)
 
 
+def test_every_module_begins_with_a_noun() -> None:
+    opening = re.compile(r"(What|Which|How|Whose|Who|When|Where|Why|Whether|That|Until)\b")
+    riddles = [
+        named(path)
+        for path, tree in python_files()
+        if path.relative_to(PROJECT).parts[0] in ("broker_image", "crds", "operator", "analytics")
+        and opening.match(ast.get_docstring(tree) or "")
+    ]
+    assert not riddles, "\n" + "\n".join(riddles)
+
+
 def test_every_package_has_a_room_sign() -> None:
     without = [
         named(path)

@@ -1,4 +1,4 @@
-"""What `lockkeeper analyze` and `lockkeeper sql` are both told, on the command line."""
+"""Command line options that `lockkeeper analyze` and `lockkeeper sql` share."""
 
 from typing import Annotated
 

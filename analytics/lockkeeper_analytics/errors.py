@@ -1,4 +1,4 @@
-"""What can go wrong before or while a journal is read; every text says what to do."""
+"""Errors before or while a journal is read; every text says what to do."""
 
 
 class AnalyticsError(Exception):

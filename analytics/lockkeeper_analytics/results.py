@@ -1,4 +1,4 @@
-"""What a job leaves for machines: each report as Parquet and JSON, and a summary of all."""
+"""Results of a job for machines: each report as Parquet and JSON, and a summary of all."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

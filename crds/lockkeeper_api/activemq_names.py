@@ -1,4 +1,4 @@
-"""What ActiveMQ's configuration calls a setting, where that is another name than ours."""
+"""Names of settings in ActiveMQ's configuration, where they differ from ours."""
 
 OURS_ALONE = "(none)"
 

@@ -1,4 +1,4 @@
-"""What pydantic found wrong, in words for the author of a resource."""
+"""Complaints of pydantic in words for the author of a resource."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""How many of a thing a broker allows."""
+"""Limits of a broker on the number of things."""
 
 from pydantic import Field
 

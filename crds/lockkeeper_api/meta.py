@@ -1,4 +1,4 @@
-"""What every resource has: the model's rules, and the metadata of Kubernetes."""
+"""Parts of every resource: the model's rules, and the metadata of Kubernetes."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What the operator, brokers in pods and `kubectl lockkeeper` must call the same."""
+"""Names that the operator, brokers in pods and `kubectl lockkeeper` share."""
 
 ROLE_LABEL = "lockkeeper.dev/role"
 """On pods: `master` or `standby`; each broker writes its own."""

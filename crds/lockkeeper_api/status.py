@@ -1,4 +1,4 @@
-"""What the operator writes about a resource: its status, as kubectl and other tools read it."""
+"""Status of a resource, written by the operator, as kubectl and other tools read it."""
 
 from typing import Annotated, Literal
 

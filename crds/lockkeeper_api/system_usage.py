@@ -1,4 +1,4 @@
-"""What a broker may use in all: memory, the journal, temporary files."""
+"""Limits of a broker in all: memory, the journal, temporary files."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Whether a Destination of some namespace may live on a Broker."""
+"""Rules by which a Destination of another namespace may live on a Broker."""
 
 from collections.abc import Mapping
 

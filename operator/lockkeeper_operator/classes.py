@@ -1,4 +1,4 @@
-"""Which resources are this operator's, where several share a cluster.
+"""Classes: the resources that are this operator's, where several share a cluster.
 
 A resource says by a label of which class it is, as an Ingress does by its ingressClassName. An
 operator with a class looks after those of it alone, one without after those that name none. It is

@@ -1,4 +1,4 @@
-"""Whether an object already is what it is to be, and what it has besides."""
+"""Comparison of an object with its desired state, and the fields it has besides."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias

@@ -1,4 +1,4 @@
-"""What people are told as Kubernetes events, with reasons that never change their meaning."""
+"""Kubernetes events for people, with reasons that never change their meaning."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

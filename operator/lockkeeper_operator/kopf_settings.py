@@ -1,4 +1,4 @@
-"""What kopf is told to do, and to leave alone."""
+"""Settings of kopf."""
 
 import itertools
 import logging

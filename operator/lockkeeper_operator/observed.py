@@ -1,4 +1,4 @@
-"""What there is at present, as far as a plan needs to know it."""
+"""Observed state, as far as a plan needs to know it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

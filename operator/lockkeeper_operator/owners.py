@@ -1,4 +1,4 @@
-"""Who applied what of an object, by what the API server keeps of that."""
+"""Field owners of an object, as the API server keeps them."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Whose an object is."""
+"""Ownership of an object by a Broker."""
 
 from lockkeeper_operator.names import INSTANCE_LABEL, MANAGED_BY_LABEL
 from lockkeeper_operator.observed import Manifest

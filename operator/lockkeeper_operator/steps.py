@@ -1,4 +1,4 @@
-"""What a plan consists of. Each step names all that is needed to carry it out, or tells why not.
+"""Steps of a plan. Each names all that is needed to carry it out, or tells why not.
 
 Deletions carry the uid of what was seen, so that a step planned from a stale view cannot hit the
 successor of the same name.

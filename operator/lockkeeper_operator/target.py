@@ -1,4 +1,4 @@
-"""What a Broker is to be brought to: its children, and what its pods are to be like."""
+"""Target of a Broker: its desired children, and the desired shape of its pods."""
 
 from dataclasses import dataclass
 

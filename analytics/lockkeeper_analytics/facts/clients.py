@@ -1,4 +1,4 @@
-"""What clients did, by the flight recorder: connections and consumers that came and went.
+"""Clients by the flight recorder: connections and consumers that came and went.
 
 ActiveMQ's journals have none of this (docs/reference/flight-recorder.md).
 """

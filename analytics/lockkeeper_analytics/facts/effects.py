@@ -1,4 +1,4 @@
-"""What the records of a journal came to: transactions applied, each effect in its place.
+"""Effects of a journal's records: transactions applied, each effect in its place.
 
 An add or remove of a transaction counts where its commit is, or not at all (kahadb.md section
 4). Positions order the records of one directory: file number, then offset.

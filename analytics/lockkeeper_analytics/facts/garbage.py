@@ -1,4 +1,4 @@
-"""What keeps data files: live messages, subscriptions, transactions, and acknowledgements.
+"""Reasons that keep data files: live messages, subscriptions, transactions, acknowledgements.
 
 A file may go when nothing live is in it and no record of it ends something in a file that stays
 (kahadb.md section 6). What is collected here grows with files, never with messages.

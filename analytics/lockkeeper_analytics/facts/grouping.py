@@ -1,4 +1,4 @@
-"""What several reports need: keys of destinations and messages, parts of a URL, cells of time."""
+"""Columns that several reports need: keys of destinations and messages, cells of time."""
 
 from collections.abc import Sequence
 from datetime import datetime

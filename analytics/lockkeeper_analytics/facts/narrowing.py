@@ -1,4 +1,4 @@
-"""What a narrowed run shows: which rows of each fact and report, told once for Spark and SQL.
+"""Rows of each fact and report that a narrowed run shows, told once for Spark and SQL.
 
 State is always told from the whole journal: whether a message waits depends on all that stands
 before it. `destination` and `since` choose among what was told so, and never what it is told from.

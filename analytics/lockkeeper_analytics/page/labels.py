@@ -1,4 +1,4 @@
-"""What to call destinations: by name, and by their directory, too, where there are several."""
+"""Labels of destinations: by name, and by their directory, too, where there are several."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath

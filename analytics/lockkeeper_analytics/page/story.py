@@ -1,4 +1,4 @@
-"""What the reports say in a few figures: the tiles and the balance."""
+"""Summary of the reports in a few figures: the tiles and the balance."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,9 +1,8 @@
-"""What the image's entry point runs: as that of Spark's own image, so that Spark's operators and
-drivers can use it.
+"""Commands of the image's entry point, those of Spark's own image among them.
 
-`driver ARGUMENTS…` is spark-submit in client mode. `executor` is started by drivers, and finds all
-that it needs in SPARK_… variables. `serve FOLDER PORT` serves a folder to browsers. All else is
-run as it is.
+So Spark's operators and drivers can use it. `driver ARGUMENTS…` is spark-submit in client mode.
+`executor` is started by drivers, and finds all that it needs in SPARK_… variables. `serve FOLDER
+PORT` serves a folder to browsers. All else is run as it is.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Where results go: a folder of this machine, or a URL that pyarrow knows."""
+"""Delivery of results: to a folder of this machine, or a URL that pyarrow knows."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""How far a driver is: an annotation of its own pod, which the operator tells people of."""
+"""Progress of a driver: an annotation of its own pod, which the operator tells people of."""
 
 import json
 import ssl

@@ -1,4 +1,4 @@
-"""What a reader was asked for, as values; `options` makes them of texts."""
+"""Options of a reader, as values; `options` makes them of texts."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What `times` learns of records, for all of a chunk at once."""
+"""Times of records, for all of a chunk at once; see `times`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What times are known where a part begins, and which is told next behind its end.
+"""Times that are known where a part begins, and the next one behind its end.
 
 Within a file times are handed on from its first record to its last. A file looks at its
 neighbours' edges only, LOOK_BYTES of each: what is told of its records depends on the files that

@@ -1,4 +1,4 @@
-"""Which files are read, in which pieces: one Spark partition for each.
+"""Partitions: the files that are read, in pieces, one Spark partition for each.
 
 A piece is a file, or what a stream has yet to read of it: where a batch begins, and when it was
 written, is told by what stands before it in its file.

@@ -1,4 +1,4 @@
-"""What a run saw of journals, so that whoever reads a piece again reads the same.
+"""Pins of what a run saw of journals, so that whoever reads a piece again reads the same.
 
 Bytes in front of a file's pinned end do not change. Where a broker prepares files, their length
 tells nothing, so that the end of a file that may grow is that of its last sound batch.

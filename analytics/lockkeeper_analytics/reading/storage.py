@@ -1,4 +1,4 @@
-"""Where journals are: folders of this machine, and URLs that pyarrow or fsspec open.
+"""Storage of journals: folders of this machine, and URLs that pyarrow or fsspec open.
 
 Everything here only reads. Files may come and go meanwhile: a broker is at work.
 """

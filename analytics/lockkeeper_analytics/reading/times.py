@@ -1,4 +1,4 @@
-"""When was a record written? Bounds from the times that the journal holds around it.
+"""Time bounds of records, from the times that the journal holds around them.
 
 Two kinds of records tell a time: an add was written no earlier than its brokerInTime, and a
 flight recorder's clock line says when its batch was. A record between two such times was

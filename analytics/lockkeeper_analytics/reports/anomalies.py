@@ -1,4 +1,4 @@
-"""What is unlike before? Periods far from the median of those before them."""
+"""Anomalies: periods far from the median of those before them."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""What is left? Messages that wait, for each destination and durable subscription."""
+"""Backlog: messages that wait, for each destination and durable subscription."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

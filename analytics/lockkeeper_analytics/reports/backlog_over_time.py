@@ -1,4 +1,4 @@
-"""How did the backlog grow and shrink? What waited at the end of each cell of time."""
+"""Backlog over time: the messages that waited at the end of each cell."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

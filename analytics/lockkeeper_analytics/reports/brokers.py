@@ -1,4 +1,4 @@
-"""How do the brokers compare? One row for each journal."""
+"""Comparison of brokers: one row for each journal."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

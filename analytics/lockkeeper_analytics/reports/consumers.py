@@ -1,4 +1,4 @@
-"""Which consumers are slow, and which are stuck? Who took what, how late, and who went silent."""
+"""Consumers: what each took and how late, and those that are slow or went silent."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""Why did messages die? Dead letters by where they were meant for and by cause."""
+"""Dead letters, by where they were meant for and by cause."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

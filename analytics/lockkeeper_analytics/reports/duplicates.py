@@ -1,4 +1,4 @@
-"""What was sent twice? Messages stored more than once at the same destination."""
+"""Duplicates: messages stored more than once at the same destination."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""What keeps the journal's files on disk, and what would be freed if it went?"""
+"""Garbage: the reasons that keep the journal's files, and what would be freed without them."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is in the journal? Records and bytes of each kind, and the time they span."""
+"""Inventory of the journal: records and bytes of each kind, and the time they span."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

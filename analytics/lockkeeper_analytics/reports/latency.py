@@ -1,4 +1,4 @@
-"""How late? Time from a message's arrival at the broker to its acknowledgement."""
+"""Latency: time from a message's arrival at the broker to its acknowledgement."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

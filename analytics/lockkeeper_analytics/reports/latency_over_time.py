@@ -1,4 +1,4 @@
-"""When was it late? The time to acknowledgement in each cell of time."""
+"""Latency over time: the time to acknowledgement in each cell."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

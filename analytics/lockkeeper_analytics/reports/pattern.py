@@ -1,4 +1,4 @@
-"""When is it busy? The mean hour of each weekday."""
+"""Pattern of the week: the mean hour of each weekday."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""Which messages cannot be consumed? Those that died after deliveries, some again and again."""
+"""Poison messages: those that died after deliveries, some again and again."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""Who sends? What each producing connection stored at each destination, and how fast."""
+"""Producers: what each connection stored at each destination, and how fast."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

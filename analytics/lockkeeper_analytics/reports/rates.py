@@ -1,4 +1,4 @@
-"""How fast? What came and went in each cell of time."""
+"""Rates: the messages that came and went in each cell of time."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

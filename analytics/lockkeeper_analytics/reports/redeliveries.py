@@ -1,4 +1,4 @@
-"""What was delivered more than once? Redeliveries of each destination."""
+"""Redeliveries of each destination."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

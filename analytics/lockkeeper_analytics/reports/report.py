@@ -1,4 +1,4 @@
-"""What a report is: a question, the frame that answers it, and how its rows are shown.
+"""Reports: a question, the frame that answers it, and how its rows are shown.
 
 Everything that is said of one report stands in its own two files: NAME.py with its `REPORT`, and
 NAME.sql, which asks the same in SQL; which rows of it a narrowed run shows, in

@@ -1,4 +1,4 @@
-"""How big are messages? Counts and bytes by powers of two."""
+"""Sizes of messages: counts and bytes by powers of two."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""Which of two sources to show: records, or the histograms of the flight recorder."""
+"""Choice between two sources: records, or the histograms of the flight recorder."""
 
 from lockkeeper_analytics.reports.report import Row
 

@@ -1,4 +1,4 @@
-"""Which durable subscribers do not come back? What waits for each, and what that keeps on disk."""
+"""Durable subscriptions: what waits for each, and what that keeps on disk."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""Who was master, from when on, and why? Starts, take-overs and stops of brokers."""
+"""Takeovers: starts, take-overs and stops of brokers, with their causes."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

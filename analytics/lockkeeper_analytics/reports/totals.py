@@ -1,4 +1,4 @@
-"""How much of what? The sums of each destination over all that the journal tells of."""
+"""Totals of each destination over all that the journal tells of."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

@@ -1,4 +1,4 @@
-"""Which transactions are open, in doubt, or took long? A prepared one hides what it consumes."""
+"""Transactions that are open, in doubt, or took long; a prepared one hides what it consumes."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F

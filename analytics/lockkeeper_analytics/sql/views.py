@@ -1,4 +1,4 @@
-"""What a query may name beside the tables: what several reports start from, and the reports.
+"""Views that a query may name beside the tables: facts and reports.
 
 Their texts are data files: those of `facts/` are views of their own names, a report NAME of
 `reports/` is the view NAME_report. All are DuckDB's SQL, over the tables and each other.

@@ -1,4 +1,4 @@
-"""How far a stream has read a journal: what Spark's checkpoint keeps."""
+"""Offsets of a stream in a journal, as Spark's checkpoint keeps them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

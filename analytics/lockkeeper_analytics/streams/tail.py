@@ -1,4 +1,4 @@
-"""How far a journal that a broker writes can be read: whole, sound batches and nothing behind.
+"""Readable end of a journal that a broker writes: whole, sound batches and nothing behind.
 
 A file is done with once a later one holds a sound batch: brokers write one file at a time. The
 file that is still written to is read with its checksums up to the last sound batch.

@@ -1,4 +1,4 @@
-"""What became of everything: the records of one directory replayed in order (kahadb.md section 4).
+"""Replay of one directory's records in order (kahadb.md section 4).
 
 Memory holds live messages, open transactions, subscriptions, and the last messages that ended:
 it grows with what is live in the journal, not with the journal.

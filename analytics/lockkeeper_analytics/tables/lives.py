@@ -1,4 +1,4 @@
-"""What histories keep: messages, their ends, transactions, subscriptions, files."""
+"""Lives of messages, transactions, subscriptions and files, as histories keep them."""
 
 from typing import NamedTuple
 

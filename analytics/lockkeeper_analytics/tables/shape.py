@@ -1,4 +1,4 @@
-"""What a table is: its columns, how a row tells each, and how it is cut into pieces."""
+"""Shape of a table: its columns, how a row tells each, and how it is cut into pieces."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

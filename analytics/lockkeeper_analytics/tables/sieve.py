@@ -1,4 +1,4 @@
-"""Which rows of a history are asked for: the options `destination` and `since`, and the rows' life.
+"""Filter of a history's rows: the options `destination` and `since`, and the rows' life.
 
 A history is replayed from its first record on, whatever is asked for: whether a message counts
 depends on what stands before it. `until` ends the replay, so that everything is told as of then.

@@ -1,4 +1,4 @@
-"""What every region shares: the store, the memory, the clock, and the regions with work to do."""
+"""Shared services of the regions: the store, the memory, the clock, the regions with work to do."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Which durable subscriptions there are, and which topics each of them collects from."""
+"""Registry of durable subscriptions, and of the topics that each of them collects from."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the core refuses, by the JMS concept that fits; protocols give each its wire form."""
+"""Refusals of the core, named by the JMS concept that fits; protocols give each its wire form."""
 
 
 class BrokerError(Exception):

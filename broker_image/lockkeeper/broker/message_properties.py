@@ -1,4 +1,4 @@
-"""What a selector sees of a message: JMS headers and user properties by name."""
+"""Message headers and properties by name, as a selector sees them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the name of a destination may be, however long a text of the wire may be."""
+"""Limits of names: those of destinations, and the length of any text of the wire."""
 
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.message.destination import COMPOSITE_SEPARATOR, PATH_SEPARATOR, Destination

@@ -1,4 +1,4 @@
-"""What the core tells a connection: values in its outbox, turned into bytes by its protocol."""
+"""Outputs of the core for a connection: values that its protocol turns into bytes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias

@@ -1,4 +1,4 @@
-"""What a broker as a whole does differently; the policies of destinations are elsewhere."""
+"""Settings of a broker as a whole; the policies of destinations are elsewhere."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Where `send` gets message bodies and properties from: words, files, standard input."""
+"""Message bodies and properties for `send`: words, files, standard input."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What commands that talk to a broker as a client share: the URL, destinations, durations."""
+"""Options of commands that talk to a broker as a client: the URL, destinations, durations."""
 
 import threading
 from collections.abc import Iterator

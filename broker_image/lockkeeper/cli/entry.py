@@ -1,4 +1,4 @@
-"""How every command line of ours begins and ends: its version, its errors, its exit code."""
+"""Frame of every command line of ours: its version, its errors, its exit code."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a command can fail with, and how that is said: one line, an exit code, no traceback."""
+"""Failures of a command, told in one line with an exit code and without a traceback."""
 
 import os
 

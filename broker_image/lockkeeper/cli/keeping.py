@@ -1,4 +1,4 @@
-"""What `journal verify --deep` shows: what every data file keeps alive, counted twice."""
+"""Deep check of `journal verify`: everything that each data file keeps alive, counted twice."""
 
 from pathlib import Path
 

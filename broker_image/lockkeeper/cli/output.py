@@ -1,4 +1,4 @@
-"""How commands show things: tables for people, plain columns where nobody looks on."""
+"""Output of commands: tables for people, plain columns for other programs."""
 
 import json
 import sys

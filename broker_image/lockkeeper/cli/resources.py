@@ -1,4 +1,4 @@
-"""Which Broker a command is about: resources from files, one of them chosen, options applied."""
+"""Choice of the Broker of a command: resources from files, one of them, options applied."""
 
 from itertools import zip_longest
 from pathlib import Path

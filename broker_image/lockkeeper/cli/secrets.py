@@ -1,4 +1,4 @@
-"""Where a pod has what only its broker may know, and the token that the admin endpoint wants."""
+"""Secrets of a pod's broker, and the token that its admin endpoint wants."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""When a consumer tells the broker that a message is consumed, and how it says so."""
+"""Acknowledge modes of a consumer, and the acknowledgements that it sends."""
 
 from enum import Enum
 

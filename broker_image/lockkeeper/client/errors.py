@@ -1,4 +1,4 @@
-"""What can go wrong for an application, by what it can do about it.
+"""Errors of the client, by what an application can do about them.
 
 Refusals of a broker carry the class and the message of the Java exception it answered with;
 `javax.jms` and `jakarta.jms` names mean the same.

@@ -1,4 +1,4 @@
-"""Which broker is tried when: the order of addresses, the delays between rounds, the limit."""
+"""Failover order of brokers: addresses, delays between rounds, the limit."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""What has arrived for a consumer and is not handed out yet."""
+"""Inbox of a consumer: messages that have arrived and are not handed out yet."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""How often and how soon a message comes again after a rollback.
+"""Redelivery policy: how often and how soon a message comes again after a rollback.
 
 The names and defaults are those of ActiveMQ's RedeliveryPolicy; times are in seconds.
 """

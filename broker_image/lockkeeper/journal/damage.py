@@ -1,4 +1,4 @@
-"""What is damaged in a data file, what of it is sound, and what can still be made out of the rest.
+"""Damage in a data file: the broken range, the sound rest, and all that can still be read.
 
 Unlike the scan this goes on behind the first damage, and reads every record.
 """

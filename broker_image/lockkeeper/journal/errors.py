@@ -1,4 +1,4 @@
-"""What can be wrong with the bytes of a journal; every text names the file and the offset."""
+"""Errors in the bytes of a journal; every text names the file and the offset."""
 
 
 class JournalError(Exception):

@@ -1,4 +1,4 @@
-"""What every data file keeps alive, recounted from the journal alone.
+"""Recount of everything that each data file keeps alive, from the journal alone.
 
 A plain reading of kahadb.md sections 4 and 6, record by record, slow and without any of the
 broker's bookkeeping: so it can tell whether that is right. Memory holds the ids of all messages.

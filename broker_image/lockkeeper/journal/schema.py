@@ -1,4 +1,4 @@
-"""Which protobuf field is which attribute: one table for reading and for writing.
+"""Schema of records: protobuf fields and attributes in one table, for reading and for writing.
 
 Fields are listed in number order, the order in which ActiveMQ writes them.
 """

@@ -1,4 +1,4 @@
-"""What can be wrong with bytes that claim to be a message."""
+"""Errors in bytes that claim to be a message."""
 
 
 class MalformedMessageError(ValueError):

@@ -1,4 +1,4 @@
-"""Where the leading fields of a loose message lie (openwire.md sections 6 and 8).
+"""Offsets of the leading fields of a loose message (openwire.md sections 6 and 8).
 
 Offsets are into a message body: the loose, uncached frame of version 10 to 12 without its size
 prefix, so offset 0 is the type byte. Only what routing needs is located; everything else is

@@ -1,4 +1,4 @@
-"""How the C library keeps what was freed: for itself, or for the system."""
+"""Settings of the C library's allocator, so that freed memory goes back to the system."""
 
 import ctypes
 

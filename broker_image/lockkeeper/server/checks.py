@@ -1,4 +1,4 @@
-"""Which passwords are checked when: one at a time, each once, and guesses slowly.
+"""Queue of password checks: one at a time, each once, and guesses slowly.
 
 Everybody who asks the same question at the same time gets the same answer. What was found right
 is remembered; what was found wrong is, too, in a place of its own, so that guesses push nothing

@@ -1,4 +1,4 @@
-"""What a process was told to be: resources with the text they were read from; what may change."""
+"""Configuration of a process: resources with the text they were read from, and what may change."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

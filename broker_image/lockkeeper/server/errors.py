@@ -1,4 +1,4 @@
-"""Why a broker process cannot run."""
+"""Reasons why a broker process cannot run."""
 
 import errno
 import os

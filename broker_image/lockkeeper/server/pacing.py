@@ -1,4 +1,4 @@
-"""How much is read: no faster than the journal writes, and from everybody in turn.
+"""Pace of reading: no faster than the journal writes, and from everybody in turn.
 
 A peer that has brought its share is not read from until everybody else had a turn, and until
 the journal has taken what came before. Its acknowledgements wait as long as its messages do.

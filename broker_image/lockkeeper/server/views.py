@@ -1,4 +1,4 @@
-"""What a broker tells of itself: plain values for the admin endpoint, one JSON form for all."""
+"""Figures of a broker: plain values for the admin endpoint, one JSON form for all."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

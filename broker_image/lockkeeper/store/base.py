@@ -1,4 +1,4 @@
-"""What a store is: the interface that the broker core talks to, and the values they exchange.
+"""Interface of a store for the broker core, and the values that both exchange.
 
 The core never waits: it hands operations over, and what becomes durable comes back as receipts
 from `flush` and `completed`. Operations become durable in the order they were handed over, all

@@ -1,4 +1,4 @@
-"""What says that this process, and no other, may write into a directory; and until when.
+"""Guards of a directory: proof that this process, and no other, may write; and until when.
 
 A file lock says so until it is lost. A guard that must be renewed from outside also has a
 deadline, past which another process may have been let in.

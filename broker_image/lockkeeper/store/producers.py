@@ -1,4 +1,4 @@
-"""Which sequence numbers of each producer are stored, for as many producers as were active last.
+"""Last stored sequence number of each producer, for as many as were active last.
 
 A client that comes back after a failover repeats what was not answered. What is known as stored
 is a duplicate; anything else is taken, a number below the last one, too: its first attempt may

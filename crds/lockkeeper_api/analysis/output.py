@@ -1,4 +1,4 @@
-"""Where the results of an analysis go."""
+"""Destination of an analysis' results."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""When an analysis runs again and again."""
+"""Schedule of an analysis that runs again and again."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""How much of the cluster an analysis takes."""
+"""Resources of the cluster that an analysis takes."""
 
 from typing import Annotated
 

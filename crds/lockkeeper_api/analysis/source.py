@@ -1,4 +1,4 @@
-"""What an analysis reads: a broker's journal, a claim, a snapshot, or a path."""
+"""Source of an analysis: a broker's journal, a claim, a snapshot, or a path."""
 
 from typing import Annotated
 

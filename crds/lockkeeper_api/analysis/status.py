@@ -1,4 +1,4 @@
-"""What the operator writes about an analysis."""
+"""Status of an analysis, written by the operator."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What only a cluster can honour: one file for each concern of a Broker's or Destination's spec.
+"""Fields that only a cluster honours: one file for each concern of a spec.
 
 Comes in: the settings of the operator. Never here: what changes how messages are treated.
 

@@ -1,4 +1,4 @@
-"""Who may connect and what they may do there."""
+"""Access of users: who may connect, and their rights."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""How clients reach a listener in a cluster: TLS and a Service."""
+"""Exposure of a listener in a cluster: TLS and a Service."""
 
 from ipaddress import ip_network
 from typing import Annotated, Literal

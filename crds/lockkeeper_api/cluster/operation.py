@@ -1,4 +1,4 @@
-"""How the operator looks after a Broker: updates, disruption, monitoring, analytics."""
+"""Operation of a Broker: updates, disruption, monitoring, analytics."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""What the pods of a Broker are like."""
+"""Shape of a Broker's pods."""
 
 from typing import Literal
 

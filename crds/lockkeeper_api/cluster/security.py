@@ -1,4 +1,4 @@
-"""What pods may do, and who reaches them."""
+"""Security of pods: their rights, and who reaches them."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Where the journal lies in a cluster: a claim of the Broker's own, or one that there is."""
+"""Storage of the journal in a cluster: a claim of the Broker's own, or one that there is."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""Which advisories a destination has that others are spared (ActiveMQ's policyEntry)."""
+"""Advisories of a destination that are off by default (ActiveMQ's policyEntry)."""
 
 from lockkeeper_api.meta import ApiModel
 

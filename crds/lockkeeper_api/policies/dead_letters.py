@@ -1,4 +1,4 @@
-"""What becomes of messages that could not be delivered (ActiveMQ's deadLetterStrategy)."""
+"""Dead letters: the end of messages that could not be delivered (ActiveMQ's deadLetterStrategy)."""
 
 from datetime import timedelta
 from typing import Annotated, Literal

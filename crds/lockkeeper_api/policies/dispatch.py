@@ -1,4 +1,4 @@
-"""Which consumers of a queue get messages, and when (ActiveMQ's settings of a policyEntry)."""
+"""Dispatch of a queue: which consumers get messages, and when (ActiveMQ's policyEntry)."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""How messages end whose time is over (ActiveMQ's expireMessagesPeriod)."""
+"""Expiry: the end of messages whose time is over (ActiveMQ's expireMessagesPeriod)."""
 
 from datetime import timedelta
 from typing import Annotated

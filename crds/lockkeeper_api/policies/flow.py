@@ -1,4 +1,4 @@
-"""What becomes of messages, and of who sends them, when there is no room."""
+"""Flow control: the treatment of messages and producers when there is no room."""
 
 from datetime import timedelta
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What becomes of destinations that nobody uses (ActiveMQ's gcInactiveDestinations)."""
+"""Removal of destinations that nobody uses (ActiveMQ's gcInactiveDestinations)."""
 
 from datetime import timedelta
 from typing import Annotated

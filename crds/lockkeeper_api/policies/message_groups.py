@@ -1,4 +1,4 @@
-"""Who owns which message group (ActiveMQ's messageGroupMapFactory)."""
+"""Ownership of message groups (ActiveMQ's messageGroupMapFactory)."""
 
 from typing import Literal
 

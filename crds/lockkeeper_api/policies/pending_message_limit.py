@@ -1,4 +1,4 @@
-"""How many messages wait for a consumer of a topic (ActiveMQ's pendingMessageLimitStrategy)."""
+"""Limit of messages for a consumer of a topic (ActiveMQ's pendingMessageLimitStrategy)."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""How many messages consumers get ahead (ActiveMQ's prefetch limits of a policyEntry)."""
+"""Prefetch: messages that consumers get ahead (ActiveMQ's prefetch limits of a policyEntry)."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""What becomes of consumers that do not keep up (ActiveMQ's slowConsumerStrategy)."""
+"""Treatment of consumers that do not keep up (ActiveMQ's slowConsumerStrategy)."""
 
 from datetime import timedelta
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""What carries an analysis out."""
+"""Engines that carry an analysis out."""
 
 from collections.abc import Set
 from typing import Literal

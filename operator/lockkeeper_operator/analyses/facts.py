@@ -1,4 +1,4 @@
-"""What the conditions of an analysis are told from."""
+"""Facts from which the conditions of an analysis follow."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where the journal of an analysis is, as far as pods need to know it."""
+"""Place of an analysis' journal, as far as pods need to know it."""
 
 from dataclasses import dataclass
 from typing import Any

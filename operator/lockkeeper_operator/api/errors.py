@@ -1,4 +1,4 @@
-"""What the API server answers when it does not do what it was asked."""
+"""Errors of the API server, by what they mean for the caller."""
 
 import json
 from typing import Any

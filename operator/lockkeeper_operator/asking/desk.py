@@ -1,4 +1,4 @@
-"""What each Broker's pods said last."""
+"""Last answers of each Broker's pods."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

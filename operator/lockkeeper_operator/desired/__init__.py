@@ -1,4 +1,4 @@
-"""What a Broker's children are to be: one pure builder for each kind of child, dicts out.
+"""Desired children of a Broker: one pure builder for each kind of child, dicts out.
 
 Comes in: a `Subject`, the Broker as it was read. Never here: a request, a clock, randomness, or
 what is there at present.

@@ -1,4 +1,4 @@
-"""How Secrets hold text."""
+"""Encoding of text in Secrets."""
 
 from base64 import b64encode
 from collections.abc import Mapping

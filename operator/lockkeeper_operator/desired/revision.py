@@ -1,4 +1,4 @@
-"""What makes pods start anew: the revision of a Broker.
+"""Revision of a Broker: its change makes pods start anew.
 
 It is a hash of what the *spec says*, never of what builders make of it. So a new release of the
 operator, with other builders, another default image or new fields, changes no revision, and thus

@@ -1,4 +1,4 @@
-"""What is mounted into the pods: the journal, the configuration, Secrets, room for temporaries."""
+"""Volumes of the pods: the journal, the configuration, Secrets, room for temporaries."""
 
 from lockkeeper_operator.desired.subject import Manifest, Subject
 from lockkeeper_operator.names import (

@@ -1,4 +1,4 @@
-"""What time it is."""
+"""Clock of the operator."""
 
 import time
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Which nodes are cordoned, so that masters there hand over before somebody drains them.
+"""Cordoned nodes, so that masters there hand over before somebody drains them.
 
 The API server picks them out: of a large cluster's nodes, whose objects are long and change all the
 time, nothing is watched, and nothing is kept but these few names.

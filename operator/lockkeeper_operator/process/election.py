@@ -1,4 +1,4 @@
-"""Who leads, of several replicas of the operator: whoever holds a Lease.
+"""Leader election among several replicas of the operator, by a Lease.
 
 Times on the Lease are only compared for change, never with the own clock: a holder is silent when
 the Lease has stayed the same for its duration, by the observer's own clock.

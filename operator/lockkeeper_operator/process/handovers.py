@@ -1,4 +1,4 @@
-"""How long a master may be fenced for a hand-over: clients are served by nobody meanwhile.
+"""Time limit for a hand-over: clients are served by nobody meanwhile.
 
 A standby that is proven able may fail all the same, when it reads the journal. The old master then
 serves again, and is left alone for a while: it would be fenced again and again otherwise.

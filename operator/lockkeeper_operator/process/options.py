@@ -1,4 +1,4 @@
-"""How an operator is run."""
+"""Options of an operator process."""
 
 import json
 import os

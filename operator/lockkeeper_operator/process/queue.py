@@ -1,4 +1,4 @@
-"""What is to be looked at: each key once at a time, however often it is called for."""
+"""Work queue: each key once at a time, however often it is called for."""
 
 import asyncio
 import heapq

@@ -1,4 +1,4 @@
-"""What all reconcilers work with."""
+"""Tools that all reconcilers share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is to be looked at when an object has changed."""
+"""Keys to look at when an object has changed."""
 
 from lockkeeper_operator.api.kinds import BROKER, DESTINATION, NAMESPACE, POD
 from lockkeeper_operator.asking.desk import BrokerKey, Desks

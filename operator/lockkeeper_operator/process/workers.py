@@ -1,4 +1,4 @@
-"""What takes keys from queues and works on them."""
+"""Workers, which take keys from queues and work on them."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What a resource's status says: one pure file for each condition.
+"""Status of a resource: one pure file for each condition.
 
 Comes in: what was observed and planned. Never here: a request, a clock, or a phase: conditions
 say what is so, and why.

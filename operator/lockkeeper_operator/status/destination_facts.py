@@ -1,4 +1,4 @@
-"""What conditions of a Destination are told from."""
+"""Facts from which the conditions of a Destination follow."""
 
 from dataclasses import dataclass
 

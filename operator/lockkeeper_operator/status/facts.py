@@ -1,4 +1,4 @@
-"""What conditions of a Broker are told from."""
+"""Facts from which the conditions of a Broker follow."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""When and why the master last changed."""
+"""Last change of the master: its time and its cause."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where rights are asked for: each kind of command, and what it needs."""
+"""Access checks: the right that each kind of command needs."""
 
 from typing import TYPE_CHECKING
 

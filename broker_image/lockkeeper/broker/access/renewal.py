@@ -1,4 +1,4 @@
-"""What becomes of connections when users or permissions change under them."""
+"""Changes of users and permissions, applied to connections that are open."""
 
 from collections.abc import Callable
 

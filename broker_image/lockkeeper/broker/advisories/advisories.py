@@ -1,4 +1,4 @@
-"""What is told to whom: one method for each thing that happens."""
+"""Advisory messages: one method for each event that listeners are told of."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,4 +1,4 @@
-"""What a new listener of advisories is told at once: everything that exists already."""
+"""Replay for a new listener of advisories: everything that exists already."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, Protocol, TypeAlias

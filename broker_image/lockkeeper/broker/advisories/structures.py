@@ -1,4 +1,4 @@
-"""What advisory messages carry: the commands of those they are about, as OpenWire structures."""
+"""Contents of advisory messages: the commands that they are about, as OpenWire structures."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Why a consumer is not sent more, whatever waits."""
+"""Diagnostics of a consumer: the reasons why it is sent no more."""
 
 from typing import TYPE_CHECKING
 

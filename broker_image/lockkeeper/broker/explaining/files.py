@@ -1,4 +1,4 @@
-"""Why a journal file is kept: whose messages are in it, and what else needs it."""
+"""Diagnostics of a journal file: the messages in it, and everything else that keeps it."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Why producers wait: which limit is used up, by whom, since when."""
+"""Diagnostics of producers that wait: the limit that is used up, by whom, since when."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Why a queue keeps its messages, and why one of them is where it is."""
+"""Diagnostics of a queue: the reasons why it keeps its messages, or one of them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Which limit keeps a message out of a destination: pure functions of the core's state."""
+"""Limits that keep a message out of a destination: pure functions of the core's state."""
 
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple

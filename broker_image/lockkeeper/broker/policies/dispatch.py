@@ -1,4 +1,4 @@
-"""Which consumers of a queue take part, in which order, and from when on."""
+"""Dispatch policy: the consumers of a queue that take part, in which order, and from when on."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

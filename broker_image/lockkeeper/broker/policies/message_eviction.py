@@ -1,4 +1,4 @@
-"""Which message goes when too many wait for a consumer (ActiveMQ's messageEvictionStrategy)."""
+"""Eviction: the message that goes when too many wait (ActiveMQ's messageEvictionStrategy)."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence

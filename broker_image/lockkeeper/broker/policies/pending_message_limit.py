@@ -1,4 +1,4 @@
-"""How many messages wait for a slow consumer of a topic (ActiveMQ's pendingMessageLimitStrategy).
+"""Limit of messages for a slow consumer of a topic (ActiveMQ's pendingMessageLimitStrategy).
 
 Only consumers that are not durable: a durable subscription loses nothing.
 """

@@ -1,4 +1,4 @@
-"""What becomes of consumers that do not keep up (ActiveMQ's slowConsumerStrategy)."""
+"""Slow consumer policy: the end of those that do not keep up (ActiveMQ's slowConsumerStrategy)."""
 
 from dataclasses import dataclass
 from enum import Enum

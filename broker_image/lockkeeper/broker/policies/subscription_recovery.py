@@ -1,4 +1,4 @@
-"""What a topic keeps for consumers to come (ActiveMQ's subscriptionRecoveryPolicy)."""
+"""Messages that a topic keeps for consumers to come (ActiveMQ's subscriptionRecoveryPolicy)."""
 
 from collections import deque
 from collections.abc import Sequence

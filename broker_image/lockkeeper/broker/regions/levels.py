@@ -1,4 +1,4 @@
-"""What waits at a destination that orders by priority: ten levels, the highest first."""
+"""Pending messages ordered by priority: ten levels, the highest first."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

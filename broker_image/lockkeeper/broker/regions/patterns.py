@@ -1,4 +1,4 @@
-"""Which consumers' wildcards stand for a destination, found without asking every one of them."""
+"""Index of wildcards: finds the consumers for a destination without asking every one of them."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What lanes are made of: tastes that consumers share, lanes of messages, pools of lanes.
+"""Parts of lanes: tastes that consumers share, lanes of messages, pools of lanes.
 
 Messages are ordered by their rank (the negative of their level where priorities count, else 0)
 and then by their number in the queue: the smallest comes first.

@@ -1,4 +1,4 @@
-"""Which message bodies of a destination are in memory, and what they weigh.
+"""Message bodies of one destination in memory, and their weight.
 
 Bodies beyond the memory's high-water mark leave it: persistent ones once the journal holds them,
 others to temporary files. They come back when their turn comes.

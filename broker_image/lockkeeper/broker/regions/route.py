@@ -1,4 +1,4 @@
-"""Where a message can be sent: what queues and topics have in common for a producer."""
+"""Interface of queues and topics for a producer."""
 
 from typing import Protocol
 

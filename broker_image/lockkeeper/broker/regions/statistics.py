@@ -1,4 +1,4 @@
-"""What happened at one destination since the broker started: plain counters."""
+"""Counters of one destination since the broker became the master."""
 
 from collections.abc import Sequence
 

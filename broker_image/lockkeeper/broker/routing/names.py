@@ -1,4 +1,4 @@
-"""What the name of one destination may be."""
+"""Rules for the name of one destination."""
 
 import unicodedata
 

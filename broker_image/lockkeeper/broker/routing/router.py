@@ -1,4 +1,4 @@
-"""Which queues and topics get a message, where that is not just the one it was sent to."""
+"""Routing of a message to queues and topics, where that is not just the one it was sent to."""
 
 from typing import NamedTuple
 

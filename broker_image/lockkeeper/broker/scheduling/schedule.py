@@ -1,4 +1,4 @@
-"""When a scheduled message is due, read from its properties (ActiveMQ's ScheduledMessage)."""
+"""Schedule of a message, read from its properties (ActiveMQ's ScheduledMessage)."""
 
 from collections.abc import Mapping
 from datetime import datetime, tzinfo

@@ -1,4 +1,4 @@
-"""What can be wrong with the text of a selector."""
+"""Errors in the text of a selector."""
 
 SHOWN_CHARACTERS_MAX = 120
 

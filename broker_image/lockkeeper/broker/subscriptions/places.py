@@ -1,4 +1,4 @@
-"""What a consumer of several destinations has from which of them, looked up and not searched."""
+"""Index of a consumer of several destinations: its messages by where they came from."""
 
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar

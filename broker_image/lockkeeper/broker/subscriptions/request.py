@@ -1,4 +1,4 @@
-"""What a client asks for when it wants to consume."""
+"""Request of a client that wants to consume."""
 
 from typing import NamedTuple
 

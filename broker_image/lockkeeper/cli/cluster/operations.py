@@ -1,4 +1,4 @@
-"""What a person decides about a Broker: fence, pause, hibernate; who leads: `promotion.py`."""
+"""Commands on a Broker in a cluster: fence, pause, hibernate; promotion is in `promotion.py`."""
 
 from lockkeeper.cli.cluster.kubectl import Kubectl
 from lockkeeper.cli.cluster.objects import BROKERS, name_of, pods_of

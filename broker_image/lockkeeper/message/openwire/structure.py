@@ -1,4 +1,4 @@
-"""What a data structure is: one slots dataclass whose annotations carry wire type and versions.
+"""Data structures: slots dataclasses whose annotations carry wire type and versions.
 
 A field is written `prefetch_size: Int32 = 0`; one that came with a later version of the protocol
 `droppable: Annotated[Flag, Since(2)] = False`. The fields of a base class are marshalled first.

@@ -1,4 +1,4 @@
-"""What ends a connection: bytes that are not OpenWire."""
+"""Protocol errors, which end a connection: bytes that are not OpenWire."""
 
 
 class ProtocolError(Exception):

@@ -1,4 +1,4 @@
-"""What the themes of the admin endpoint share: refusals, whether this is the master, receipts."""
+"""Answers of the admin endpoint that its themes share: refusals, standbys, receipts."""
 
 import asyncio
 import json

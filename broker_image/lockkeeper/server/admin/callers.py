@@ -1,4 +1,4 @@
-"""Who is connected to the admin endpoint: only so many, as the journal needs descriptors, too."""
+"""Connections of the admin endpoint, limited because the journal needs descriptors, too."""
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler

@@ -1,4 +1,4 @@
-"""Who may ask: whoever has the bearer token that lies in a file, where there is one."""
+"""Bearer token of the admin endpoint, read from a file, where there is one."""
 
 import hmac
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who may hold a Lease, and when: decided from what was seen of it, by this machine's clock only.
+"""Election by a Lease, decided from what was seen of it, by this machine's clock only.
 
 The times that stand in a Lease are for people. What counts is when this process saw it change:
 clocks of two machines need not agree, they only need to run at about the same speed. All times

@@ -1,4 +1,4 @@
-"""What a dead process left to the next one in its pod: a Lease, which is given back at once.
+"""Lease of a process of this pod that died: its successor gives it back at once.
 
 Whoever stands by waits for it, with the file lock in hand. A broker's libraries take a second or
 two to load; this comes before them and does with Python's own.

@@ -1,4 +1,4 @@
-"""Which pod a process runs in, as its environment says (`lockkeeper_operator` sets it)."""
+"""Identity of a pod, as its environment says (`lockkeeper_operator` sets it)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether the running bookkeeping is what the journal says: for tests, simulations and operators.
+"""Audit of the running bookkeeping against the journal: for tests, simulations and operators.
 
 The journal is recounted by a reader of its own (`journal/recount.py`); equal means equal.
 """

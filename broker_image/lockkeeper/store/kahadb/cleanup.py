@@ -1,4 +1,4 @@
-"""Which data files may go (kahadb.md section 6): a pure question to the bookkeeping.
+"""Cleanup of data files (kahadb.md section 6): a pure question to the bookkeeping.
 
 A file goes when nothing live is in it, and when every file whose messages its records
 acknowledge, commit or drop is gone or goes with it: otherwise those would come back.

@@ -1,4 +1,4 @@
-"""Which data file is copied without what nobody needs any more, when, and the books after that.
+"""Compaction of a data file: the choice of one, the moment, and the bookkeeping after that.
 
 A file goes only whole. One message that stays keeps its file; the records of later files that end
 messages in it keep those, their messages keep the next ones, and so on. A copy of the first one

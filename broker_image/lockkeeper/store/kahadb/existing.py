@@ -1,4 +1,4 @@
-"""Which queues there are, also those that are empty: the journal's other records name none.
+"""Names of all queues, also of empty ones, which the journal's other records do not name.
 
 A queue is more than its messages: a virtual topic copies into the queues that exist, whoever
 consumes them or not. ActiveMQ keeps their names in its index. Here each file of the journal tells

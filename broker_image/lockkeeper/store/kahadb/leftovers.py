@@ -1,4 +1,4 @@
-"""What a process that was killed left behind, and what only a master may delete.
+"""Leftovers of processes that were killed, which only a master may delete.
 
 Each of these names was used by one process only, and never by a data file: so a superseded master
 that wakes in the middle of this deletes, at worst, what its successor has prepared, and the

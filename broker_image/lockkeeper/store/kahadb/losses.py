@@ -1,4 +1,4 @@
-"""Which messages a damaged journal has lost, and of which it is not sure.
+"""Losses of a damaged journal: messages that are lost, and those that may be.
 
 What the damaged bytes still tell is held against the rest of the journal: a message that was
 consumed later is not lost, and the numbers that a producer's messages lack were there.

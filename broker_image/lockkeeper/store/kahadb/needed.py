@@ -1,4 +1,4 @@
-"""What of one data file is still needed: which records a copy without the rest has to have.
+"""Records of one data file that are still needed, and go into its copy.
 
 A pure reading of the file and of those that its bookkeeping names: files with records that end
 what began in it, files whose messages its records end. Read in their order, nothing else says

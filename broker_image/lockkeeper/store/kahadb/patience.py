@@ -1,4 +1,4 @@
-"""Whether a write should wait a moment: a message acknowledged before it is never written.
+"""Delay of a write by a moment: a message acknowledged before it is never written.
 
 ActiveMQ calls this concurrent store and dispatch. When consumers hold every message that waits
 to be written, their acknowledgements may be quicker than the disk; then nothing is written at

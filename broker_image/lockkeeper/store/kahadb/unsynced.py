@@ -1,4 +1,4 @@
-"""What the last master wrote and may never have synced: it must not be believed before it is.
+"""Sync of what the last master wrote and may not have synced, before it is believed.
 
 A process that is killed leaves writes that the kernel still has in memory. Its successor reads
 them like all others, delivers them, and takes a repeated send for one that is stored; a power cut

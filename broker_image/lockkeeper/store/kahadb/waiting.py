@@ -1,4 +1,4 @@
-"""What waits to be written: flat lists, one pass over which makes a batch.
+"""Operations that wait to be written: flat lists, one pass over which makes a batch.
 
 Each item has a kind beside it. What a record does to the ledger is noted in the batch it goes to,
 so that it is booked for the file that it is really in. Plain typed code, so that mypyc can

@@ -1,4 +1,4 @@
-"""What the application in the image is told: where the journal is, what is asked, where to write.
+"""Arguments of the application in the image: the journal, the reports, the output.
 
 docs/operating/analyses.md documents them for SparkApplications that are written by hand.
 """

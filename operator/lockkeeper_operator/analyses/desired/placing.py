@@ -1,4 +1,4 @@
-"""Which nodes the pods of an analysis may be on: where volumes are that one node has at a time."""
+"""Placement of an analysis' pods, where volumes are that only one node has at a time."""
 
 from lockkeeper_operator.analyses.desired.metadata import selector
 from lockkeeper_operator.analyses.names import DRIVER, EXECUTOR, RESULTS_LABEL

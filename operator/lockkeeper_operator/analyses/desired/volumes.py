@@ -1,4 +1,4 @@
-"""What is mounted into the pods of an analysis: the journal, results, room for temporaries."""
+"""Volumes of an analysis' pods: the journal, results, room for temporaries."""
 
 from lockkeeper_operator.analyses.names import (
     DRIVER,
