@@ -151,7 +151,7 @@ class Subscribing:
         self._registry.unwatch(consumer)
         unacknowledged = list(consumer.dispatched.values())
         consumer.dispatched = {}
-        _count_redeliveries(unacknowledged, last_delivered)
+        failed = set(_failed(unacknowledged, last_delivered))
         held = by_destination(unacknowledged)
         self.lasting.left(consumer)
         contained = self._context.containment
@@ -159,6 +159,7 @@ class Subscribing:
             with contained.at("connection", backlog.destination):
                 backlog.detach(consumer)
             own = held.get(backlog.destination, [])
+            backlog.count_failures([each for each in own if each in failed])
             try:
                 backlog.give_back(own)
             except Exception as error:
@@ -184,14 +185,12 @@ class Subscribing:
             self.lasting.topic_ends(durable)
 
 
-def _count_redeliveries(references: list[Reference], last_delivered: int) -> None:
-    """Count a failed delivery for what the application has seen (openwire.md section 7.5)."""
+def _failed(references: list[Reference], last_delivered: int) -> list[Reference]:
+    """Return what the application has seen and not acknowledged (openwire.md section 7.5)."""
     if last_delivered == DELIVERED_NOTHING:
-        return
+        return []
     if last_delivered == DELIVERED_UNKNOWN:
-        seen = len(references)
-    else:
-        sequences = [reference.loaded.sequence for reference in references]
-        seen = sequences.index(last_delivered) + 1 if last_delivered in sequences else 0
-    for reference in references[:seen]:
-        reference.redeliveries += 1
+        return references
+    sequences = [reference.loaded.sequence for reference in references]
+    seen = sequences.index(last_delivered) + 1 if last_delivered in sequences else 0
+    return references[:seen]

@@ -360,9 +360,9 @@ class Transacting:
         returned: dict[int, tuple[Pending, list[Reference]]] = {}
         for backlog, reference, owner in transaction.consumed:
             if owner is None or owner.closed:
-                reference.redeliveries += 1
                 returned.setdefault(id(backlog), (backlog, []))[1].append(reference)
         for backlog, references in returned.values():
+            backlog.count_failures(references)
             backlog.give_back(references)
 
 

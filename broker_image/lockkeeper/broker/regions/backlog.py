@@ -410,15 +410,23 @@ class Backlog:
             # Its producer still waits: now for the record of the other one.
             self.context.settle_behind(freed)
 
+    def count_failures(self, references: Sequence[Reference]) -> None:
+        """Count a delivery that failed, for each of these messages."""
+        for reference in references:
+            reference.redeliveries += 1
+
+    def failures_of(self, reference: Reference) -> int:
+        """Return how many deliveries of a message failed."""
+        return reference.redeliveries
+
     def give_back(self, references: Sequence[Reference]) -> None:
         """Requeue messages of a consumer that is gone, or bury those tried too often."""
         limit = self.policy.dead_letters.maximum_redeliveries
         kept = []
         for reference in references:
-            if 0 <= limit < reference.redeliveries:
-                self.poison(
-                    reference, f"Delivery[{reference.redeliveries}] exceeds the policy's limit"
-                )
+            failures = self.failures_of(reference) if limit >= 0 else 0
+            if 0 <= limit < failures:
+                self.poison(reference, f"Delivery[{failures}] exceeds the policy's limit")
             else:
                 kept.append(reference)
         self.statistics.redelivered += len(kept)

@@ -84,6 +84,9 @@ class Pending(Protocol):
     def poison_held(self, reference: Reference, cause: str) -> None:
         """End a message that its consumer could not process."""
 
+    def count_failures(self, references: Sequence[Reference]) -> None:
+        """Count a delivery that failed, for each of these messages."""
+
     def give_back(self, references: Sequence[Reference]) -> None:
         """Let messages wait again whose consumer has gone."""
 

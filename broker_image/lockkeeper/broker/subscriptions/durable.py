@@ -28,6 +28,7 @@ class DurableSubscription(TopicSubscription):
     ) -> None:
         """*keeps_active* says whether messages that are not persistent are collected offline."""
         super().__init__(context, source, None, subscription)
+        self.failures = {}
         self.selector = selector
         self._keeps_active = keeps_active
         self._own: bytes | None = None
@@ -103,6 +104,27 @@ class DurableSubscription(TopicSubscription):
         self._remove(reference)
         self._refund((reference,))
         return False
+
+    def count_failures(self, references: Sequence[Reference]) -> None:
+        """Count a delivery that failed, for each of these messages."""
+        for reference in references:
+            key = reference.loaded.key
+            self.failures[key] = self.failures.get(key, 0) + 1
+
+    def _refund(self, references: Sequence[Reference]) -> None:
+        """Give the memory of ended messages back, and forget which of their deliveries failed."""
+        if self.failures:
+            for reference in references:
+                if reference.message is not None:
+                    self.failures.pop(reference.message.key, None)
+        super()._refund(references)
+
+    def drop(self, count: int) -> int:
+        """End up to *count* messages that wait, for good; returns how many there were."""
+        dropped = super().drop(count)
+        if not self.ready:
+            self.failures.clear()
+        return dropped
 
     def hold_back(self, references: Sequence[Reference]) -> None:
         """Let messages wait that were just added to `ready`."""

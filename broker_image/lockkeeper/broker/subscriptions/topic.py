@@ -17,6 +17,8 @@ from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
 
 DROPPED_AT_ONCE = 1000
+# What ends with its consumer is never delivered again; it is the same for all of them.
+_NO_FAILURES: dict[bytes, int] = {}
 
 
 class Source(Protocol):
@@ -35,10 +37,11 @@ class TopicSubscription(Backlog):
     """What one consumer of a topic has not been sent yet.
 
     With `is_selective` it must be asked for each message whether it wants it. The next
-    `unexamined` messages, after those given back, were collected without asking.
+    `unexamined` messages, after those given back, were collected without asking. `failures` counts
+    deliveries that failed here, by message: those of other subscriptions are their own matter.
     """
 
-    __slots__ = ("_source", "consumer", "is_selective", "unexamined")
+    __slots__ = ("_source", "consumer", "failures", "is_selective", "unexamined")
 
     def __init__(
         self,
@@ -54,6 +57,7 @@ class TopicSubscription(Backlog):
         self.consumer = consumer
         self.is_selective = consumer is not None and consumer.is_selective()
         self.unexamined = 0
+        self.failures: dict[bytes, int] = _NO_FAILURES
 
     def accepts(self, message: Message) -> bool:
         """Tell whether the subscription wants *message*."""
@@ -151,12 +155,30 @@ class TopicSubscription(Backlog):
             self.context.unsent += size
             if chosen:
                 self.statistics.dispatched += len(chosen)
-                consumer.deliver(chosen)
+                consumer.deliver(chosen, self._marked(chosen) if self.failures else None)
         except Exception:
             self.put_back(chosen if reference is None else [*chosen, reference])
             raise
         if ready and self.policy.advisories.advisory_for_slow_consumers:
             self.context.advisories.slow(consumer, self.destination)
+
+    def _marked(self, references: Sequence[Reference]) -> list[Reference]:
+        """Return what the consumer is to see: how often a delivery failed here."""
+        shown = []
+        for reference in references:
+            failures = self.failures.get(reference.loaded.key)
+            if failures:
+                reference = Reference(reference.loaded, reference.size)
+                reference.redeliveries = failures
+            shown.append(reference)
+        return shown
+
+    def count_failures(self, references: Sequence[Reference]) -> None:
+        """Count nothing: what its consumer had ends with the subscription."""
+
+    def failures_of(self, reference: Reference) -> int:
+        """Return how many deliveries of a message failed here."""
+        return self.failures.get(reference.loaded.key, 0)
 
     def put_back(self, taken: Iterable[Reference]) -> None:
         """Let those of *taken* wait again that its consumer has not got and that have not ended.
