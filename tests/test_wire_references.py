@@ -79,3 +79,11 @@ def test_every_record_of_the_journal_is_in_the_table() -> None:
         last = others[-1] if others else first
         listed.update(range(first, last + 1))
     assert {each.command for each in SCHEMAS} <= listed
+
+
+def test_the_files_that_the_glossary_names_are_there() -> None:
+    text = (PROJECT / "docs" / "GLOSSARY.md").read_text("utf-8")
+    named = re.findall(r"`([a-z_]+/[\w/]*(?:\.py)?)`", text)
+    assert len(named) > 15
+    roots = (PROJECT / "broker_image" / "lockkeeper", PROJECT)
+    assert [name for name in named if not any((root / name).exists() for root in roots)] == []
