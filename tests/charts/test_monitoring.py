@@ -23,7 +23,7 @@ SUFFIXES = ("_bucket", "_count", "_sum", "_created", "_total")
 DESTINATION = {
     "name": "A", "kind": "Queue", "temporary": False, "depth": 1, "inFlight": 0, "consumers": 0,
     "memoryBytes": 0, "enqueued": 0, "dequeued": 0, "dispatched": 0, "redelivered": 0,
-    "expired": 0, "deadLettered": 0,
+    "expired": 0, "discarded": 0, "deadLettered": 0, "neverWritten": 0,
 }  # fmt: skip
 MASTER: dict[str, Any] = {
     "broker": "b", "replica": "b-0", "version": "1", "role": "master", "takesOver": False,

@@ -66,7 +66,11 @@ class Replica:
         """Tell whether it serves and is not about to end."""
         broker = self.broker
         return (
-            self.is_alive and broker is not None and (broker.role == MASTER and not broker._ending)
+            self.is_alive
+            and broker is not None
+            and broker.role == MASTER
+            and not broker._ending
+            and broker._failure is None
         )
 
     def start(self) -> None:

@@ -18,9 +18,11 @@ FIGURES = {
     "dequeued": "Dequeued",
 }
 """The figures that have columns, by their name in JSON."""
+_IN_COLUMNS = {*FIGURES, "dispatched"}
+"""Deliveries that went well are nothing to tell besides."""
 BESIDES = {
     "inFlight": "in flight",
-    **{each.json_name: each.title for each in COUNTERS if each.json_name not in FIGURES},
+    **{each.json_name: each.title for each in COUNTERS if each.json_name not in _IN_COLUMNS},
 }
 """Those that are told when there is something to tell."""
 COLUMNS = (
