@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 RECOUNT_EVERY = SECOND
 RECOUNTS_MAX = 6
+FRESH = 4 * SECOND
+"""So much is left of a Lease that is renewed each second, and may be kept for 6 s."""
 WAKING = SECOND // 20
 """What a broker says upon waking is with everybody by then."""
 
@@ -150,6 +152,11 @@ class Steadiness:
         self._is_calm = all(
             each.stopped_until <= now and not each.has_lost_locks for each in life.pair.processes()
         )
+        # Who could not renew its Lease of late may lose it, though all is well from now on.
+        engine = None if self._master is None else self._master.broker._engine
+        deadline = None if engine is None else engine._deadline
+        if deadline is not None and deadline.remaining < FRESH:
+            self._is_calm = False
 
     def check(self, kinds: set[str]) -> None:
         """See that the master is the same as before, if only *kinds* of faults that allow it."""
