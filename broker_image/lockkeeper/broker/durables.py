@@ -6,9 +6,15 @@ from lockkeeper.broker.access.permissions import Right
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.errors import BrokerError, InvalidClientIdError, InvalidDestinationError
+from lockkeeper.broker.errors import (
+    BrokerError,
+    InvalidClientIdError,
+    InvalidDestinationError,
+    InvalidSelectorError,
+)
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.selectors import Selector
 from lockkeeper.broker.settings import NEVER, BrokerSettings
 from lockkeeper.broker.subscriptions.choosing import compiled
 from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -43,12 +49,26 @@ class Durables:
         group = self.groups.get(subscription.key)
         if group is None:
             wanted = subscription.wanted or subscription.destination
-            group = self._begin(subscription._replace(destination=wanted, wanted=None))
+            own = subscription._replace(destination=wanted, wanted=None)
+            group = self._begin(own, self._understood(own))
         if subscription.destination.is_composite or subscription.destination.is_pattern:
             group.strays.append(recovered)
             return
-        topic = self._open(subscription.destination)
+        topic = self._registry.ensure(self._context, subscription.destination)
+        assert isinstance(topic, Topic)
         group.add(topic, subscription).restore(recovered.pending)
+
+    def _understood(self, subscription: Subscription) -> Selector | None:
+        """Return the selector of a subscription in the journal.
+
+        One that is not understood, such as ActiveMQ's XPATH, selects everything, so that nothing
+        is lost; a client cannot go on with that subscription here.
+        """
+        try:
+            return compiled(subscription.selector)
+        except InvalidSelectorError as error:
+            self._context.containment.note("message", subscription.key, error)
+            return None
 
     def start(self) -> None:
         """Go on collecting once all is recovered; look for what was offline for too long."""
@@ -94,10 +114,10 @@ class Durables:
             _check_reading(consumer.connection.rights, group)
         for destination in wanted.destination.parts():
             if not destination.is_pattern:
-                self._open(destination)
+                self._registry.open(self._context, destination)
         if group is not None:
             self._drop(group, None)
-        group = self._begin(wanted)
+        group = self._begin(wanted, consumer.selector)
         group.extend(self._follow(group), receipt)
         return group
 
@@ -148,14 +168,8 @@ class Durables:
                 self._registry.follow(pattern, group)
         return list(topics.values())
 
-    def _open(self, destination: Destination) -> Topic:
-        region = self._registry.open(self._context, destination)
-        assert isinstance(region, Topic)
-        return region
-
-    def _begin(self, subscription: Subscription) -> DurableGroup:
+    def _begin(self, subscription: Subscription, selector: Selector | None) -> DurableGroup:
         keeps_active = self._settings.keep_durable_subs_active
-        selector = compiled(subscription.selector)
         group = DurableGroup(self._context, subscription, selector, keeps_active, self._removed)
         self.groups[subscription.key] = group
         return group
