@@ -186,7 +186,7 @@ def _keep(records: Path, target: Path) -> None:
 
 def _version() -> str:
     try:
-        return version("lockkeeper")
+        return version("lockkeeper-mq")
     except PackageNotFoundError:
         return ""
 

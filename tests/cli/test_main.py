@@ -16,7 +16,7 @@ COMMAND = Path(sys.executable).with_name("lockkeeper")
 
 def test_the_installed_command_tells_its_version() -> None:
     result = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True)
-    assert result.stdout == f"lockkeeper {version('lockkeeper')}\n"
+    assert result.stdout == f"lockkeeper {version('lockkeeper-mq')}\n"
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

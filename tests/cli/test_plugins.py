@@ -103,7 +103,7 @@ def test_analyze_without_spark_names_its_extra(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (
         1,
         "lockkeeper: `lockkeeper analyze` needs pyspark, which is not installed: "
-        "pip install 'lockkeeper[spark]'\n",
+        "pip install 'lockkeeper-mq[spark]'\n",
     )
 
 

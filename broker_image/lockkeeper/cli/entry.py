@@ -12,7 +12,7 @@ from lockkeeper.cli.errors import explain, wants_traceback
 
 def _show_version(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        typer.echo(f"{context.command_path} {version('lockkeeper')}")
+        typer.echo(f"{context.command_path} {version('lockkeeper-mq')}")
         raise typer.Exit
 
 

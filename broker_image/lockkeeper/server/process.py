@@ -50,7 +50,7 @@ LEASE_POLL_SECONDS = 0.05
 FIRST_LOOK_SECONDS = 1.0
 LINGER_SECONDS = 2.0
 """Until Services have forgotten a master that stops; kube-proxy looks once a second."""
-VERSION = version("lockkeeper")
+VERSION = version("lockkeeper-mq")
 
 
 @dataclass(frozen=True)
