@@ -6,7 +6,9 @@ MAKEFLAGS += --no-print-directory
 
 BIN := .venv/bin
 STAMP := .venv/.set-up
-EXTRAS := analytics,demo,dev,operator
+# The demo does with less, which is there sooner.
+DEMO_STAMP := .venv/.set-up-for-demo
+UV := $(or $(shell command -v uv),$(BIN)/uv)
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
 # Java and Spark wait for each other often enough for two at a time. Tests that measure time or
@@ -111,7 +113,7 @@ e2e: $(STAMP) ## end-to-end tests: KUBECONFIG's cluster, else kind with Docker, 
 e2e-smoke: $(STAMP) ## the shortest of them: apply, Ready, send, kill, receive
 	@e2e/run.sh e2e/test_smoke.py
 
-demo: $(STAMP) ## the main job: real departures through a pair whose master is killed, then Spark
+demo: $(DEMO_STAMP) ## the main job: departures through a pair whose master is killed, then Spark
 	@$(BIN)/python demo/run.py
 
 bench: $(STAMP) ## throughput and latency with the real Java client, beside ActiveMQ
@@ -125,22 +127,26 @@ clean: ## remove everything that make made, .venv too
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The newest Python that is new enough makes the .venv; PYTHON=… chooses another.
-$(STAMP): pyproject.toml
-	@if [[ ! -x $(BIN)/python ]]; then \
-		for name in $${PYTHON:-} python3.14 python3.13 python3.12 python3.11 python3; do \
-			if "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
-				2>/dev/null; then found=$$name; break; fi; \
-		done; \
-		if [[ -z "$${found:-}" ]]; then \
-			echo 'Lockkeeper needs Python 3.11 or newer with its venv module.' >&2; \
-			echo 'On Debian or Ubuntu: apt-get install python3 python3-venv;' \
-				'or say which: make PYTHON=/path/to/python' >&2; exit 1; \
-		fi; \
-		printf '\033[1m==> %s\033[0m\n' "Making .venv with $$("$$found" --version)"; \
-		"$$found" -m venv .venv; \
-	fi
-	$(SAY) 'Installing Lockkeeper and what it needs (a minute or two the first time)'
-	@$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
-		--editable '.[$(EXTRAS)]' | sed -un 's/^Collecting \([^<>=!~; ]*\).*/  \1/p; /^Installing/p' \
+$(BIN)/python:
+	@for name in $${PYTHON:-} python3.14 python3.13 python3.12 python3.11 python3; do \
+		if "$$name" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
+			2>/dev/null; then found=$$name; break; fi; \
+	done; \
+	if [[ -z "$${found:-}" ]]; then \
+		echo 'Lockkeeper needs Python 3.11 or newer with its venv module.' >&2; \
+		echo 'On Debian or Ubuntu: apt-get install python3 python3-venv;' \
+			'or say which: make PYTHON=/path/to/python' >&2; exit 1; \
+	fi; \
+	printf '\033[1m==> %s\033[0m\n' "Making .venv with $$("$$found" --version)"; \
+	"$$found" -m venv .venv
+
+$(STAMP): EXTRAS := analytics,demo,dev,operator
+$(STAMP): DONE := $(STAMP) $(DEMO_STAMP)
+$(DEMO_STAMP): EXTRAS := demo,spark
+$(DEMO_STAMP): DONE := $(DEMO_STAMP)
+$(STAMP) $(DEMO_STAMP): pyproject.toml | $(BIN)/python
+	$(SAY) 'Installing Lockkeeper with $(EXTRAS)'
+	@{ test -x $(UV) || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv; } \
+		&& $(UV) pip install --python $(BIN)/python --editable '.[$(EXTRAS)]' \
 		|| { echo 'The installation failed; is the package index reachable?' >&2; exit 1; }
-	@touch $@
+	@touch $(DONE)
