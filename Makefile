@@ -42,7 +42,7 @@ check: $(STAMP) ## lint, format, types, laws of dependency, rooms, generated fil
 	$(SAY) 'Laws of dependency'
 	@$(BIN)/lint-imports
 	$(SAY) 'Docs and walls of the rooms'
-	@$(BIN)/pytest -q tests/test_architecture.py tests/test_tidy.py
+	@$(BIN)/pytest -q tests/test_architecture.py tests/test_links.py tests/test_tidy.py
 	$(SAY) 'Generated files'
 	@$(BIN)/python -m lockkeeper_api.generate --check
 	@echo 'All checks passed.'
