@@ -23,7 +23,7 @@ FAST := not (slow or crash or $(PROGRAMS))
 COVER ?= --cov --cov-append --cov-report=
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
-.PHONY: sim fuzz e2e e2e-smoke demo bench clean
+.PHONY: sim fuzz e2e e2e-smoke demo bench release clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -120,6 +120,10 @@ bench: $(STAMP) ## throughput and latency with the real Java client, beside Acti
 	@command -v javac >/dev/null || { echo 'The bench needs a JDK and Maven:' \
 		'apt-get install default-jdk-headless maven activemq' >&2; exit 1; }
 	@$(BIN)/python bench/run.py
+
+IMAGES ?= yes
+release: $(STAMP) ## packages, SBOMs, chart and images' digests in dist/; IMAGES= without images
+	@$(BIN)/python release/build.py $(if $(IMAGES),,--without-images)
 
 clean: ## remove everything that make made, .venv too
 	rm -rf .venv build dist demo-run .pytest_cache .mypy_cache .ruff_cache .hypothesis

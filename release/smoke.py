@@ -1,0 +1,81 @@
+"""A wheel as users get it: installed into an empty environment, a message sent and received."""
+
+import socket
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+INSTALL_SECONDS, COMMAND_SECONDS = 300, 60
+BODY = "hello"
+
+
+class SmokeError(Exception):
+    """The wheel does not do what it should."""
+
+
+def try_wheel(wheel: Path, version: str) -> str:
+    """Return what was seen of a good wheel. Raises SmokeError or SubprocessError."""
+    with TemporaryDirectory() as folder:
+        home = Path(folder)
+        venv.create(home / "venv", with_pip=False, symlinks=True)
+        python, command = home / "venv/bin/python", str(home / "venv/bin/lockkeeper")
+        subprocess.run(
+            [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, wheel],
+            check=True, timeout=INSTALL_SECONDS,
+        )  # fmt: skip
+        expect(f"lockkeeper {version}\n", printed(home, command, "--version"))
+        with broker(home, command) as url:
+            printed(home, command, "send", "ORDERS", BODY, "--url", url)
+            expect(f"{BODY}\n", printed(home, command, "receive", "ORDERS", "--url", url))
+    return f"lockkeeper {version} is installed, sends and receives."
+
+
+@contextmanager
+def broker(home: Path, command: str) -> Iterator[str]:
+    """Run a broker below *home* and yield the URL that waits until it serves."""
+    port, admin = free_ports()
+    process = subprocess.Popen(
+        [
+            command, "broker", "--data", str(home / "data"),
+            "--listen", f"openwire://127.0.0.1:{port}", "--admin", f"127.0.0.1:{admin}",
+        ],
+        cwd=home,
+    )  # fmt: skip
+    try:
+        yield f"failover:(tcp://127.0.0.1:{port})"
+    finally:
+        process.terminate()
+        try:
+            code = process.wait(COMMAND_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    if code:
+        raise SmokeError(f"the broker ended with code {code}")
+
+
+def free_ports() -> tuple[int, int]:
+    """Return two ports of loopback that nobody listens on."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as one,
+        socket.create_server(("127.0.0.1", 0)) as other,
+    ):
+        return one.getsockname()[1], other.getsockname()[1]
+
+
+def printed(home: Path, *command: str) -> str:
+    """Return what a command prints."""
+    done = subprocess.run(
+        command, cwd=home, stdout=subprocess.PIPE, text=True, check=True, timeout=COMMAND_SECONDS
+    )
+    return done.stdout
+
+
+def expect(wanted: str, found: str) -> None:
+    """Raise SmokeError when *found* is not what was *wanted*."""
+    if found != wanted:
+        raise SmokeError(f"printed was {found!r} instead of {wanted!r}")
