@@ -23,7 +23,7 @@ FAST := not (slow or crash or $(PROGRAMS))
 COVER ?= --cov --cov-append --cov-report=
 
 .PHONY: help setup check test test-fast scale interop crds manifests locks images
-.PHONY: sim fuzz e2e e2e-smoke demo bench release clean
+.PHONY: sim fuzz e2e e2e-smoke demo bench docs release clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -43,6 +43,8 @@ check: $(STAMP) ## lint, format, types, laws of dependency, rooms, generated fil
 	@$(BIN)/lint-imports
 	$(SAY) 'Docs and walls of the rooms'
 	@$(BIN)/pytest -q tests/test_architecture.py tests/test_links.py tests/test_tidy.py
+	$(SAY) 'Site of the docs'
+	@$(SITE) --quiet
 	$(SAY) 'Generated files'
 	@$(BIN)/python -m lockkeeper_api.generate --check
 	@echo 'All checks passed.'
@@ -120,6 +122,11 @@ bench: $(STAMP) ## throughput and latency with the real Java client, beside Acti
 	@command -v javac >/dev/null || { echo 'The bench needs a JDK and Maven:' \
 		'apt-get install default-jdk-headless maven activemq' >&2; exit 1; }
 	@$(BIN)/python bench/run.py
+
+# Without the advertisement that the theme prints on every run.
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+docs: $(STAMP) ## the site of the docs in build/site
+	@$(SITE)
 
 IMAGES ?= yes
 release: $(STAMP) ## packages, SBOMs, chart and images' digests in dist/; IMAGES= without images
