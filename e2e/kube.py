@@ -90,6 +90,12 @@ class Namespace:
         """Delete an object and wait until it is gone."""
         self.kubectl("delete", kind, name, *options)
 
+    def wait_ready(self, kind: str, name: str) -> None:
+        """Wait until an object says that it is ready."""
+        wait_until(
+            f"{kind} {name} is Ready", lambda: condition(self.get(kind, name), "Ready") == "True"
+        )
+
 
 def condition(resource: Manifest | None, kind: str) -> str:
     """Return the status of a condition, Unknown where there is none for this generation."""

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from brokers import API_VERSION, Brokers, broker
-from kube import Manifest, Namespace, condition, wait_until
+from kube import Manifest, Namespace, wait_until
 
 DRIFT_SECONDS_MAX = 5.0
 LABEL = {"app": "shop"}
@@ -61,10 +61,7 @@ def test_destinations_are_made_repaired_and_pruned(brokers: Brokers) -> None:
     gone = destination("gone", name="SHOP.GONE", deletionPolicy="DeleteIfEmpty")
     reconciled(namespace, kept, gone)
     for name in ("kept", "gone"):
-        wait_until(
-            f"Destination {name} is Ready",
-            lambda name=name: condition(namespace.get("destination", name), "Ready") == "True",
-        )
+        namespace.wait_ready("destination", name)
     assert {"SHOP.KEPT", "SHOP.GONE"} <= listed(brokers)
     remove_behind_its_back(brokers, "SHOP.KEPT")
     taken = wait_until(

@@ -58,8 +58,12 @@ class Shell:
         (tools / "kubectl").write_text(f'#!/bin/sh\nexec {" ".join(kubectl_command())} "$@"\n')
         (tools / "kubectl").chmod(0o755)
         # The plugin of kubectl is installed beside the interpreter.
-        path = os.pathsep.join([str(tools), str(Path(sys.executable).parent), os.environ["PATH"]])
-        self._environment = {**os.environ, "KUBECONFIG": str(configuration), "PATH": path}
+        commands = os.pathsep.join([str(tools), str(Path(sys.executable).parent)])
+        self._environment = {
+            **os.environ,
+            "KUBECONFIG": str(configuration),
+            "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
+        }
         self.run(f"kubectl config set-context --current --namespace {namespace.name}")
 
     def with_images(self, text: str) -> str:

@@ -1,7 +1,7 @@
 """A namespace is deleted with everything in it: nothing keeps it."""
 
 from brokers import Brokers, broker
-from kube import condition, wait_until
+from kube import wait_until
 from test_destinations import destination
 
 SECONDS_MAX = 30.0
@@ -17,10 +17,7 @@ def test_a_namespace_with_a_broker_and_destinations_ends(brokers: Brokers) -> No
     )
     brokers.wait_settled()
     for name in ("retained", "if-empty", "deleted"):
-        wait_until(
-            f"Destination {name} is Ready",
-            lambda name=name: condition(namespace.get("destination", name), "Ready") == "True",
-        )
+        namespace.wait_ready("destination", name)
     namespace.kubectl("delete", "namespace", namespace.name, "--wait=false")
     taken = wait_until(
         "the namespace is gone",

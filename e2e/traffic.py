@@ -61,7 +61,7 @@ def receive(queue: str) -> None:
                 while not END.exists():
                     message = consumer.receive(RECEIVE_SECONDS)
                     if message is not None:
-                        say(n=int(message.body))
+                        say(n=int(str(message.body)))
             except MessagingError as error:
                 say(error=str(error))
 
