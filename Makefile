@@ -33,15 +33,17 @@ setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/loc
 	@echo "Ready: $(BIN)/lockkeeper --help"
 
 # Folders whose files import each other by their plain names, and are no packages.
-TYPED := bench demo e2e release
-check: $(STAMP) ## lint, format, types, laws of dependency, rooms, generated files
+TYPED := bench demo e2e release tests $(addprefix tests/,broker/selectors charts cli client crash \
+	crds interop load message operator release)
+SHARED := tests/crash:tests/interop:tests/server
+check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check
 	$(SAY) 'Format'
 	@$(BIN)/ruff format --check
 	$(SAY) 'Types'
 	@$(BIN)/mypy
-	@for folder in $(TYPED); do MYPYPATH=$$folder:tests/interop $(BIN)/mypy $$folder/*.py; done
+	@for folder in $(TYPED); do MYPYPATH=$$folder:$(SHARED) $(BIN)/mypy $$folder/*.py; done
 	$(SAY) 'Laws of dependency'
 	@$(BIN)/lint-imports
 	$(SAY) 'Docs and walls of the rooms'

@@ -73,7 +73,7 @@ def test_every_structure_is_in_the_table_with_its_fields(type_id: int) -> None:
 def test_every_record_of_the_journal_is_in_the_table() -> None:
     text = (REFERENCE / "kahadb.md").read_text("utf-8")
     section = text[text.index("## 3.") : text.index("## 4.")]
-    listed = set()
+    listed: set[int] = set()
     for numbers in re.findall(r"^\| ([\d, to]+) \|", section, re.MULTILINE):
         first, *others = map(int, re.findall(r"\d+", numbers))
         last = others[-1] if others else first

@@ -23,6 +23,15 @@ START_SECONDS_MAX = 30
 FIRST_PORT, PORTS_OF_A_WORKER, WORKERS_MAX = 20_000, 1_000, 12
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a broker is."""
+
+    url: str
+    admin: str
+    data: Path
+
+
 def free_ports(count: int) -> list[int]:
     """Return ports next to each other that nobody listens on.
 

@@ -3,23 +3,13 @@
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from cli_support import CommandLine, free_ports, role_at, run_broker, stop, wait_until
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a broker is."""
-
-    url: str
-    admin: str
-    data: Path
+from cli_support import CommandLine, Place, free_ports, role_at, run_broker, stop, wait_until
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,7 @@ the master's pod is deleted, the last standby without a fence takes over.
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,12 @@ def main() -> None:
     path = Path(sys.argv[1])
     state = json.loads(path.read_text("utf-8"))
     words = [word for word in sys.argv[2:] if not word.startswith("--namespace")]
-    orders = {"create": create, "delete": delete, "patch": patch, "port-forward": forward}
+    orders: dict[str, Callable[..., None]] = {
+        "create": create,
+        "delete": delete,
+        "patch": patch,
+        "port-forward": forward,
+    }
     order = {"get": get, **orders}[words[0]]
     order(state, *words[1:])
     if order in (create, delete, patch):

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Callable
 
 import pytest
-from cli_support import COMMAND, CommandLine
+from cli_support import COMMAND, CommandLine, Place
 
 from lockkeeper.client import Acknowledge, RedeliveryPolicy, connect
 
@@ -14,7 +14,7 @@ DEAD = "ActiveMQ.DLQ"
 
 
 @pytest.fixture
-def dead(broker, lockkeeper: CommandLine, queue: str) -> Callable[..., list[str]]:
+def dead(broker: Place, lockkeeper: CommandLine, queue: str) -> Callable[..., list[str]]:
     """Return a function that makes dead letters of texts sent to the test's queue."""
     lockkeeper("dlq", "purge", "--all", "--yes")
 
@@ -141,7 +141,7 @@ def test_dead_letters_are_ended(lockkeeper: CommandLine, dead: Callable[..., lis
 
 @pytest.mark.parametrize(("answer", "left"), [(b"y\n", []), (b"n\n", ["one"])])
 def test_on_a_terminal_a_person_is_asked_first(
-    broker,
+    broker: Place,
     lockkeeper: CommandLine,
     dead: Callable[..., list[str]],
     answer: bytes,

@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_documented_commands import COMMAND, conversations, matches
+from cli_support import COMMAND
+from test_documented_commands import conversations, matches
 
 from lockkeeper_api import parse_resources
 from lockkeeper_api.policy import DestinationPolicy

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import CommandLine
-from conftest import Place
+from cli_support import CommandLine, Place
 
 from lockkeeper.cli.cluster.main import main
 from lockkeeper.cli.cluster.top import Sample, listing, rates

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,10 @@ from cli_support import COMMAND, CommandLine, free_ports, role_at, run_broker, s
 
 from lockkeeper.cli.destinations import is_wanted
 from lockkeeper.cli.output import counted, duration_text, size_text
+
+
+def has_role(admin: str, role: str) -> bool:
+    return role_at(admin) == role
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +35,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
             "--replica", str(replica), *peers,
         )  # fmt: skip
         processes.append(process)
-        wait_until(lambda at=admins[replica], role=role: role_at(at) == role, process)
+        wait_until(partial(has_role, admins[replica], role), process)
     yield admins
     for process in processes:
         stop(process)

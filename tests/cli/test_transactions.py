@@ -4,6 +4,7 @@ import json
 import select
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -44,18 +45,20 @@ def message(number: int) -> Reference:
 
 
 @pytest.fixture
-def admin(tmp_path: Path) -> object:
+def admin(tmp_path: Path) -> Iterator[str]:
     """Run a broker that finds two prepared transactions; return its admin address."""
     data = tmp_path / "data"
     store = KahaDBStore(data)
     store.open()
-    receipts = []
+    receipts: list[object] = []
     for identifier, count in ((COMMITTED, 1), (ABANDONED, 2)):
         adds: list[Operation] = [Add(ORDERS, message(number)) for number in range(count)]
         store.prepare(identifier, adds, Receipt())
         receipts += store.flush()
     while len(receipts) < 2:
-        assert select.select([store.fileno()], [], [], 20)[0]
+        descriptor = store.fileno()
+        assert descriptor is not None
+        assert select.select([descriptor], [], [], 20)[0]
         receipts += [*store.completed(), *store.flush()]
     store.close()
     port, admin_port = free_ports(2)

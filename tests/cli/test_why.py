@@ -1,12 +1,14 @@
 """`lockkeeper why` against a real broker."""
 
 import pytest
-from cli_support import CommandLine
+from cli_support import CommandLine, Place
 
 from lockkeeper.client import Acknowledge, connect
 
 
-def test_a_queue_tells_why_its_messages_wait(broker, lockkeeper: CommandLine, queue: str) -> None:
+def test_a_queue_tells_why_its_messages_wait(
+    broker: Place, lockkeeper: CommandLine, queue: str
+) -> None:
     identifier = lockkeeper.done("send", queue, "x").out.strip()
     lines = lockkeeper.done("why", queue).out.splitlines()
     assert lines[0] == f"queue://{queue}: 1 message waiting, 0 with consumers"

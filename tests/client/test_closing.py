@@ -142,5 +142,6 @@ def test_after_a_send_that_took_too_long_the_next_frame_is_whole(size: int) -> N
             found.append(peer.read())
         assert isinstance(found[-1], openwire.ActiveMQTextMessage)
         # Of the one that was on its way when time was over a part may have been sent.
-        assert [each.content[:1] for each in found[:-1]] in ([], [b"x"])
+        cut = [each for each in found if isinstance(each, openwire.ActiveMQBytesMessage)]
+        assert [(each.content or b"")[:1] for each in cut] in ([], [b"x"])
         connection.close()

@@ -46,8 +46,8 @@ def _finish_prepared(ledger: Ledger, connection: wire.Wire, chance: random.Rando
     for identifier in in_doubt:
         if identifier not in units:
             ledger.problem(f"{identifier} is prepared, and was never asked for")
-    for identifier, unit in units.items():
-        _check_prepared(ledger, unit, identifier in in_doubt)
+    for expected in units.values():
+        _check_prepared(ledger, expected, expected.identifier in in_doubt)
     for identifier in in_doubt:
         commits = chance.random() < 0.5
         operation, outcome = _FINISHED[commits]

@@ -1,7 +1,7 @@
 """What the crash tests do with a store itself: messages, receipts, waiting until all is durable."""
 
 import select
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import MessageId, ProducerId
@@ -51,7 +51,8 @@ def settled(store: KahaDBStore) -> list[AnyReceipt]:
     return receipts
 
 
-def numbers(store: KahaDBStore, references: Sequence[Reference]) -> list[int]:
+def numbers(store: KahaDBStore, references: Iterable[Reference]) -> list[int]:
     """Return the numbers that messages were made with."""
-    store.load(references, 1)
-    return [int(one.loaded.key.rpartition(b":")[2]) for one in references]
+    found = list(references)
+    store.load(found, 1)
+    return [int(one.loaded.key.rpartition(b":")[2]) for one in found]

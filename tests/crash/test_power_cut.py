@@ -12,7 +12,7 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import LocalTransactionId
-from lockkeeper.store.base import Add, Remove
+from lockkeeper.store.base import Add, Operation, Remove
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.recovery import replay_directory
 
@@ -39,7 +39,11 @@ class Written:
         self.before = self.path.read_bytes()
         store.add(A, reference(6, A), Receipt())
         store.add(A, reference(7, A), Receipt())
-        moved = [Add(B, reference(8, B)), Add(B, reference(9, B)), Remove(A, messages[0])]
+        moved: list[Operation] = [
+            Add(B, reference(8, B)),
+            Add(B, reference(9, B)),
+            Remove(A, messages[0]),
+        ]
         store.commit(TRANSACTION, moved, Receipt())
         settled(store)
         self.after = self.path.read_bytes()

@@ -40,8 +40,8 @@ def test_results_go_to_one_place() -> None:
 def test_python_has_memory_beside_javas_heap() -> None:
     assert SparkResources().overhead == 960 * 1024 * 1024
     assert SparkResources(cores=4).overhead == (768 + 4 * 192) * 1024 * 1024
-    assert SparkResources(memory="10Gi").overhead == 4 * 1024 * 1024 * 1024
-    assert SparkResources(memory_overhead="1Gi").overhead == 1 << 30
+    assert SparkResources.model_validate({"memory": "10Gi"}).overhead == 4 * 1024 * 1024 * 1024
+    assert SparkResources.model_validate({"memoryOverhead": "1Gi"}).overhead == 1 << 30
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def consume(url: str, count: int) -> list[str]:
         for _ in range(count):
             message = consumer.receive(5)
             assert message is not None
-            found.append(f"{message.body} of {message.original_destination}")
+            found.append(" of ".join((str(message.body), str(message.original_destination))))
             message.acknowledge()
         return found
 

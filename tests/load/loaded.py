@@ -89,7 +89,9 @@ class Loaded:
                     )
                     frame = encode(message)
                     frames.append(len(frame).to_bytes(4, "big") + frame)
-                connection._transport._link.send(b"".join(frames))
+                link = connection._transport._link
+                assert link is not None
+                link.send(b"".join(frames))
                 self.sent += block
         except Exception:
             if not self.stopping.is_set():

@@ -42,7 +42,13 @@ def test_padding_of_inflated_bytes_is_cut() -> None:
 
 @pytest.mark.parametrize("kind", [24, 25, 26, 27, 28])
 def test_a_body_may_inflate_to_the_limit_and_not_beyond(kind: int) -> None:
-    bodies = {24: b"x" * 100, 25: {"k": "v"}, 26: b"x" * 100, 27: ["v"], 28: "x" * 96}
+    bodies: dict[int, Any] = {
+        24: b"x" * 100,
+        25: {"k": "v"},
+        26: b"x" * 100,
+        27: ["v"],
+        28: "x" * 96,
+    }
     plain = encode_body(kind, bodies[kind])
     content = encode_body(kind, bodies[kind], compressed=True)
     assert plain is not None
@@ -53,7 +59,7 @@ def test_a_body_may_inflate_to_the_limit_and_not_beyond(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", [24, 25, 26, 27, 28])
 def test_a_compressed_body_cut_short_anywhere_is_malformed(kind: int) -> None:
-    bodies = {24: b"abc", 25: {"k": "v"}, 26: b"abc", 27: ["v"], 28: "abc"}
+    bodies: dict[int, Any] = {24: b"abc", 25: {"k": "v"}, 26: b"abc", 27: ["v"], 28: "abc"}
     content = encode_body(kind, bodies[kind], compressed=True)
     assert content is not None
     # The last 4 bytes are zlib's checksum, which a bytes body of known length does not need.

@@ -68,7 +68,7 @@ class World:
     gone: bool = False
 
 
-STATUS = {
+STATUS: dict[str, Manifest] = {
     "Submitted": {},
     "Running": {"ready": 1},
     "Succeeded": {
@@ -199,7 +199,8 @@ def test_what_is_suspended_does_not_begin() -> None:
 
 
 def test_after_a_refusal_it_waits_longer_each_time() -> None:
-    subject, status = analysis_subject(), {}
+    subject = analysis_subject()
+    status: Manifest = {}
     children = there(subject, "Job")
     waits = []
     for _ in range(7):

@@ -91,7 +91,7 @@ def test_kopf_watches_with_the_same_selectors() -> None:
 
 
 def test_the_analysis_of_a_broker_stays_with_its_operator() -> None:
-    regular = {"analytics": {"schedule": "0 3 * * *"}}
+    regular: dict[str, Any] = {"analytics": {"schedule": "0 3 * * *"}}
     blue = type(SURROUNDINGS)(SURROUNDINGS.image, class_name="blue")
     assert child(subject(blue, **regular), "JournalAnalysis")["metadata"]["labels"][LABEL] == "blue"
     assert LABEL not in child(subject(**regular), "JournalAnalysis")["metadata"]["labels"]

@@ -104,7 +104,7 @@ def test_whose_an_addition_is_the_api_server_knows() -> None:
     def fields(manager: str, operation: str, owned: dict[str, Any]) -> dict[str, Any]:
         return {"manager": manager, "operation": operation, "fieldsV1": owned}
 
-    item = {"f:containers": {'k:{"name":"spy"}': {".": {}, "f:image": {}}}}
+    item: dict[str, Any] = {"f:containers": {'k:{"name":"spy"}': {".": {}, "f:image": {}}}}
     owned = {"f:spec": {"f:selector": {}, "f:list": {'v:"b"': {}}, **item}}
     manifest = {
         "metadata": {

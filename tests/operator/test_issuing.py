@@ -1,5 +1,6 @@
 """Certificates of the operator: which are good, and when they are renewed."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -50,7 +51,7 @@ def test_an_authority_vouches_for_itself_and_outlives_what_it_vouches_for() -> N
     ],
     ids=["another key", "another authority", "no certificate", "no key", "half a certificate"],
 )
-def test_what_does_not_fit_is_none(spoiled) -> None:
+def test_what_does_not_fit_is_none(spoiled: Callable[[Pair, Pair], Pair]) -> None:
     authority, stranger = new_authority("own", NOW), new_authority("own", NOW)
     pair, other = issued(authority, NAMES, NOW), issued(stranger, NAMES, NOW)
     assert facts_of(pair, authority.certificate) is not None

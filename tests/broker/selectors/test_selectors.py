@@ -231,7 +231,7 @@ def test_what_takes_long_to_compile_is_refused(selector: str, problem: str) -> N
         compile_selector(selector)
 
 
-def test_long_selectors_do_not_stay_in_memory():
+def test_long_selectors_do_not_stay_in_memory() -> None:
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
@@ -244,5 +244,5 @@ def test_long_selectors_do_not_stay_in_memory():
     assert after - before < 500_000
 
 
-def test_short_selectors_are_compiled_once():
+def test_short_selectors_are_compiled_once() -> None:
     assert compile_selector("a = 1") is compile_selector("a = 1")
