@@ -1,5 +1,6 @@
 """The law of dependency between the rooms: the import-linter contracts in pyproject.toml."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -71,3 +72,34 @@ def test_the_files_that_the_architecture_names_are_there() -> None:
     absent = [name for name in named if not any((root / name).exists() for root in roots)]
     assert len(named) > 20
     assert absent == []
+
+
+def reaches(tree: ast.AST) -> list[str]:
+    """Return what code takes from within a broker, and what of a broker it changes itself."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute):
+            continue
+        owner = ast.unparse(node.value)
+        is_brokers = re.search(r"\b_?broker(\.|$)", owner) is not None
+        is_changed = not isinstance(node.ctx, ast.Load)
+        if is_brokers and (is_changed or node.attr in ("context", "dirty")):
+            found.append(f"{node.lineno}: {owner}.{node.attr}")
+    return sorted(found)
+
+
+def test_the_core_is_asked_by_its_face_and_changed_by_nobody_else() -> None:
+    package = PROJECT / "broker_image" / "lockkeeper"
+    outside = [file for file in package.rglob("*.py") if package / "broker" not in file.parents]
+    found = {
+        str(file.relative_to(package)): reached
+        for file in outside
+        if (reached := reaches(ast.parse(file.read_text("utf-8"))))
+    }
+    assert len(outside) > 200
+    assert found == {}
+
+
+def test_a_reach_into_the_core_would_be_seen() -> None:
+    code = "self._broker.context.now\nbroker.flow.lines = []\nself.broker = broker\nbroker.now"
+    assert reaches(ast.parse(code)) == ["1: self._broker.context", "2: broker.flow.lines"]

@@ -97,10 +97,10 @@ def test_a_topic_begins_and_ends_to_keep_messages(bench: "Bench") -> None:
     late = client.consume("topic://T", retroactive=True)
     assert client.texts(late) == ["kept"]
     adopt(bench)
-    used = bench.broker.context.memory.used
+    used = bench.broker.memory.used
     later = client.consume("topic://T", retroactive=True)
     assert client.texts(later) == []
-    assert bench.broker.context.memory.used == used
+    assert bench.broker.memory.used == used
 
 
 def test_whether_priorities_count_stays_as_it_began(bench: "Bench") -> None:
@@ -134,7 +134,7 @@ def test_redelivery_needs_a_restart_while_jobs_of_before_wait(make_bench: "type[
     without = make_bench(bench.store)
     with pytest.raises(BrokerError, match="redelivery needs a restart"):
         adopt(without, Q=REDELIVERING)
-    assert without.broker.context.policies.find(queue("Q")) == DestinationPolicy()
+    assert without.broker.policies.find(queue("Q")) == DestinationPolicy()
 
 
 def test_a_policy_of_its_own_survives_other_entries(bench: "Bench") -> None:

@@ -293,7 +293,7 @@ def test_acknowledgements_of_a_transaction_are_told_of_when_it_is_committed(
     listener, client = listen(bench, "MessageConsumed.Queue.T"), bench.client()
     message, consumer = client.send("T", "m"), client.consume("T")
     identifier = client.begin()
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, identifier, message.sequence, 1, AckType.STANDARD
     )
     bench.tick()
@@ -402,7 +402,7 @@ def test_want_of_memory_and_who_has_to_wait_for_it(make_bench: "type[Bench]") ->
     bench.broker.add_producer(client.connection, producer_of(client), queue("T"))
     for _ in range(4):
         client.send("T", "x" * 1_000, persistent=False)
-    used = bench.broker.context.memory.used
+    used = bench.broker.memory.used
     (told,) = heard(full)
     assert told.content is None
     assert told.properties["usageName"] == "memory"
@@ -486,4 +486,4 @@ def test_acknowledged_advisories_weigh_nothing(bench: "Bench") -> None:
     bench.client().consume("Q")
     for delivery in listener.deliveries(consumer):
         listener.acknowledge(consumer, delivery.message)
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0

@@ -218,10 +218,10 @@ def test_a_wildcard_consumer_does_not_search_its_queues_for_each_message(
     first, *_, last = client.deliveries(consumer)
     transaction = client.begin()
     broker = bench.broker
-    broker.acknowledge_in_transaction(
+    broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, first.message.sequence, 1, 2
     )
-    broker.acknowledge_in_transaction(
+    broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, last.message.sequence, MANY, 2
     )
     assert sum(q.in_flight() for q in broker.registry if q.destination.is_queue) == MANY - 1

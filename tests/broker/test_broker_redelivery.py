@@ -59,7 +59,7 @@ def test_a_message_comes_again_until_it_was_tried_often_enough(
     client.consume(DEAD)
     (dead,) = client.deliveries()
     assert properties_of(decoded(dead.message))["dlqDeliveryFailureCause"] == "broken"
-    assert bench.broker.context.memory.used == MESSAGE_BYTES + len(dead.message.body)
+    assert bench.broker.memory.used == MESSAGE_BYTES + len(dead.message.body)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_nothing_is_kept_of_what_was_tried_enough_if_the_policy_says_so(
     client.send("Q", "bad")
     refuse(bench, client, consumer)
     assert (bench.depth("Q"), bench.depth(JOBS), bench.depth(DEAD)) == (0, 0, 0)
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def test_a_message_whose_time_runs_out_meanwhile_expires(make_bench: "type[Bench]") -> None:
@@ -192,7 +192,7 @@ def test_a_message_that_asks_for_ages_comes_again_all_the_same(
     client.send("Q", "bad", properties={"redeliveryDelay": Long(said)}, redelivery_counter=1)
     refuse(bench, client, consumer)
     assert (bench.depth("Q"), bench.depth(JOBS), bench.depth(DEAD)) == (0, 1, 0)
-    assert bench.broker.context.containment.records == {}
+    assert bench.broker.containment.records == {}
     bench.tick(1 << 40)
     assert len(client.deliveries(consumer)) == 1
 

@@ -97,7 +97,7 @@ class Scenario:
         bench.broker.transactions.commit(client.connection, transaction, None)
         for name in NEIGHBOURS:
             self.quiet.send(name, f"first to {name}", wait=False)
-        bench.broker.context.timers.call_at(bench.broker.context.steady + 1, self._ring)
+        bench.broker.context.timers.call_at(bench.broker.steady + 1, self._ring)
         return pairs
 
     def _ring(self) -> None:
@@ -279,7 +279,7 @@ def test_a_queue_that_always_fails_is_tried_less_and_less_often_and_says_why(
         real(self, *arguments)
 
     reported: list[str] = []
-    bench.broker.context.containment.report = lambda record, _: reported.append(record.error)
+    bench.broker.containment.report = lambda record, _: reported.append(record.error)
     with monkeypatch.context() as defect:
         defect.setattr(Queue, "hand_over", hand_over)
         for number in range(3600):
@@ -291,7 +291,7 @@ def test_a_queue_that_always_fails_is_tried_less_and_less_often_and_says_why(
         assert reported == ["InjectedError: a defect"]
         (reason,) = why_queue(queue)
         assert (reason.code, reason.facts["count"]) == ("set-aside", len(calls))
-        assert bench.broker.context.containment.counts["backlog"] == len(calls)
+        assert bench.broker.containment.counts["backlog"] == len(calls)
     bench.tick(64_000)
     assert sorted(client.texts(bad)) == sorted(f"bad {number}" for number in range(3600))
     assert why_queue(queue) == []
@@ -321,13 +321,13 @@ def test_who_only_listens_keeps_nothing_from_happening(bench: "Bench") -> None:
         def __getattr__(self, name: str) -> Any:
             return always(InjectedError(name))
 
-    bench.broker.context.listen(Deaf())
+    bench.broker.listen(Deaf())
     client = bench.client()
     consumer = client.consume("Q")
     client.send("Q", "heard")
     assert client.texts(consumer) == ["heard"]
     client.leave()
-    assert bench.broker.context.containment.counts["telling"] == 4
+    assert bench.broker.containment.counts["telling"] == 4
     assert not bench.broker.connections
 
 

@@ -157,7 +157,7 @@ def test_a_producer_waits_for_memory_and_then_goes_on(make_bench: "type[Bench]")
         received += len(deliveries)
         taker.acknowledge(consumer, deliveries[-1].message, len(deliveries))
     assert received == 12
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def test_a_destinations_own_limit_holds_back_its_producers_only(make_bench: "type[Bench]") -> None:
@@ -259,7 +259,7 @@ def test_a_stored_message_that_nobody_can_read_becomes_a_dead_letter_with_its_by
     client = bench.client()
     assert client.texts(client.consume("Q")) == ["first", "third"]
     assert bench.depth("ActiveMQ.DLQ") == 1
-    assert bench.broker.context.containment.counts["message"] == 1
+    assert bench.broker.containment.counts["message"] == 1
     bench.store.close()
     bench = make_bench(KahaDBStore(tmp_path))
     assert (bench.depth("Q"), bench.depth("ActiveMQ.DLQ")) == (2, 1)

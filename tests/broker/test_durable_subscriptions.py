@@ -150,14 +150,14 @@ def test_a_message_in_two_prepared_transactions_is_there_for_both_outcomes(
     transactions = bench.broker.transactions
     for client, consumer, xid in zip(clients, consumers, XIDS, strict=True):
         transactions.begin(client.connection, xid)
-        bench.broker.acknowledge_in_transaction(
+        bench.broker.transactions.acknowledge(
             consumer.connection, consumer, xid, message.sequence, 1, AckType.STANDARD
         )
         transactions.prepare(client.connection, xid, Reply(client.connection, 1))
     bench.tick()
 
     after = bench.restart()
-    memory, transactions = after.broker.context.memory, after.broker.transactions
+    memory, transactions = after.broker.memory, after.broker.transactions
     size = MESSAGE_BYTES + len(message.body)
     assert memory.used == size, "one body, however many hold it"
     anybody = after.client()

@@ -289,7 +289,7 @@ def test_a_prepared_transaction_has_messages_of_several_topics(
     transactions = bench.broker.transactions
     transactions.begin(client.connection, XID)
     for delivery in client.deliveries(consumer)[:2]:
-        bench.broker.acknowledge_in_transaction(
+        bench.broker.transactions.acknowledge(
             consumer.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
         )
     transactions.prepare(client.connection, XID, Reply(client.connection, 1))

@@ -59,7 +59,7 @@ class Case:
 
     def consume(self, consumer, message, transaction):
         sequence = message.sequence
-        acknowledge = self.bench.broker.acknowledge_in_transaction
+        acknowledge = self.bench.broker.transactions.acknowledge
         acknowledge(consumer.connection, consumer, transaction, sequence, 1, AckType.STANDARD)
 
     def begin_commit(self, transaction):
@@ -73,7 +73,7 @@ class Case:
 
     @property
     def memory(self):
-        return self.bench.broker.context.memory.used
+        return self.bench.broker.memory.used
 
     def check(self):
         assert differences(self.directory, self.bench.store._ledger) == []

@@ -103,7 +103,7 @@ def test_bodies_that_are_only_on_disk_end_too(make_bench: "type[Bench]", tmp_pat
     client = bench.client()
     for _ in range(50):
         client.send("Q", "x" * 1_000, expiration=bench.now + 10)
-    assert bench.broker.context.memory.used < 20_000
+    assert bench.broker.memory.used < 20_000
     bench.tick(PERIOD + 10)
     assert bench.depth("Q") == 0
     assert bench.depth(DEAD) == 50
@@ -188,4 +188,4 @@ def test_what_need_not_be_kept_is_gone(make_bench: "type[Bench]") -> None:
     client.send("R", "not persistent", persistent=False, expiration=bench.now + 10)
     bench.tick(PERIOD + 10)
     assert (bench.depth("Q"), bench.depth("R"), bench.depth(DEAD)) == (0, 0, 0)
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0

@@ -142,9 +142,9 @@ def test_asking_reads_nothing_into_memory(make_bench: "type[Bench]", tmp_path: P
     before.store.close()
     bench = make_bench(KahaDBStore(tmp_path))
     bench.client().consume("Q", selector="colour = 'red'")
-    bench.broker.context.memory.used = 0
+    bench.broker.memory.used = 0
     assert codes(about(bench, message)) == ["waiting", "selector"]
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     bench.store.close()
 
 
@@ -176,7 +176,7 @@ def test_a_transaction_has_it(bench: "Bench") -> None:
     transactions = bench.broker.transactions
     transactions.begin(client.connection, XID)
     sent = client.send("Q", "out", transaction_id=XID)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
     )
     for state in ("open", "prepared"):

@@ -98,7 +98,7 @@ def test_a_rollback_after_its_consumer_went_counts_there(bench: "Bench") -> None
     client, consumer = come(bench, "anna")
     transaction = client.begin()
     (held,) = client.deliveries(consumer)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, held.message.sequence, 1, AckType.STANDARD
     )
     client.leave()

@@ -77,7 +77,7 @@ def failures(client: "Client") -> list[str]:
 
 def fill(client: "Client", name: str = "FULL") -> None:
     """Use up the memory of the broker."""
-    while client.bench.broker.context.memory.used < MEMORY_BYTES:
+    while client.bench.broker.memory.used < MEMORY_BYTES:
         client.send(name, KILOBYTES_100, persistent=False)
     client.outputs()
 
@@ -367,7 +367,7 @@ def test_transactions_may_go_beyond_the_limit_but_not_for_ever(small: "Bench") -
         for _ in range(32):
             client.send("Q", large, persistent=False, transaction_id=transaction)
     small.broker.transactions.rollback(client.connection, transaction, None)
-    assert small.broker.context.memory.used < 2 * MEMORY_BYTES
+    assert small.broker.memory.used < 2 * MEMORY_BYTES
 
 
 def test_a_connection_that_only_sends_to_one_destination_is_not_read_for_a_while(
@@ -438,7 +438,7 @@ def test_what_waits_is_told_with_its_limit_and_who_holds_it(small: "Bench") -> N
     assert blocked.bytes > len("waits")
     (holder,) = holders(small.broker.registry)
     assert holder.destination == queue("LARGE")
-    assert holder.memory_bytes == small.broker.context.memory.used
+    assert holder.memory_bytes == small.broker.memory.used
 
 
 def test_a_list_waits_as_a_whole(limited: "Bench") -> None:

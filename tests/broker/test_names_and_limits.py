@@ -119,7 +119,7 @@ def test_a_consumer_that_is_refused_at_its_second_destination_takes_nothing_of_t
     got = [each.message for each in receiver.deliveries()]
     assert len(got) == (2 if kind == "queue" else 0)
     if kind == "topic":
-        assert limited.broker.context.memory.used == 0
+        assert limited.broker.memory.used == 0
 
 
 def test_a_temporary_queue_that_is_refused_can_be_made_later(limited: "Bench") -> None:

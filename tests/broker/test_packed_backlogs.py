@@ -172,7 +172,7 @@ class Play:
                     client.acknowledge(consumer, reference.loaded)
             self.take(name)
         self.look()
-        self.told.append(self.bench.broker.context.memory.used)
+        self.told.append(self.bench.broker.memory.used)
 
 
 def vars_of(statistics: Any) -> dict[str, Any]:
@@ -281,7 +281,7 @@ def test_a_browser_goes_on_when_what_it_knew_has_gone_with_its_file(
             other.acknowledge(browser, reference.loaded)
     assert [text[:3] for text in seen] == ["000", "001"]
     assert other.ends() == 1
-    assert bench.broker.context.containment.records == {}
+    assert bench.broker.containment.records == {}
 
 
 def test_a_queue_is_removed_without_unpacking_it(
@@ -306,5 +306,5 @@ def test_a_queue_is_removed_without_unpacking_it(
     assert sum(unpacked) <= 20
     assert sum(usage.live for usage in store._ledger.files.values()) == 0
     assert differences(tmp_path, store._ledger) == []
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert store.usage().spooled_bytes == 0

@@ -157,7 +157,7 @@ def test_what_is_discarded_weighs_nothing(make_bench: "type[Bench]") -> None:
     for number in range(50):
         client.send(TOPIC, f"<{number}>")
     drain(client, consumer)
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def test_the_oldest_goes_although_the_highest_come_first(make_bench: "type[Bench]") -> None:

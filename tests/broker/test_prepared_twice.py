@@ -74,7 +74,7 @@ def test_what_a_client_tells_again_that_was_cut_off_is_prepared_once(
     if is_restarted:
         bench.store.close()
         bench = start()
-    used = bench.broker.context.memory.used
+    used = bench.broker.memory.used
 
     client = bench.client()
     client.connection.reconnected = client.connection.fault_tolerant = True
@@ -83,7 +83,7 @@ def test_what_a_client_tells_again_that_was_cut_off_is_prepared_once(
     bench.broker.send(client.connection, sent, None)
     reply = prepare(bench, client, 2)
     assert reply in client.outputs()
-    assert bench.broker.context.memory.used == used
+    assert bench.broker.memory.used == used
     if is_committed:
         transactions.commit(client.connection, XID, None)
         bench.tick()
@@ -93,7 +93,7 @@ def test_what_a_client_tells_again_that_was_cut_off_is_prepared_once(
     else:
         transactions.rollback(client.connection, XID, None)
         bench.tick()
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert sum(usage.live for usage in bench.store._ledger.files.values()) == 0
     bench.store.close()
     again = start()

@@ -138,4 +138,4 @@ def test_producers_are_known_by_their_latest_message_however_many_come_between(
     bench = make_bench(KahaDBStore(tmp_path))
     broker: Broker = bench.broker
     assert broker.audit.is_duplicate(last)
-    broker.context.store.close()
+    broker.store.close()

@@ -45,7 +45,7 @@ def test_what_waits_is_gone_for_good_and_not_among_the_dead(bench: "Bench") -> N
     bench.tick()
     assert purged(bench, queue("Q")) == [SLICE_MESSAGES, 1]
     assert statistics(bench, queue("Q")) == (SLICE_MESSAGES + 1, 0)
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert bench.restart().depth("Q") == 0
 
 
@@ -122,7 +122,7 @@ def test_a_purge_ends_when_its_queue_is_removed(bench: "Bench") -> None:
     bench.tick()
     assert list(slices) == []
     bench.tick()
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def test_a_topic_goes_with_its_subscriptions(bench: "Bench") -> None:

@@ -254,7 +254,7 @@ def test_a_rollback_puts_single_acknowledgements_back_in_order(
         client.send("Q", f"m{number}")
     told = client.deliveries(consumer)
     transaction = client.begin()
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, told[1].message.sequence, 1, AckType.INDIVIDUAL
     )
     if closes:
@@ -323,7 +323,7 @@ def test_queues_take_turns_in_the_small_window_of_a_wildcard(
         seen += [delivery.message.destination.name for delivery in found]
         if is_transacted:
             last = found[-1].message.sequence
-            bench.broker.acknowledge_in_transaction(
+            bench.broker.transactions.acknowledge(
                 consumer.connection, consumer, transaction, last, len(found), AckType.STANDARD
             )
             bench.tick()

@@ -54,7 +54,7 @@ def test_with_a_selector_that_is_not_understood_everything_is_kept(
     group = bench.broker.subscribing.durables["odd:s"]
     assert [part.depth() for part in group.parts.values()] == [1]
     assert group.subscription.selector == selector
-    (record,) = bench.broker.context.containment.records.values()
+    (record,) = bench.broker.containment.records.values()
     assert "odd:s" in record.what
     assert "selector" in record.error.lower()
 

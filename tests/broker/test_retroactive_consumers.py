@@ -81,9 +81,9 @@ def test_time_ends_what_is_kept_although_nothing_new_comes(make_bench: "type[Ben
     bench.tick(6_000)
     assert client.texts(client.consume(TOPIC, retroactive=True)) == ["second"]
     bench.tick(20_000)
-    assert bench.broker.context.memory.used > 0, "the consumer has not acknowledged"
+    assert bench.broker.memory.used > 0, "the consumer has not acknowledged"
     client.leave()
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert bench.broker.next_deadline() is None
 
 
@@ -106,7 +106,7 @@ def test_what_is_kept_counts_as_memory_and_gives_way_when_that_is_short(
     client = bench.client()
     for number in range(100):
         client.send(TOPIC, f"{number:03}" + "x" * 1000, persistent=False)
-        assert bench.broker.context.memory.used <= 40_000
+        assert bench.broker.memory.used <= 40_000
     texts = client.texts(client.consume(TOPIC, retroactive=True))
     assert texts[-1].startswith("099") and 5 < len(texts) < 20
 
@@ -132,7 +132,7 @@ def test_all_memory_is_free_when_the_topic_goes(make_bench: "type[Bench]") -> No
     bench = keeping(make_bench, TEN_SECONDS)
     client = bench.client()
     message = client.send(TOPIC, "m")
-    assert bench.broker.context.memory.used > 0
+    assert bench.broker.memory.used > 0
     bench.broker.destinations.remove(message.destination, None)
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert bench.broker.next_deadline() is None

@@ -300,17 +300,17 @@ def test_a_job_that_is_due_waits_for_room(make_bench: "type[Bench]") -> None:
     bench = make_bench(settings=replace(SETTINGS, system_usage=limit))
     client = bench.client()
     client.send("Q", "later", properties=scheduled(delay=10), persistent=False)
-    used = bench.broker.context.memory.used
+    used = bench.broker.memory.used
     # More than any transaction may use: as if others held it all.
-    bench.broker.context.memory.used += 100 << 20
+    bench.broker.memory.used += 100 << 20
     bench.tick(10)
     assert (bench.depth("Q"), bench.depth(JOBS), bench.depth("ActiveMQ.DLQ")) == (0, 1, 0)
-    bench.broker.context.memory.used -= 100 << 20
+    bench.broker.memory.used -= 100 << 20
     bench.tick(999)
     assert bench.depth("Q") == 0
     bench.tick(1)
     assert (bench.depth("Q"), bench.depth(JOBS)) == (1, 0)
-    assert bench.broker.context.memory.used <= used
+    assert bench.broker.memory.used <= used
 
 
 def test_without_the_scheduler_such_messages_come_at_once(make_bench: "type[Bench]") -> None:

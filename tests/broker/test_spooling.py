@@ -66,10 +66,10 @@ def test_a_backlog_beyond_the_memory_is_spooled_and_consumed_in_order(spooling: 
     client = bench.client()
     fill(client, "Q")
     assert bench.broker.flow.lines == {}
-    assert bench.broker.context.memory.used <= MEMORY_BYTES * 0.7
+    assert bench.broker.memory.used <= MEMORY_BYTES * 0.7
     assert spooled(bench) > 2 * MEMORY_BYTES
     assert take(client, "Q") == list(range(COUNT))
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert spooled(bench) == 0
 
 
@@ -89,7 +89,7 @@ def test_the_high_water_mark_says_when_bodies_leave(spooling: Any, percent: int)
     policy = DestinationPolicy(flow=FlowPolicy(cursor_memory_high_water_mark=percent))
     bench = spooling(Q=policy)
     fill(bench.client(), "Q", 100)
-    share = bench.broker.context.memory.used * 100 / MEMORY_BYTES
+    share = bench.broker.memory.used * 100 / MEMORY_BYTES
     assert percent - 5 < share <= percent
 
 
@@ -124,7 +124,7 @@ def test_a_slow_subscriber_of_a_topic_is_waited_for_on_disk(spooling: Any) -> No
         client.acknowledge(consumer, delivery.message)
     assert len(set(found)) == COUNT
     assert found == sorted(found, key=lambda key: int(key.rpartition(b":")[2]))
-    assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
+    assert (spooled(bench), bench.broker.memory.used) == (0, 0)
 
 
 def test_what_nobody_wants_any_more_gives_its_room_back(spooling: Any) -> None:
@@ -133,10 +133,10 @@ def test_what_nobody_wants_any_more_gives_its_room_back(spooling: Any) -> None:
     client.consume("topic://T", prefetch=1)
     fill(sender, "topic://T")
     client.leave()
-    assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
+    assert (spooled(bench), bench.broker.memory.used) == (0, 0)
     fill(sender, "Q")
     bench.broker.destinations.remove(queue("Q"), None)
-    assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
+    assert (spooled(bench), bench.broker.memory.used) == (0, 0)
 
 
 def test_spooled_messages_expire(spooling: Any) -> None:
@@ -164,7 +164,7 @@ def test_spooled_messages_are_browsed_selected_and_given_back(spooling: Any) -> 
     gone.leave()
     assert take(client, "Q", 50, selector="odd = TRUE") == list(range(1, 100, 2))
     assert take(client, "Q", 50) == list(range(0, 100, 2))
-    assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
+    assert (spooled(bench), bench.broker.memory.used) == (0, 0)
 
 
 def test_transactions_consume_what_was_spooled(spooling: Any) -> None:
@@ -175,12 +175,12 @@ def test_transactions_consume_what_was_spooled(spooling: Any) -> None:
     last = client.deliveries(consumer)[-1].message
     for number, outcome in enumerate(("rollback", "commit")):
         transaction = client.begin(number)
-        bench.broker.acknowledge_in_transaction(
+        bench.broker.transactions.acknowledge(
             consumer.connection, consumer, transaction, last.sequence, 100, 2
         )
         getattr(bench.broker.transactions, outcome)(client.connection, transaction, None)
         bench.tick()
-    assert (spooled(bench), bench.broker.context.memory.used) == (0, 0)
+    assert (spooled(bench), bench.broker.memory.used) == (0, 0)
 
 
 @pytest.mark.parametrize("before", [0, 300])
@@ -190,12 +190,12 @@ def test_persistent_bodies_leave_whatever_those_before_them_wait_for(
     bench = spooling(spool_bytes_max=200_000)
     client = bench.client()
     fill(client, "Q", before)
-    stuck = bench.broker.context.memory.used
+    stuck = bench.broker.memory.used
     for number in range(COUNT):
         client.send("Q", f"{number:04}{FILLING}", wait=number % 20 == 19)
     bench.tick()
     assert bench.broker.registry.find(queue("Q")).depth() >= COUNT
-    assert bench.broker.context.memory.used <= max(stuck, MEMORY_BYTES)
+    assert bench.broker.memory.used <= max(stuck, MEMORY_BYTES)
 
 
 def test_persistent_sends_wait_while_consumers_hold_what_cannot_leave(spooling: Any) -> None:
@@ -208,7 +208,7 @@ def test_persistent_sends_wait_while_consumers_hold_what_cannot_leave(spooling: 
         other.send("topic://T", f"{number:04}{half}")
     (blocked,) = bench.broker.flow.blocked()
     assert blocked.limit is Limit.MEMORY_USAGE
-    assert bench.broker.context.memory.used < MEMORY_BYTES + PASSING_BYTES_MAX + (1 << 20)
+    assert bench.broker.memory.used < MEMORY_BYTES + PASSING_BYTES_MAX + (1 << 20)
     assert acknowledge_all(client, consumer) == sends
     assert bench.broker.flow.lines == {}
 
@@ -224,9 +224,9 @@ def test_what_consumers_hold_keeps_no_persistent_send_waiting(spooling: Any, to:
     for number in range(sends):
         other.send(to, f"{number:04}{half}")
     assert bench.broker.flow.lines == {}
-    assert bench.broker.context.memory.used < MEMORY_BYTES + HELD_BYTES_MAX + (2 << 20)
+    assert bench.broker.memory.used < MEMORY_BYTES + HELD_BYTES_MAX + (2 << 20)
     assert acknowledge_all(client, consumer) == sends
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def acknowledge_all(client: "Client", consumer: Any) -> int:
@@ -252,7 +252,7 @@ def test_consumers_that_hold_enough_get_more_from_the_disk_when_there_is_memory(
     greedy = client.consume("Q", prefetch=100_000)
     held = client.deliveries(greedy)
     assert 1 < len(held) < sends
-    assert bench.broker.context.memory.used < MEMORY_BYTES + HELD_BYTES_MAX + (2 << 20)
+    assert bench.broker.memory.used < MEMORY_BYTES + HELD_BYTES_MAX + (2 << 20)
     found = 0
     while held:
         for delivery in held:
@@ -260,4 +260,4 @@ def test_consumers_that_hold_enough_get_more_from_the_disk_when_there_is_memory(
             found += 1
         held = client.deliveries(greedy)
     assert found == sends
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0

@@ -118,7 +118,7 @@ def test_the_figures_of_the_broker(bench: "Bench") -> None:
     more |= {"storePercentUsage", "tempPercentUsage", "vm", "dataDirectory"}
     assert set(figures) == TRAFFIC | more | {"openwire", "stomp", "ssl", "stomp+ssl"}
     assert figures["enqueueCount"] == 3
-    assert figures["memoryLimit"] == bench.broker.context.memory.limit
+    assert figures["memoryLimit"] == bench.broker.memory.limit
 
 
 def test_the_figures_of_every_consumer(bench: "Bench") -> None:

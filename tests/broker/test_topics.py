@@ -28,7 +28,7 @@ def test_without_subscribers_nothing_is_kept(bench: "Bench") -> None:
     client = bench.client()
     client.send(TOPIC, "lost")
     assert client.texts(client.consume(TOPIC)) == []
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def test_a_slow_subscriber_waits_alone(bench: "Bench") -> None:
@@ -98,10 +98,10 @@ def test_memory_is_free_again_when_all_have_acknowledged(bench: "Bench") -> None
     durable = one.consume(TOPIC, subscription_name="sub")
     volatile = two.consume(TOPIC)
     one.send(TOPIC, "m")
-    assert bench.broker.context.memory.used > 0
+    assert bench.broker.memory.used > 0
     one.acknowledge(durable, one.deliveries(durable)[0].message)
     two.acknowledge(volatile, two.deliveries(volatile)[0].message, kind=AckType.INDIVIDUAL)
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def test_the_same_client_id_is_refused_while_the_first_is_there(bench: "Bench") -> None:
@@ -148,7 +148,7 @@ def test_a_temporary_queue_leaves_nothing_behind(bench: "Bench") -> None:
     bench.client().send(str(reply_to), "an answer that nobody fetches")
     assert bench.restart().depth(str(reply_to)) == 0
     owner.leave()
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
 
 
 def test_a_removed_queue_is_gone_with_its_messages(bench: "Bench") -> None:
@@ -160,5 +160,5 @@ def test_a_removed_queue_is_gone_with_its_messages(bench: "Bench") -> None:
     bench.broker.subscribing.unsubscribe(consumer, -1)
     bench.broker.destinations.remove(consumer.destination, None)
     bench.tick()
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert bench.restart().depth("Q") == bench.depth("Q") == 0

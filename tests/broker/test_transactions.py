@@ -34,7 +34,7 @@ def test_a_rollback_leaves_no_trace(bench: "Bench") -> None:
     bench.broker.transactions.rollback(client.connection, transaction, None)
     bench.tick()
     assert bench.depth("Q") == 0
-    assert bench.broker.context.memory.used == 0
+    assert bench.broker.memory.used == 0
     assert bench.restart().depth("Q") == 0
 
 
@@ -53,7 +53,7 @@ def test_acknowledged_messages_are_gone_at_the_commit_only(bench: "Bench") -> No
     consumer = client.consume("Q", prefetch=2)
     transaction = client.begin()
     held = client.deliveries(consumer)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, held[-1].message.sequence, 2, AckType.STANDARD
     )
     bench.tick()
@@ -71,13 +71,13 @@ def test_a_rollback_keeps_the_messages_with_their_consumer(bench: "Bench") -> No
     consumer = client.consume("Q")
     transaction = client.begin()
     held = client.deliveries(consumer)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, held[1].message.sequence, 2, AckType.STANDARD
     )
     bench.broker.transactions.rollback(client.connection, transaction, None)
     assert list(consumer.dispatched) == [delivery.message.sequence for delivery in held]
     again = client.begin(2)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, again, held[2].message.sequence, 3, AckType.STANDARD
     )
     bench.broker.transactions.commit(client.connection, again, None)
@@ -91,7 +91,7 @@ def test_a_rollback_after_the_consumer_left_gives_back(bench: "Bench") -> None:
     consumer = client.consume("Q")
     transaction = client.begin()
     (held,) = client.deliveries(consumer)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, held.message.sequence, 1, AckType.STANDARD
     )
     bench.broker.subscribing.unsubscribe(consumer, -1)
@@ -114,7 +114,7 @@ def test_a_prepared_transaction_waits_for_its_outcome_across_restarts(bench: "Be
     (held,) = client.deliveries(consumer)
     bench.broker.transactions.begin(client.connection, XID)
     client.send("OUT", "done", transaction_id=XID)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, XID, held.message.sequence, 1, AckType.STANDARD
     )
     receipt = Reply(client.connection, 7)
@@ -136,7 +136,7 @@ def test_a_prepared_transaction_can_be_rolled_back(bench: "Bench") -> None:
     consumer = client.consume("IN")
     (held,) = client.deliveries(consumer)
     bench.broker.transactions.begin(client.connection, XID)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, XID, held.message.sequence, 1, AckType.STANDARD
     )
     bench.broker.transactions.prepare(client.connection, XID, Reply(client.connection, 1))
@@ -164,7 +164,7 @@ def test_what_expired_at_the_client_ends_whatever_becomes_of_the_transaction(
     (held,) = client.deliveries(consumer)
     bench.tick(20)
     transaction = client.begin()
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, held.message.sequence, 1, AckType.EXPIRED
     )
     bench.broker.transactions.rollback(client.connection, transaction, None)
@@ -181,7 +181,7 @@ def prepared(bench: "Bench") -> "Client":
     transactions = bench.broker.transactions
     transactions.begin(client.connection, XID)
     client.send("OUT", "out", transaction_id=XID)
-    bench.broker.acknowledge_in_transaction(
+    bench.broker.transactions.acknowledge(
         consumer.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
     )
     transactions.prepare(client.connection, XID, Reply(client.connection, 0))

@@ -36,11 +36,11 @@ def test_a_commit_that_is_too_large_is_rolled_back_and_told(bench, make_bench, t
     assert client.texts(consumer) == [SMALL]
     identifier = client.begin()
     fill(client, identifier)
-    used = bench.broker.context.memory.used
+    used = bench.broker.memory.used
     with pytest.raises(TransactionRolledBackError, match="do not fit into a data file"):
         bench.broker.transactions.commit(client.connection, identifier, Reply(client.connection, 1))
     bench.tick()
-    assert bench.broker.context.memory.used < used
+    assert bench.broker.memory.used < used
     assert bench.depth("Q") == 0
     # The same id, the same connection, the same consumer go on.
     again = client.begin()

@@ -216,7 +216,7 @@ class World:
         queues = [region for region in broker.registry if isinstance(region, Queue)]
         bodies = [one.message for each in queues for one in each.waiting()]
         held = sum(MESSAGE_BYTES + len(each.body) for each in bodies if each is not None)
-        memory = broker.context.memory
+        memory = broker.memory
         if (memory.used, memory.partial) != (held, 0):
             told = f"{memory.used} bytes in memory, {memory.partial} of frames"
             raise WrongError(f"{told}, where messages have {held}")

@@ -213,7 +213,7 @@ class QueueMachine(WatchedQueue):
         for sent in chosen:
             sent.state = State.ACKED
             entered.acked.append((sent, eater))
-        self.world.broker.acknowledge_in_transaction(
+        self.world.broker.transactions.acknowledge(
             eater.consumer.connection,
             eater.consumer,
             entered.core.identifier,

@@ -188,7 +188,7 @@ class World:
 
     def memory_used(self) -> int:
         """Return how many bytes the core believes to have in memory."""
-        return self.broker.context.memory.used
+        return self.broker.memory.used
 
     def memory_held(self, transactions: Iterable[Transaction]) -> int:
         """Return how many bytes of messages the core has in memory, those of open works too."""

@@ -3,7 +3,6 @@
 import sys
 from itertools import count
 
-from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -22,7 +21,7 @@ class EchoSession:
     """See `lockkeeper.protocols.session.Session`."""
 
     def __init__(self, broker: Broker, settings: ListenerSettings, address: str) -> None:
-        self.connection = Connection(broker.dirty, address)
+        self.connection = broker.open_connection(address)
         self.closing, self.is_bulky, self.failure = False, False, ""
         self.partial = self.unread = 0
         self._broker = broker
@@ -74,7 +73,7 @@ class EchoSession:
                 message_id=MessageId(producer, next(self._sent)),
                 content=line,
             )
-            message = encoded(fields, self._broker.context.next_sequence())
+            message = encoded(fields, self._broker.next_sequence())
             self._broker.send(self.connection, message, None)
 
     def _fail(self, why: str) -> None:

@@ -84,7 +84,7 @@ class Talk:
         """Do what the event loop does after it read."""
         for _ in range(3):
             self.broker.tick(NOW)
-            self.broker.settle(self.broker.context.store.flush())
+            self.broker.settle(self.broker.store.flush())
             self.said += b"".join(bytes(piece) for piece in self.session.data_to_send())
 
     def end(self) -> None:
@@ -155,7 +155,7 @@ def test_a_broken_conversation_ends_it_and_nothing_else(name: str, seed: int) ->
     talk.end()
     assert talk.broker.connections == {}
     assert talk.session.closing
-    assert talk.broker.context.containment.records == {}
+    assert talk.broker.containment.records == {}
 
 
 def test_a_lost_connection_gives_everything_back(name: str) -> None:
@@ -164,7 +164,7 @@ def test_a_lost_connection_gives_everything_back(name: str) -> None:
         talk = heard(name, data[:at]) if at else Talk(name)
         talk.end()
         assert talk.broker.connections == {}
-        memory, waiting = talk.broker.context.memory, contents(talk)
+        memory, waiting = talk.broker.memory, contents(talk)
         assert memory.partial == 0
         assert (memory.used > 0) == any(depth for _, depth in waiting.values())
 

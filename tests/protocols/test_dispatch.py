@@ -10,6 +10,7 @@ from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import ConnectionId, ConsumerId
 from lockkeeper.message.primitives import Long, encode_map
+from lockkeeper.message.stamps import arrival
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import OpenWireSession
 from lockkeeper.protocols.settings import ListenerSettings
@@ -231,3 +232,15 @@ def test_what_is_delivered_again_of_large_messages_says_so(broker: Broker) -> No
     assert dispatch.redelivery_counter == 1
     assert dispatch.message is not None
     assert dispatch.message.content == bytes(100_000)
+
+
+def test_a_blob_message_tells_when_it_came(broker: Broker) -> None:
+    client = Client(broker, "c")
+    broker.tick(NOW)
+    client.send(queue("Q"), 1, openwire.ActiveMQBlobMessage, remote_blob_url="http://x/y")
+    tick(broker, NOW)
+    region = broker.registry.open(broker.context, queue("Q"))
+    (reference,) = region.ready
+    assert arrival(reference.loaded.body) == NOW
+    region.statistics.acknowledged([reference], NOW + 5)
+    assert region.statistics.latency[3] == sum(region.statistics.latency) == 1

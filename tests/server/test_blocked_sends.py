@@ -47,8 +47,8 @@ def broker() -> Broker:
 
 
 def test_the_status_lists_what_waits(broker: Broker) -> None:
-    (blocked,) = master_view(broker, broker.context.store)["blockedSends"]
-    used = broker.context.memory.used
+    (blocked,) = master_view(broker, broker.store)["blockedSends"]
+    used = broker.memory.used
     assert blocked == {
         "destination": "queue://Q",
         "persistent": False,
@@ -71,7 +71,7 @@ def test_the_log_says_so_now_and_then_and_once_more_when_it_is_over(
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 2
     assert "1 sends to queue://Q wait since 5000 ms: memoryLimit is used up" in warnings[1]
-    assert f"queue://Q {broker.context.memory.used}" in warnings[1]
+    assert f"queue://Q {broker.memory.used}" in warnings[1]
     for connection in list(broker.connections.values()):
         broker.disconnect(connection)
     for _ in range(2):

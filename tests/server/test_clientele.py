@@ -78,15 +78,15 @@ class Scene:
             )
             message = encoded(made, self.broker.context.next_sequence())
             self.broker.send(connection, message, Reply(connection, 0))
-        self.broker.tick(self.broker.context.now)
+        self.broker.tick(self.broker.now)
 
     def later(self, milliseconds: int) -> None:
-        self.broker.tick(self.broker.context.now + milliseconds)
-        self.recorder.look(self.broker.context.now)
+        self.broker.tick(self.broker.now + milliseconds)
+        self.recorder.look(self.broker.now)
 
     def events(self, *names: str) -> list[dict[str, Any]]:
         """Return the events written so far, after one more write."""
-        self.recorder.before_write(self.broker.context.now)
+        self.recorder.before_write(self.broker.now)
         told = [line for line in self.store.lines if line["t"] == "event"]
         return [line for line in told if not names or line["event"] in names]
 

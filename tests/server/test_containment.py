@@ -81,7 +81,7 @@ def test_a_defect_ends_one_connection_at_most(
                 if place in ("receive", "write"):
                     assert await is_cut(reader, SECONDS_MAX)
             assert await answered(running, "after")
-            counts = running.broker.context.containment.counts
+            counts = running.broker.containment.counts
             assert sum(counts.values()) == len(victims)
             status = {
                 "role": "master", "broker": "b", "replica": "r", "version": "1", "lease": None,

@@ -143,7 +143,7 @@ def test_the_log_is_not_flooded_and_metrics_count_everybody(
         waiting = [await strange(running) for _ in range(50)]
         await asyncio.sleep(PATIENCE_SECONDS + 1.2)
         assert len(waiting) == 50
-        view = master_view(running.broker, running.broker.context.store)
+        view = master_view(running.broker, running.broker.store)
         assert door_view(running.engine.strangers) == {
             "connectionsBeforeLogin": 0,
             "connectionsTurnedAway": {"late": 5, "displaced": 45, "full": 0},

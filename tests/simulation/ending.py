@@ -89,7 +89,7 @@ class Ending:
         assert master is not None and master.broker is not None
         engine = master.broker._engine
         assert engine is not None
-        used = engine.broker.context.memory.used
+        used = engine.broker.memory.used
         if used:
             self.hub.problem(f"{used} bytes of memory are in use, and nothing is there")
         # Two files go in each look, twice a second.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from typing import Final, Protocol
 
 from lockkeeper.broker.containment import Containment, retry_delay
@@ -53,6 +54,11 @@ class Memory:
     def __init__(self, limit: int) -> None:
         self.limit = self.gate = limit
         self.used = self.partial = 0
+
+    def count_partial(self, size: int) -> None:
+        """Count *size* more bytes of frames that are not whole yet, or less of them."""
+        self.partial += size
+        self.used += size
 
 
 class Active(Protocol):
@@ -125,7 +131,7 @@ class Context:
         self.roused: set[Consumer] = set()
         self.unsent = 0
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
-        self.sequence = now << 20
+        self.sequences = count((now << 20) + 1)
         self.delivery, self.numbered_at = now << DELIVERY_BITS, now
 
     def listen(self, listener: Heard) -> Heard:
@@ -226,8 +232,9 @@ class Context:
         for backlog in starved:
             self.postpone(backlog)
 
-    def next_sequence(self, count: int = 1) -> int:
-        """Return a new brokerSequenceId, the first of *count*."""
-        first = self.sequence + 1
-        self.sequence += count
+    def next_sequence(self, size: int = 1) -> int:
+        """Return a new brokerSequenceId, the first of *size* in a row."""
+        first = next(self.sequences)
+        for _ in range(1, size):
+            next(self.sequences)
         return first

@@ -1,22 +1,23 @@
 """The broker: commands of connections come in, outputs go to their outboxes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from lockkeeper.broker.access.authenticator import Authenticator
 from lockkeeper.broker.access.guard import Guard, SendingGuard
+from lockkeeper.broker.acknowledging import acknowledge
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import DELIVERY_BITS, Context
 from lockkeeper.broker.destinations import Destinations
 from lockkeeper.broker.errors import (
-    AcknowledgeError,
     BrokerError,
     InvalidClientIdError,
     InvalidDestinationError,
     ResourceAllocationError,
 )
+from lockkeeper.broker.events import Heard
 from lockkeeper.broker.flow.control import FlowControl
 from lockkeeper.broker.interceptors.interceptor import interceptors
 from lockkeeper.broker.interceptors.statistics_queries import StatisticsQueries
@@ -41,9 +42,7 @@ from lockkeeper.broker.sweeping import Sweeper
 from lockkeeper.broker.timers import NEVER
 from lockkeeper.broker.transacting import Transacting
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.message import Message
-from lockkeeper.message.openwire import AckType
 from lockkeeper.store.base import (
     Past,
     Receipt,
@@ -51,8 +50,6 @@ from lockkeeper.store.base import (
     StoreFullError,
     Subscription,
 )
-
-_CONSUMING = (AckType.STANDARD, AckType.INDIVIDUAL, AckType.UNMATCHED)
 
 
 class Broker:
@@ -73,6 +70,7 @@ class Broker:
     ) -> None:
         """Without an *authenticator* everybody may connect and do everything."""
         self.name, self.broker_id, self.authenticator = name, broker_id, authenticator
+        self.store = store
         self.dirty: list[Connection] = []
         self.connections: dict[str, Connection] = {}
         self.settings = settings
@@ -87,6 +85,9 @@ class Broker:
             self._find_route,
         )
         self.context.slow_consumers.abort = self.abort
+        self.memory, self.containment = self.context.memory, self.context.containment
+        # For each message that comes: a call without a frame of its own.
+        self.next_sequence: Callable[[], int] = self.context.sequences.__next__
         self.guard = Guard(self.registry, self.router)
         self.audit = ProducerAudit()
         self.transactions = Transacting(
@@ -176,6 +177,10 @@ class Broker:
         return Past(recovered.last_trace, recovered.epoch)
 
     # Connections
+
+    def open_connection(self, address: str) -> Connection:
+        """Return the connection of a peer at *address* that has not said who it is yet."""
+        return Connection(self.dirty, address)
 
     def connect(
         self, connection: Connection, identifier: str, client_id: str, steals: bool = False
@@ -336,35 +341,7 @@ class Broker:
 
     # Consumers
 
-    def acknowledge(
-        self,
-        consumer: Consumer,
-        kind: int,
-        last: int,
-        count: int,
-        receipt: Receipt | None,
-    ) -> None:
-        """Carry out an acknowledgement outside a transaction (openwire.md section 7.5)."""
-        if kind == AckType.DELIVERED:
-            consumer.extend(count)
-            consumer.reactivate()
-        elif kind in _CONSUMING:
-            references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
-            backlogs = consumer.backlogs
-            if len(backlogs) == 1:
-                backlogs[0].consumed(consumer, references, receipt)
-            else:
-                consumer.consumed(references, receipt)
-            return
-        elif kind == AckType.EXPIRED:
-            for reference in consumer.take(last, count):
-                consumer.backlog_of(reference).expire_held(reference)
-            consumer.shrink(count)
-            consumer.reactivate()
-        elif kind != AckType.REDELIVERED:
-            raise AcknowledgeError(f"an acknowledgement of unknown type {kind}")
-        if receipt is not None:
-            receipt.settle()
+    acknowledge = staticmethod(acknowledge)
 
     def poison(
         self, consumer: Consumer, last: int, count: int, cause: str, receipt: Receipt | None
@@ -377,35 +354,6 @@ class Broker:
                 receipt = None
         consumer.shrink(count)
         consumer.reactivate()
-
-    def acknowledge_in_transaction(
-        self,
-        connection: Connection,
-        consumer: Consumer,
-        transaction_id: TransactionId,
-        last: int,
-        count: int,
-        kind: int,
-    ) -> None:
-        """Add acknowledged messages of a consumer to a transaction of its connection.
-
-        Expired ones end now, whatever the outcome: nobody could consume them after a rollback.
-        """
-        transaction = self.transactions.find(connection, transaction_id)
-        if kind == AckType.DELIVERED:
-            consumer.extend(count)
-            consumer.reactivate()
-        elif kind in _CONSUMING:
-            references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
-            if len(consumer.backlogs) == 1:
-                self.transactions.consume(transaction, consumer.backlogs[0], consumer, references)
-                return
-            for backlog, own in consumer.by_backlog(references):
-                self.transactions.consume(transaction, backlog, consumer, own)
-        elif kind == AckType.POISON:
-            raise AcknowledgeError("a poison acknowledgement cannot be part of a transaction")
-        else:
-            self.acknowledge(consumer, kind, last, count, None)
 
     def abort(self, consumer: Consumer, with_connection: bool) -> None:
         """End a consumer that does not keep up, or its whole connection."""
@@ -450,6 +398,47 @@ class Broker:
     def settle(self, receipts: Sequence[Receipt]) -> None:
         """Go on with what waited for the store."""
         self.context.containment.settle(receipts, self.context.call_soon)
+
+    @property
+    def policies(self) -> PolicyMap:
+        """The policies in force; see `adopting`."""
+        return self.context.policies
+
+    @property
+    def now(self) -> int:
+        """The time of people: ms since the epoch, by a clock that may be set."""
+        return self.context.now
+
+    @property
+    def steady(self) -> int:
+        """The time that only passes, in ms since an instant of no meaning."""
+        return self.context.steady
+
+    def take_dirty(self) -> list[Connection]:
+        """Return the connections whose outbox is not empty; they are no longer `dirty`."""
+        dirty = self.dirty[:]
+        self.dirty.clear()
+        return dirty
+
+    def set_clock(self, now: int, steady: int) -> None:
+        """Tell what time it is; see `Context`."""
+        self.context.now, self.context.steady = now, steady
+
+    def call_after(self, milliseconds: int, action: Callable[[], None]) -> None:
+        """Have *action* called by the first tick after so long."""
+        self.context.timers.call_at(self.context.steady + milliseconds, action)
+
+    def has_work(self) -> bool:
+        """Tell whether there is something to dispatch already."""
+        return bool(self.context.postponed or self.context.active)
+
+    def is_due_before(self, steady: int) -> bool:
+        """Tell whether something may be due before *steady*, or by a clock that may be set."""
+        return self.context.timers.earliest < steady or self.context.calendar.earliest < NEVER
+
+    def listen(self, listener: Heard) -> Heard:
+        """Have *listener* told of all clients; returns it with methods that raise nothing."""
+        return self.context.listen(listener)
 
     def tick(self, now: int, steady: int | None = None) -> None:
         """Dispatch what can be dispatched, and end what waited long enough; see `Context`.

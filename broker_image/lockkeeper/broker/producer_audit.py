@@ -16,11 +16,7 @@ class ProducerAudit:
 
     def record(self, message: Message) -> None:
         """Note a message that has been handed to the store."""
-        lead = message.lead
-        at = lead.sequence_at
-        self._producers.note(
-            lead.producer[:-1], int.from_bytes(message.body[at : at + 8], "big", signed=True)
-        )
+        self._producers.note(message.lead.producer[:-1], message.number)
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message came again after a failover (openwire.md section 7.10)."""

@@ -3,9 +3,15 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from lockkeeper.broker.acknowledging import CONSUMING, acknowledge
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import MESSAGE_BYTES, Context
-from lockkeeper.broker.errors import BrokerError, TransactionError, TransactionRolledBackError
+from lockkeeper.broker.errors import (
+    AcknowledgeError,
+    BrokerError,
+    TransactionError,
+    TransactionRolledBackError,
+)
 from lockkeeper.broker.heuristics import NOT_FOUND, Heuristics
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
@@ -16,6 +22,7 @@ from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
+from lockkeeper.message.openwire import AckType
 from lockkeeper.store.base import (
     Add,
     Operation,
@@ -139,6 +146,35 @@ class Transacting:
         consumer.shrink(len(references))
         transaction.consumed += [(backlog, reference, consumer) for reference in references]
         backlog.activate()
+
+    def acknowledge(
+        self,
+        connection: Connection,
+        consumer: Consumer,
+        transaction_id: TransactionId,
+        last: int,
+        count: int,
+        kind: int,
+    ) -> None:
+        """Add acknowledged messages of a consumer to a transaction of its connection.
+
+        Expired ones end now, whatever the outcome: nobody could consume them after a rollback.
+        """
+        transaction = self.find(connection, transaction_id)
+        if kind == AckType.DELIVERED:
+            consumer.extend(count)
+            consumer.reactivate()
+        elif kind in CONSUMING:
+            references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
+            if len(consumer.backlogs) == 1:
+                self.consume(transaction, consumer.backlogs[0], consumer, references)
+                return
+            for backlog, own in consumer.by_backlog(references):
+                self.consume(transaction, backlog, consumer, own)
+        elif kind == AckType.POISON:
+            raise AcknowledgeError("a poison acknowledgement cannot be part of a transaction")
+        else:
+            acknowledge(consumer, kind, last, count, None)
 
     def commit(
         self, connection: Connection, identifier: TransactionId, receipt: Receipt | None

@@ -21,7 +21,8 @@ PRODUCER_ID_AT = 6
 PRODUCER_ID, MESSAGE_ID, LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID = 123, 110, 111, 112
 # brokerInTime, brokerOutTime and the group flag close every message but a blob message.
 BROKER_IN_TIME_FROM_END = 17
-BROKER_OUT_TIME_FROM_END = 9
+BROKER_IN_TIME = slice(-17, -9)
+BEFORE_BROKER_OUT_TIME = slice(None, -9)
 
 
 # No originalTransactionId, no group id, group sequence 0, no correlation id.

@@ -9,7 +9,7 @@ from typing import Any
 
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.core import Broker
 from lockkeeper.broker.subscriptions.consumer import Consumer, Peer
 from lockkeeper.message.destination import Destination
 
@@ -24,12 +24,12 @@ EVENTS_PER_SECOND_MAX = 20
 class Clientele:
     """Listens to the core and keeps what there is to write; see `ClientListener`."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
         self._waiting: deque[dict[str, Any]] = deque()
         self._left_out = 0
         self._allowance = float(EVENTS_AT_ONCE_MAX)
-        self._allowed_at = context.steady
+        self._allowed_at = broker.steady
         self._slow: dict[Consumer, tuple[int, int]] = {}
         self._told: set[Consumer] = set()
 
@@ -39,7 +39,7 @@ class Clientele:
             return []
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
         if self._left_out and not self._waiting:
-            taken.append({"at": self._context.now, "event": "leftOut", "count": self._left_out})
+            taken.append({"at": self._broker.now, "event": "leftOut", "count": self._left_out})
             self._left_out = 0
         return taken
 
@@ -103,7 +103,7 @@ class Clientele:
         self._told &= self._slow.keys()
 
     def _tell(self, event: str, **details: object) -> None:
-        now, steady = self._context.now, self._context.steady
+        now, steady = self._broker.now, self._broker.steady
         gained = (steady - self._allowed_at) * EVENTS_PER_SECOND_MAX / 1000
         self._allowance = min(EVENTS_AT_ONCE_MAX, self._allowance + gained)
         self._allowed_at = steady

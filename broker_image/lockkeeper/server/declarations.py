@@ -19,6 +19,7 @@ from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination, Kind
+from lockkeeper.message.stamps import arrival
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.views import destination_view
 from lockkeeper.store.base import Receipt, Reference, StoreError
@@ -151,7 +152,7 @@ def _oldest_age(broker: Broker, region: Queue | Topic) -> int | None:
     """Return for how many ms the message in front has been there; None without one."""
     arrivals = [_arrival(backlog) for backlog in region.backlogs()]
     known = [arrival for arrival in arrivals if arrival is not None]
-    return max(0, broker.context.now - min(known)) if known else None
+    return max(0, broker.now - min(known)) if known else None
 
 
 def _arrival(backlog: Backlog) -> int | None:
@@ -171,5 +172,4 @@ def _came(backlog: Backlog, reference: Reference) -> list[int]:
         message = backlog.peek(reference)
     except StoreError:
         return []
-    # brokerInTime, 17 bytes before the end of every message but a blob message.
-    return [] if message is None else [int.from_bytes(message.body[-17:-9], "big")]
+    return [] if message is None else [arrival(message.body)]

@@ -58,19 +58,18 @@ class Engine:
         the epoch); it may be set, and nothing but messages goes by it.
         """
         self.broker = broker
-        self._context = broker.context
         self.store = store
         self.recorder = recorder
         self._wall = wall or _clock
         # The core's own time goes on from where it was when the core was made.
-        self._steady_at_boot = broker.context.steady - boot_milliseconds()
-        self.steady = broker.context.steady
+        self._steady_at_boot = broker.steady - boot_milliseconds()
+        self.steady = broker.steady
         self._wall_ahead = self._wall() - self.steady
         self._fresh = 0
         self.peers: set[Peer] = set()
         self.strangers = Strangers()
         self._fail = fail
-        self._contained = broker.context.containment
+        self._contained = broker.containment
         self._contained.report = _report
         self._deadline = deadline
         self._flow_log = FlowLog(broker)
@@ -81,8 +80,8 @@ class Engine:
         self._beaten_at = self.steady
         self._waited_for = 0
         self._gathering_until = 0.0
-        self._memory = broker.context.memory
-        self._pacing = Pacing(store, broker.context, self.wake)
+        self._memory = broker.memory
+        self._pacing = Pacing(store, broker, self.wake)
         # What a flush left behind, trace records above all, is nothing new to note the time of.
         self._left_waiting = 0
         self._throttled: list[Peer] = []
@@ -98,14 +97,13 @@ class Engine:
     @property
     def now(self) -> int:
         """The time of people, as of the last `stamp` (ms since the epoch)."""
-        return self._context.now
+        return self.broker.now
 
     def stamp(self) -> int:
         """Read the clock, tell the core, and return `steady`: ms that only pass."""
-        context = self._context
         passed = time.clock_gettime_ns(_SINCE_BOOT) // 1_000_000
-        self.steady = context.steady = steady = self._steady_at_boot + passed
-        context.now = steady + self._wall_ahead
+        self.steady = steady = self._steady_at_boot + passed
+        self.broker.set_clock(steady + self._wall_ahead, steady)
         return steady
 
     def arrived(self) -> int:
@@ -172,13 +170,13 @@ class Engine:
         self._scheduled = False
         if self._is_closed:
             return
-        context, pacing = self._context, self._pacing
+        broker, pacing = self.broker, self._pacing
         try:
             steady = self.steady if self._fresh else self.stamp()
             if steady - self._beaten_at > LATE_BEAT_MS:
                 steady = self._look_up_after_sleep()
             try:
-                self.broker.tick(context.now, steady)
+                broker.tick(broker.now, steady)
             except Exception as error:
                 # Whatever it was, what there is to write is written.
                 self._contained.note("backlog", "tick", error)
@@ -193,19 +191,15 @@ class Engine:
         if self._throttled:
             self._look_at_throttled()
         # Protocols without acknowledgements end messages as they send them: there may be room now.
-        if context.postponed or context.active:
+        if broker.has_work():
             self.wake()
-        if context.timers.earliest < self._alarm_due or context.calendar.earliest < NEVER:
+        if broker.is_due_before(self._alarm_due):
             self._set_alarm()
         self._fresh = 0
 
     def _write(self) -> None:
         """Send every connection what it is due, once."""
-        broker = self.broker
-        dirty = broker.dirty
-        while dirty:
-            connections = dirty[:]
-            dirty.clear()
+        while connections := self.broker.take_dirty():
             for connection in connections:
                 sender = connection.sender
                 if sender is not None:
@@ -227,7 +221,7 @@ class Engine:
         self._waited_for = 0
         if waiting > self._left_waiting:
             try:
-                self.recorder.before_write(self._context.now)
+                self.recorder.before_write(self.broker.now)
             except Exception as error:
                 self._contained.note("telling", "flight recorder", error)
         receipts = self.store.flush()
@@ -311,14 +305,14 @@ class Engine:
                 self._deadline.check()
             self.store.maintain(steady)
             with self._contained.at("telling", "log of waiting producers"):
-                self._flow_log.look(self._context.now, steady)
+                self._flow_log.look(self.broker.now, steady)
             with self._contained.at("connection", "strangers"):
                 self.strangers.look(steady)
             for peer in list(self.peers):
                 with self._contained.at("connection", peer.session.connection.address):
                     self._check_activity(peer, steady)
             with self._contained.at("telling", "flight recorder"):
-                self.recorder.look(self._context.now)
+                self.recorder.look(self.broker.now)
         except StoreError as error:
             self._stop_on(error)
         self.wake()

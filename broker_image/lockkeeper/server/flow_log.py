@@ -23,7 +23,7 @@ class FlowLog:
             return
         waiting = {(each.destination, each.is_persistent): each for each in broker.flow.blocked()}
         for key, blocked in waiting.items():
-            policy = broker.context.policies.find(blocked.destination).flow
+            policy = broker.policies.find(blocked.destination).flow
             interval = policy.blocked_producer_warning_interval
             if interval and steady - self._told.get(key, steady - interval) >= interval:
                 self._told[key] = steady
@@ -45,6 +45,6 @@ class FlowLog:
             blocked.sends,
             blocked.destination,
             max(0, now - blocked.since),
-            described(self._broker.context, blocked.limit),
+            described(self._broker.store, blocked.limit),
             holding,
         )

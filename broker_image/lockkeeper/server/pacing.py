@@ -6,7 +6,7 @@ the journal has taken what came before. Its acknowledgements wait as long as its
 
 from collections.abc import Callable
 
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.core import Broker
 from lockkeeper.store.base import Store, StoreFullError
 from lockkeeper.transport.peer import PIECE_BYTES, Peer
 
@@ -29,11 +29,11 @@ class Pacing:
     seen to have taken everything, in bytes: at least what waits for it now.
     """
 
-    def __init__(self, store: Store, context: Context, wake: Callable[[], None]) -> None:
+    def __init__(self, store: Store, broker: Broker, wake: Callable[[], None]) -> None:
         """*wake* asks for another turn."""
         self._store = store
-        self._context = context
-        self._memory = context.memory
+        self._broker = broker
+        self._memory = broker.memory
         self._favourite: Peer | None = None
         self._wake = wake
         self._round = 0
@@ -89,7 +89,7 @@ class Pacing:
         if (
             favourite is None
             or not favourite.session.partial
-            or self._context.steady - favourite.received_at > PATIENCE_MS
+            or self._broker.steady - favourite.received_at > PATIENCE_MS
         ):
             favourite = self._favourite = peer
         return favourite is not peer

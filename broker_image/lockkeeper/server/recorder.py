@@ -32,11 +32,11 @@ class FlightRecorder:
         self._clock_interval = milliseconds(settings.clock_interval)
         self._statistics_interval = milliseconds(settings.statistics_interval)
         self._clock_at = 0
-        self._statistics_at = broker.context.steady
+        self._statistics_at = broker.steady
         self._written: dict[str, dict[str, Any]] = {}
-        self._clientele = Clientele(broker.context)
+        self._clientele = Clientele(broker)
         if self._enabled:
-            broker.context.listen(self._clientele)
+            broker.listen(self._clientele)
 
     def before_write(self, now: int) -> None:
         """Add events that wait, and the time if the last note of it is old.
@@ -47,7 +47,7 @@ class FlightRecorder:
             return
         for told in self._clientele.take(EVENTS_PER_WRITE_MAX):
             self._write_event(told, {})
-        steady = self._broker.context.steady
+        steady = self._broker.steady
         if steady - self._clock_at >= self._clock_interval:
             self._clock_at = steady
             self._write({"t": "clock", "at": now})
@@ -56,7 +56,7 @@ class FlightRecorder:
         """Look at the time; note the figures of the destinations that changed, if they are due."""
         if not self._enabled:
             return
-        steady = self._broker.context.steady
+        steady = self._broker.steady
         if steady - self._statistics_at < self._statistics_interval:
             return
         self._statistics_at = steady

@@ -116,7 +116,7 @@ def door_view(strangers: Strangers) -> dict[str, Any]:
 
 def master_view(broker: Broker, store: Store) -> dict[str, Any]:
     """Return what only a master can tell."""
-    usage, memory = store.usage(), broker.context.memory
+    usage, memory = store.usage(), broker.memory
     return {
         "connections": len(broker.connections),
         "memory": {"used": memory.used, "limit": memory.limit},
@@ -134,7 +134,7 @@ def master_view(broker: Broker, store: Store) -> dict[str, Any]:
 
 def contained_view(broker: Broker) -> dict[str, Any]:
     """Return the errors that were contained: how many of each kind, and the latest places."""
-    containment = broker.context.containment
+    containment = broker.containment
     latest = [
         {
             "kind": record.kind,

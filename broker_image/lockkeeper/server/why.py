@@ -37,7 +37,7 @@ def producers_answer(broker: Broker, name: str = "") -> dict[str, Any]:
 
 async def files_answer(broker: Broker, name: str = "") -> dict[str, Any]:
     """Return why journal files are kept: one by its name, else all. Raises UnknownSubjectError."""
-    files = [each for each in broker.context.store.files() if name in ("", each.name)]
+    files = [each for each in broker.store.files() if name in ("", each.name)]
     if name and not files:
         raise UnknownSubjectError(f"there is no journal file {name}")
     survey = Survey(broker)

@@ -209,7 +209,7 @@ class FlowControl:
     def _refusal(self, send: BlockedSend) -> ResourceAllocationError:
         destination = send.regions[0].destination
         return ResourceAllocationError(
-            f"no room for {destination}: {described(self._context, send.limit)}"
+            f"no room for {destination}: {described(self._context.store, send.limit)}"
         )
 
     def resume(self) -> None:

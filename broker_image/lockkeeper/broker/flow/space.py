@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.routing.rule import Region
     from lockkeeper.message.destination import Destination
+    from lockkeeper.store.base import Store
 
 # So much of a destination with consumers finds room however full the memory is.
 MINIMUM_WINDOW_BYTES = 1 << 16
@@ -62,11 +63,11 @@ def _lack_for_persistent(context: "Context", region: "Region") -> Limit | None:
     return Limit.MEMORY_USAGE if region.policy.flow.producer_flow_control else None
 
 
-def described(context: "Context", limit: Limit) -> str:
+def described(store: "Store", limit: Limit) -> str:
     """Return in words that *limit* is used up."""
     if limit is Limit.STORE_USAGE:
         try:
-            context.store.check_full()
+            store.check_full()
         except StoreFullError as error:
             return str(error)
     return f"{limit.value} is used up; consume messages, or raise the limit"

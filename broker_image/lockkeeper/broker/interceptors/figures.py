@@ -9,7 +9,7 @@ from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.message.primitives import Value
-from lockkeeper.message.rewrite import decoded
+from lockkeeper.message.stamps import arrival
 
 if TYPE_CHECKING:
     from lockkeeper.broker.connections import Connection
@@ -137,7 +137,7 @@ def _first_timestamp(region: Queue | Topic) -> int | None:
         return None
     if first.message is None:
         region.residency.load([first])
-    return decoded(first.loaded).broker_in_time
+    return arrival(first.loaded.body)
 
 
 def _consumer(consumer: "Consumer") -> dict[str, Value]:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from lockkeeper.journal.counters import COUNTERS
+from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_IN_TIME
+from lockkeeper.message.stamps import arrival
 from lockkeeper.store.base import Reference
 
 # Upper bounds of the latency buckets, in ms: 0, 1, 3, 7, 15, … about 12 days.
 LATENCY_BUCKETS = 31
 LATENCY_BOUNDS = [(1 << bits) - 1 for bits in range(LATENCY_BUCKETS)]
 _LAST_BUCKET = LATENCY_BUCKETS - 1
-# brokerInTime, in every message but a blob message.
-_IN_TIME = slice(-17, -9)
 
 
 class Statistics:
@@ -50,7 +50,12 @@ class Statistics:
         for reference in references:
             message = reference.message
             assert message is not None
-            bucket = (now - int.from_bytes(message.body[_IN_TIME], "big")).bit_length()
+            body = message.body
+            if body[0] == BLOB_MESSAGE:
+                passed = now - arrival(body)
+            else:  # Nearly all: without a call.
+                passed = now - int.from_bytes(body[BROKER_IN_TIME], "big")
+            bucket = passed.bit_length()
             latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
 
     def counters(self) -> dict[str, int]:

@@ -106,7 +106,7 @@ class AckReader:
             broker.acknowledge(consumer, kind, last, count, receipt)
             return
         connection = self._connection
-        broker.acknowledge_in_transaction(connection, consumer, transaction, last, count, kind)
+        broker.transactions.acknowledge(connection, consumer, transaction, last, count, kind)
         if receipt is not None:
             receipt.settle()
 

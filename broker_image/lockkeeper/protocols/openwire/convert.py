@@ -21,7 +21,7 @@ from lockkeeper.broker.outputs import (
     WindowChanged,
 )
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_OUT_TIME_FROM_END
+from lockkeeper.message.layout import BEFORE_BROKER_OUT_TIME, BLOB_MESSAGE
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import (
     Codec,
@@ -41,6 +41,7 @@ from lockkeeper.message.openwire import (
 )
 from lockkeeper.message.openwire import ConnectionError as ConnectionErrorCommand
 from lockkeeper.message.openwire import Message as MessageFields
+from lockkeeper.message.stamps import leaving
 from lockkeeper.protocols.openwire.frames import Piece, framed
 from lockkeeper.store.base import Reference
 
@@ -50,7 +51,6 @@ _NO_REDELIVERIES = bytes(4)
 _MOSTLY = b"\x00" + _NO_REDELIVERIES
 # Messages longer than this are sent as views, not copied for every consumer.
 _BULKY_BYTES = 1 << 14
-_BEFORE_OUT_TIME = slice(None, -BROKER_OUT_TIME_FROM_END)
 # Response: type 30, command id 0, no response wanted; the correlation id follows.
 _RESPONSE = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
 
@@ -144,7 +144,7 @@ def _append_spliced(
             continue
         if header.length != len(body) or header.destination is not message.destination:
             header.aim(message.destination, len(body))
-        out += (header.frame, body[_BEFORE_OUT_TIME], ending)
+        out += (header.frame, body[BEFORE_BROKER_OUT_TIME], ending)
     return is_bulky
 
 
@@ -196,16 +196,10 @@ def _sent(message: Message, redeliveries: int, now: int) -> tuple[Piece, bytes]:
 
     The first piece is a view if it is large, the second what comes behind it.
     """
-    body, count = message.body, redeliveries.to_bytes(4, "big")
-    if body[0] == BLOB_MESSAGE:
-        fields, _ = decode(body)
-        assert isinstance(fields, MessageFields)
-        fields.broker_out_time = now
-        return encode(fields), count
-    ending = now.to_bytes(8, "big") + body[-1:] + count
-    if len(body) > _BULKY_BYTES:
-        return memoryview(body)[_BEFORE_OUT_TIME], ending
-    return body[_BEFORE_OUT_TIME], ending
+    body, ending = leaving(message.body, now)
+    if len(body) <= _BULKY_BYTES:
+        body = bytes(body)
+    return body, ending + redeliveries.to_bytes(4, "big")
 
 
 def _command(output: Notice) -> Structure:

@@ -7,7 +7,6 @@ objects field by field; every other command is decoded by the codec and goes to 
 import sys
 from struct import Struct
 
-from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
 from lockkeeper.broker.outputs import Disconnect, ProducerCredit, Reply
@@ -66,7 +65,7 @@ class OpenWireSession:
     def __init__(self, broker: Broker, settings: ListenerSettings, address: str) -> None:
         self._broker = broker
         self._settings = settings
-        self.connection = Connection(broker.dirty, address)
+        self.connection = broker.open_connection(address)
         self._login_frame_bytes_max = min(LOGIN_FRAME_BYTES_MAX, settings.frame_bytes_max)
         self._buffer = FrameBuffer(self._login_frame_bytes_max)
         self._reader = MessageReader()
@@ -145,13 +144,11 @@ class OpenWireSession:
 
     def _note(self, error: Exception) -> None:
         """Count an error that nobody expected. Raises it if it is the store's."""
-        self._broker.context.containment.note("command", self.connection.address, error)
+        self._broker.containment.note("command", self.connection.address, error)
 
     def _count_partial(self, size: int) -> None:
-        memory = self._broker.context.memory
         self.partial += size
-        memory.partial += size
-        memory.used += size
+        self._broker.memory.count_partial(size)
 
     def _read_frames(self, data: bytes, position: int, last: int) -> None:
         """Carry out what begins at *position*, up to the frame that begins after *last*."""
@@ -160,7 +157,7 @@ class OpenWireSession:
             last = length - 4
         limit = self._buffer.frame_bytes_max
         acknowledge_run = self._acks.acknowledge_run
-        in_time = self._broker.context.now.to_bytes(8, "big")
+        in_time = self._broker.now.to_bytes(8, "big")
         while position <= last:
             start = position + 4
             (size,) = _SIZE.unpack_from(data, position)
@@ -211,8 +208,7 @@ class OpenWireSession:
         if self._commands.is_admitted:
             self._let_in()
         else:
-            context = self._broker.context
-            context.timers.call_at(context.steady + PARTING_MS, self._part)
+            self._broker.call_after(PARTING_MS, self._part)
 
     def _let_in(self) -> None:
         """Let the client do more than say who it is, in frames as long as the listener takes."""
@@ -242,9 +238,7 @@ class OpenWireSession:
             data = openwire.encode(decoded)
             start, end = 0, len(data)
         broker = self._broker
-        context = broker.context
-        context.sequence += 1
-        message = self._reader.receive(data, start, end, context.sequence, in_time)
+        message = self._reader.receive(data, start, end, broker.next_sequence(), in_time)
         receipt: Receipt | None = None
         if data[start + RESPONSE_REQUIRED_AT]:
             correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
@@ -357,7 +351,7 @@ class OpenWireSession:
             agreement = self._agreement
             codec = agreement.codec if agreement else openwire.codec_for(1, False)
             spliced = agreement is not None and agreement.spliced
-            self.is_bulky = append_outputs(out, outputs, codec, spliced, self._broker.context.now)
+            self.is_bulky = append_outputs(out, outputs, codec, spliced, self._broker.now)
             if connection.is_ended:
                 self.closing = True
         else:
