@@ -41,13 +41,15 @@ class Harm:
     """What the records of the batches that were changed say, read before: nobody else knows.
 
     The ids of messages that begin there, or in a transaction with a part there; of those that
-    end; and the places that end with all that is in them.
+    end; and the places that end with all that is in them. `legible` are the ids of all messages
+    whose records nothing has happened to.
     """
 
     begun: set[str] = field(default_factory=set)
     ended: set[str] = field(default_factory=set)
     in_transactions: set[str] = field(default_factory=set)
     removed: set[str] = field(default_factory=set)
+    legible: set[str] = field(default_factory=set)
 
     def rename(self, records: list[Record]) -> None:
         """Give messages the ids that clients know, as *records*, all there are, tell them."""
@@ -109,6 +111,8 @@ def _harm(directory: Path, path: Path, hurt: list[Batch]) -> Harm:
             if file.path == path and batch in hurt:
                 transactions |= {getattr(record, "transaction", None) for record in found}
                 _note(harm, found)
+            else:
+                harm.legible |= {_shown_id(one) for one in found if isinstance(one, AddMessage)}
     parts = [each for each in everything if getattr(each, "transaction", None) in transactions]
     parts = [each for each in parts if getattr(each, "transaction", None) is not None]
     harm.in_transactions = _note(harm, parts)
@@ -170,14 +174,14 @@ def _unexplained(
     # A bit of an id may be what has changed.
     unnamed = texts.count(ALTERED)
     elsewhere = {entry.message for entry in books._gone}.union(*found.values())
-    last = _last_numbers(elsewhere)
+    known = _numbers(harm.legible | told)
     for place, names in found.items():
         before = set(books._live.get(place, ()))
         for name in before.difference(names):
             if name not in harm.begun | harm.in_transactions:
                 problems.append(f"{name} of {place} is lost, and was not damaged")
             elif name not in told and not _is_told(
-                name, texts, harm, name in elsewhere or _is_last(name, last)
+                name, texts, harm, name in elsewhere or _is_edge(name, known)
             ):
                 unnamed -= 1
                 if unnamed < 0:
@@ -192,18 +196,20 @@ def _unexplained(
     return problems[:3]
 
 
-def _is_last(name: str, last: dict[str, int]) -> bool:
-    """Tell whether no later message of its producer is known."""
+def _is_edge(name: str, known: dict[str, list[int]]) -> bool:
+    """Tell whether no earlier message of its producer is known, or no later one."""
     producer, _, number = name.rpartition(":")
-    return int(number) > last.get(producer, -1)
+    others = known.get(producer, [])
+    return not others or not min(others) < int(number) < max(others)
 
 
-def _last_numbers(names: set[str]) -> dict[str, int]:
-    last: dict[str, int] = {}
+def _numbers(names: set[str]) -> dict[str, list[int]]:
+    """Return the numbers that are known of each producer."""
+    numbers: dict[str, list[int]] = {}
     for name in names:
         producer, _, number = name.rpartition(":")
-        last[producer] = max(int(number), last.get(producer, -1))
-    return last
+        numbers.setdefault(producer, []).append(int(number))
+    return numbers
 
 
 def _is_told(name: str, texts: list[str], harm: Harm, is_unnamed: bool) -> bool:

@@ -206,6 +206,33 @@ def test_a_copy_is_told_by_the_id_that_clients_know(tmp_path, kit):
     assert loss.lost == [{"destination": str(A), "message": "ID:first-1:1:1:7"}]
 
 
+def test_a_copy_of_which_nothing_is_left_is_told_by_the_id_that_clients_know(tmp_path, kit):
+    store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
+    store.open()
+    for number in (1, 2, 3):
+        shown = f"ID:first-1:1:1:{number + 6}"
+        store.add(A, kit.reference(number, size=BODY_BYTES, shown=shown), kit.Receipt())
+        kit.until_durable(store)
+    store.close()
+    path = tmp_path / "db-1.log"
+    overwrite(path, *zeroed_sector(batches(path)[1]))
+    (loss,) = losses_of(tmp_path)
+    assert loss.unsure == [
+        f"{KEY}2 of queue://A may have been there",
+        "ID:first-1:1:1:8 of queue://A may have been there",
+        UNNAMED,
+        "nothing can be read there",
+    ]
+
+
+def test_the_first_message_of_a_producer_may_have_been_in_a_damage(made):
+    path = made / "db-1.log"
+    overwrite(path, *zeroed_sector(batches(path)[0]))
+    (loss,) = losses_of(made)
+    assert (loss.lost, loss.unsure) == ([], [UNNAMED, "nothing can be read there"])
+    assert UNNAMED.startswith("the first and the last messages of producers")
+
+
 def test_an_id_that_the_damage_has_changed_is_said_to_be_unsure(made):
     path = made / "db-1.log"
     at = path.read_bytes().index(f"{KEY}3".encode())

@@ -32,8 +32,8 @@ from lockkeeper.store.kahadb.frames import read_subscription
 
 DAMAGED_NAME = "damaged"
 UNNAMED = (
-    "the last messages of producers, and copies of messages that are in other destinations, too, "
-    "may have been there"
+    "the first and the last messages of producers, and copies of messages that are in other "
+    "destinations, too, may have been there"
 )
 ALTERED = "an id or a destination may be read there that the damage has changed"
 _SHOWN_MAX = 5
@@ -125,6 +125,7 @@ class _Journal:
     def __init__(self) -> None:
         self._found: list[tuple[Loss, list[Record]]] = []
         self._added: set[Message] = set()
+        self._shown: set[str] = set()
         self._removed: set[Removal] = set()
         self._opened: dict[TransactionId, _Opened] = {}
         # Of topics for which nobody had subscribed: the damages found before, and messages.
@@ -200,7 +201,14 @@ class _Journal:
         if record.destination.is_topic and not self._subscribed.get(name):
             orphans = self._orphans.setdefault(name, (len(self._found), []))[1]
             orphans.append(_shown_id(record))
-        producer, _, digits = record.message_id.rpartition(":")
+        shown = _shown_id(record)
+        self._shown.add(shown)
+        # A copy has a number of the broker's in the journal, and another one that clients know.
+        for identifier in dict.fromkeys((record.message_id, shown)):
+            self._note_number(identifier, name)
+
+    def _note_number(self, identifier: str, name: str) -> None:
+        producer, _, digits = identifier.rpartition(":")
         if not digits.isdigit():
             return
         number, now = int(digits), len(self._found)
@@ -214,10 +222,12 @@ class _Journal:
         """Return what was found, once all files have been taken."""
         told = {message_id for _name, message_id in self._added}
         told |= {message_id for _name, message_id, _key in self._removed}
+        told |= self._shown
         for index, (loss, records) in enumerate(self._found):
             for record in records:
                 self._tell(index, loss, record)
-            told |= {one.message_id for one in map(_plain, records) if isinstance(one, AddMessage)}
+            adds = [one for one in map(_plain, records) if isinstance(one, AddMessage)]
+            told |= {one.message_id for one in adds} | {_shown_id(one) for one in adds}
         for index, producer, first, last, names in self._gaps:
             self._found[index][0].unsure += self._missing(producer, first, last, names, told)
         for transaction, opened in self._opened.items():
@@ -225,8 +235,8 @@ class _Journal:
         for name, (before, identifiers) in self._orphans.items():
             self._tell_orphans(name, before, identifiers)
         for index, (loss, records) in enumerate(self._found):
-            # Of a producer's last message no gap tells, nor of one whose number is known from
-            # elsewhere. And where all can be read something has changed nevertheless.
+            # Of a producer's first and last message no gap tells, nor of one whose number is known
+            # from elsewhere. And where all can be read something has changed nevertheless.
             loss.unsure.append(UNNAMED if index in self._illegible else ALTERED)
             if not records:
                 loss.unsure.append("nothing can be read there")
