@@ -22,7 +22,7 @@ FAST := not (slow or crash or $(PROGRAMS))
 # `make test COVER=` measures no coverage, which costs time.
 COVER ?= --cov --cov-append --cov-report=
 
-.PHONY: help setup check test test-fast scale interop crds manifests locks images
+.PHONY: help setup check test test-fast scale interop crds diagrams manifests locks images
 .PHONY: sim fuzz e2e e2e-smoke demo bench docs release clean
 
 help: ## what there is to do
@@ -97,6 +97,9 @@ interop: $(STAMP) ## the same Java programs against Lockkeeper and against Activ
 
 crds: $(STAMP) ## write the resource definitions and their reference from the models
 	@$(BIN)/python -m lockkeeper_api.generate
+
+diagrams: $(STAMP) ## write the page of states from their tables
+	@PYTHONPATH=tests $(BIN)/python tests/states_page.py
 
 manifests: crds ## write deploy/lockkeeper.yaml from the chart; needs helm, or Go to build it
 	@helm=$$(e2e/cluster/helm.sh) && charts/manifest.sh "$$helm" > deploy/lockkeeper.yaml.new

@@ -86,8 +86,7 @@ class Shared:
         references = []
         for _ in range(self.chosen.randrange(1, 5)):
             self.location += 1
-            references.append(Reference(None, 1, self.location))
-            references[-1].state = WRITTEN
+            references.append(Reference(None, 1, self.location, WRITTEN))
         takers = [0, 1, 2] if self.chosen.random() < 0.8 else [self.chosen.randrange(3)]
         shared = SharedReferences(references)
         for reference in references:
@@ -161,9 +160,8 @@ def test_messages_packed_for_several_lines_end_when_the_last_is_done(
 
 
 def test_what_somebody_looks_at_is_not_packed_again() -> None:
-    references = [Reference(None, 1, number + 1) for number in range(4)]
+    references = [Reference(None, 1, number + 1, WRITTEN) for number in range(4)]
     for reference in references:
-        reference.state = WRITTEN
         reference.holders = 2
     run = PackedRun(references, 2)
     looked_at = run.borrow()

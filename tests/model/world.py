@@ -179,8 +179,7 @@ class World:
         if reference not in self._keys:
             message = reference.message
             if message is None:
-                copy = Reference(None, reference.size, reference.location)
-                copy.state = reference.state
+                copy = Reference(None, reference.size, reference.location, reference.state)
                 self.store.load([copy], 1)
                 message = copy.loaded
             self._keys[reference] = number_of(message)

@@ -23,10 +23,9 @@ def test_it_does_what_a_dictionary_does(seed: int, monkeypatch: pytest.MonkeyPat
         )
         assert (message_id in index) == (message_id in plain)
         if message_id not in plain:
-            reference = Reference(
-                None, chosen.choice((100, 100, 200, 70_000)), number << OFFSET_BITS
-            )
-            reference.state, reference.priority = WRITTEN, chosen.choice((-1, -1, 9))
+            size = chosen.choice((100, 100, 200, 70_000))
+            reference = Reference(None, size, number << OFFSET_BITS, WRITTEN)
+            reference.priority = chosen.choice((-1, -1, 9))
             index[message_id] = reference
             plain[message_id] = reference
         elif chosen.random() < 0.1:

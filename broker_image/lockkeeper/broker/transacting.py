@@ -18,7 +18,7 @@ from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.settings import LimitSettings
 from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
-from lockkeeper.broker.transactions import Transaction
+from lockkeeper.broker.transactions import PREPARED, Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
@@ -83,8 +83,7 @@ class Transacting:
 
     def recover(self, identifier: XATransactionId, operations: list[Operation]) -> None:
         """Take back a prepared transaction of the store."""
-        transaction = Transaction(identifier)
-        transaction.prepared = True
+        transaction = Transaction(identifier, PREPARED)
         references = [operation.reference for operation in operations]
         context = self._context
         context.store.load(references, context.next_sequence(len(references)))
@@ -200,7 +199,8 @@ class Transacting:
                     route.stores_never(reference)
                 raise self._rolled_back(transaction, error) from error
             self._committing.add(transaction)
-        else:
+        transaction.become("commit")
+        if not operations:
             done.settle()
         if connection.fault_tolerant:
             self._record(transaction)
@@ -210,6 +210,7 @@ class Transacting:
     ) -> None:
         done = Committed(self._apply, prepared, receipt)
         self._refresh(prepared)
+        prepared.become("commit")
         self._committing.add(prepared)
         prepared.count_takers()
         self._context.store.commit_prepared(identifier, prepared.promised(), done)
@@ -235,8 +236,8 @@ class Transacting:
     def fail(self, connection: Connection, identifier: TransactionId, error: BrokerError) -> None:
         """Note that a part of an open transaction was refused: it can only be rolled back."""
         transaction = connection.transactions.get(identifier)
-        if transaction is not None and transaction.failure is None:
-            transaction.failure = error
+        if transaction is not None:
+            transaction.fail(error)
 
     def _take_whole(self, connection: Connection, identifier: TransactionId) -> Transaction:
         """Return an open transaction for its outcome; one with a part refused is undone."""
@@ -273,13 +274,14 @@ class Transacting:
             self._context.settle_behind(receipt)
             return True
         if transaction.is_empty():
+            transaction.become("prepare what is empty")
             return False
         self._refresh(transaction)
         try:
             self._context.store.prepare(identifier, transaction.promises(), receipt)
         except UnitTooLargeError as error:
             raise self._rolled_back(transaction, error) from error
-        transaction.prepared = True
+        transaction.become("prepare")
         self.prepared[identifier] = transaction
         return True
 
@@ -383,6 +385,7 @@ class Transacting:
                 backlog.forget_applied(references)
             except Exception as error:
                 contained.note("receipt", backlog.destination, error)
+        transaction.become("take effect")
 
     def _undo(self, transaction: Transaction) -> None:
         memory = self._context.memory
@@ -400,6 +403,7 @@ class Transacting:
         for backlog, references in returned.values():
             backlog.count_failures(references)
             backlog.give_back(references)
+        transaction.become("roll back")
 
 
 def _charge(reference: Reference) -> int:

@@ -1,11 +1,13 @@
 """Transactions: what was sent and consumed under one id, applied together or not at all."""
 
-from typing import TypeAlias
+from enum import Enum
+from typing import Final, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
 from lockkeeper.message.ids import TransactionId
+from lockkeeper.states import StateMachine
 from lockkeeper.store.base import VOLATILE, Add, Operation, Reference, Remove
 
 # A message sent within a transaction, with where it goes at the commit; and one acknowledged,
@@ -14,21 +16,65 @@ Sent: TypeAlias = tuple[Route, Reference]
 Consumed: TypeAlias = tuple[Pending, Reference, Consumer | None]
 
 
+class TransactionState(Enum):
+    """How far a transaction has come."""
+
+    OPEN = "open"
+    FAILED = "failed"
+    """A part of it was refused: it can only be rolled back."""
+    PREPARED = "prepared"
+    COMMITTING = "committing"
+    """Its commit is being written."""
+    ENDED = "ended"
+
+
+OPEN, FAILED, PREPARED, COMMITTING, ENDED = TransactionState
+
+TRANSACTIONS: Final = StateMachine(
+    "a transaction",
+    (OPEN, PREPARED),
+    {
+        OPEN: {
+            "prepare": PREPARED,
+            "commit": COMMITTING,
+            "roll back": ENDED,
+            "prepare what is empty": ENDED,
+            "fail": FAILED,
+        },
+        FAILED: {"roll back": ENDED},
+        PREPARED: {"commit": COMMITTING, "roll back": ENDED},
+        COMMITTING: {"take effect": ENDED},
+        ENDED: {},
+    },
+)
+"""Local and XA transactions; a recovery brings prepared ones."""
+
+
 class Transaction:
-    """An open or prepared transaction; `failure` says why it can only be rolled back.
+    """A transaction; `failure` says why it can only be rolled back.
 
     With `is_stale` something that it was sent to may have been removed meanwhile.
     """
 
-    __slots__ = ("consumed", "failure", "identifier", "is_stale", "prepared", "sent")
+    __slots__ = ("consumed", "failure", "identifier", "is_stale", "sent", "state")
 
-    def __init__(self, identifier: TransactionId) -> None:
+    def __init__(self, identifier: TransactionId, state: TransactionState = OPEN) -> None:
         self.identifier = identifier
         self.sent: list[Sent] = []
         self.consumed: list[Consumed] = []
-        self.prepared = False
+        self.state = state
         self.is_stale = False
         self.failure: BrokerError | None = None
+
+    def become(self, event: str) -> None:
+        """Go on to the state that *event* leads to; see `TRANSACTIONS`."""
+        self.state = TRANSACTIONS.after(self.state, event)
+
+    def fail(self, error: BrokerError) -> None:
+        """Note the first part that was refused."""
+        if self.state is OPEN:
+            self.become("fail")
+            self.failure = error
 
     def operations(self) -> list[Operation]:
         """Return what the store must know of the transaction, which takes effect now."""

@@ -27,7 +27,7 @@ from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.fence import Fence
 from lockkeeper.server.recorder import FlightRecorder, cause_of_start
 from lockkeeper.server.reloading import Reloading
-from lockkeeper.server.roles import FENCED, MASTER, RECOVERING, STANDBY, STARTING, STOPPED
+from lockkeeper.server.roles import ROLES, STANDBY, STARTING, STOPPED, Role
 from lockkeeper.server.settings import (
     LOOPBACK,
     destination_of,
@@ -81,7 +81,7 @@ class BrokerProcess:
     """Runs one replica until it is told to stop."""
 
     options: ProcessOptions
-    role: str = STARTING
+    role: Role = STARTING
     since: float = field(default_factory=time.time)
     _engine: Engine | None = None
     _failure: StoreError | None = None
@@ -123,7 +123,7 @@ class BrokerProcess:
             self._reloading.close()
             await self._admin.stop()
             if self.role != STOPPED:
-                self._become(STOPPED)
+                self._become("stopped")
 
     async def _linger(self) -> None:
         """Stay a moment after a term in a pod, whose network goes with it.
@@ -152,13 +152,13 @@ class BrokerProcess:
             # The lease first: whoever gets the lock then finds it free.
             await self._membership.leave()
             storage.release()
-            self._become(STOPPED)
+            self._become("stopped")
         if self._failure is not None:
             raise self._failure
 
     async def _stay_out(self) -> None:
         """Hold nothing and answer questions, until the fence is taken away."""
-        self._become(FENCED)
+        self._become("fenced")
         await self._stopping.wait()
 
     def _begin_reloading(self) -> Reloading:
@@ -197,10 +197,11 @@ class BrokerProcess:
         logger.info("tells its state at http://%s:%d", host, admin.port)
         return admin
 
-    def _become(self, role: str) -> None:
-        self.role = role
+    def _become(self, event: str) -> None:
+        """Take the role that *event* leads to; see `ROLES`."""
+        self.role = role = ROLES.after(self.role, event)
         self.since = time.time()
-        logger.info("is %s", role, extra={"role": role})
+        logger.info("is %s", role, extra={"role": str(role)})
 
     async def _take_lock(self, storage: Storage) -> bool:
         """Wait until this process holds the lock; returns False when told to stop before."""
@@ -211,7 +212,7 @@ class BrokerProcess:
         while not storage.try_lock():
             awaited = storage.awaited_lease
             if self.role != STANDBY and (awaited is None or not awaited.is_free):
-                self._become(STANDBY)
+                self._become("somebody else holds the lock")
             self._takes_over = self._could_take_over(storage)
             interval = usual if awaited is None else min(usual, LEASE_POLL_SECONDS)
             try:
@@ -240,7 +241,7 @@ class BrokerProcess:
     async def _serve(self, storage: Storage) -> None:
         """Be the master."""
         waited = self.role == STANDBY
-        self._become(RECOVERING)
+        self._become("takes the lock")
         doors = self._doors = Doors(
             self.options.resource.spec.listeners, self.options.secrets, self._reloading.watch
         )
@@ -278,7 +279,7 @@ class BrokerProcess:
         try:
             if not self._stopping.is_set():
                 await doors.open(engine)
-                self._become(MASTER)
+                self._become("has read the journal")
                 self._has_led = True
                 self._membership.lead()
                 await self._stopping.wait()

@@ -9,11 +9,12 @@ transaction always in one batch.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
+from lockkeeper.states import StateMachine
 from lockkeeper.store.producers import Producers
 
 
@@ -56,6 +57,24 @@ class State(IntEnum):
 
 VOLATILE, WAITING, WRITTEN, SKIPPED, REMOVED = State
 
+MESSAGE_STATES: Final = StateMachine(
+    "a message in the store",
+    (VOLATILE, WRITTEN),
+    {
+        VOLATILE: {"handed over": WAITING},
+        WAITING: {
+            "its write begins": WRITTEN,
+            "acknowledged before its write": SKIPPED,
+            "ended before its write": REMOVED,
+            "handed over again, by a commit": WAITING,
+        },
+        WRITTEN: {"its last holder ends it": REMOVED, "its write failed": WAITING},
+        SKIPPED: {},
+        REMOVED: {"its write failed": WAITING},
+    },
+)
+"""What becomes of a message; the stores assign `Reference.state` themselves, for speed."""
+
 UNORDERED = -1
 UNKNOWN = -1
 """The priority of a message whose destination does not order by it."""
@@ -89,11 +108,17 @@ class Reference:
         "state",
     )
 
-    def __init__(self, message: Message | None, size: int, location: int = 0) -> None:
+    def __init__(
+        self,
+        message: Message | None,
+        size: int,
+        location: int = 0,
+        state: State = VOLATILE,
+    ) -> None:
         self.message = message
         self.size = size
         self.location = location
-        self.state = VOLATILE
+        self.state = state
         self.expiration = UNKNOWN
         self.held = 0
         self.delivery = 0

@@ -139,10 +139,9 @@ class PackedRun:
         for location, size, priority, expiration, state in zip(
             self._locations, *(each_of(column, len(self)) for column in columns), strict=True
         ):
-            reference = Reference(None, size, location)
+            reference = Reference(None, size, location, State(state))
             reference.priority = priority
             reference.expiration = expiration
-            reference.state = State(state)
             reference.holders = self._holders
             references.append(reference)
         return references

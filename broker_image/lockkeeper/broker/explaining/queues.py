@@ -188,7 +188,7 @@ def _in_transaction(broker: "Broker", queue: "Queue", key: bytes) -> Reason | No
             if any(
                 each.message is not None and each.message.identifier == key for each in references
             ):
-                state = "prepared" if transaction.prepared else "open"
+                state = transaction.state.value
                 return Reason(
                     f"{done}-in-transaction",
                     f"it was {done} in transaction {identifier}, which is {state}",

@@ -207,8 +207,7 @@ class Backlog:
             return reference.message
         if reference.state == REMOVED:
             return None
-        copy = Reference(None, reference.size, reference.location)
-        copy.state = reference.state
+        copy = Reference(None, reference.size, reference.location, reference.state)
         try:
             self.context.store.load([copy], self.context.next_sequence())
         except GoneError:

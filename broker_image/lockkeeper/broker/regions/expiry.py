@@ -205,9 +205,8 @@ class Expiry:
         for start in range(0, len(references), LEARNT_AT_ONCE):
             copies = []
             for reference in references[start : start + LEARNT_AT_ONCE]:
-                copy = Reference(None, reference.size, reference.location)
-                copy.state = reference.state
-                copies.append(copy)
+                place = (reference.size, reference.location, reference.state)
+                copies.append(Reference(None, *place))
             context.store.load(copies, context.next_sequence(len(copies)))
             expirations += [copy.loaded.expiration for copy in copies]
         run.learn(expirations)

@@ -23,6 +23,7 @@ from lockkeeper.message.ids import ProducerId, XATransactionId
 from lockkeeper.message.openwire import DestinationOperation, TransactionOperation
 from lockkeeper.protocols.openwire.convert import DispatchHeader
 from lockkeeper.protocols.openwire.login import BEFORE_LOGIN, Login
+from lockkeeper.protocols.openwire.phases import OPEN, Progress
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt
 
@@ -30,34 +31,38 @@ _Handler = Callable[["Commands", Any, Receipt | None], None]
 
 
 class Commands:
-    """Carries out the commands of one connection; `ended` after its orderly end.
+    """Carries out the commands of one connection, and tells its `Progress` of them.
 
     `windows` holds the producers that asked for a window, by their id, in bytes. `login` is the
-    last one of a client that has to say who it is; `is_admitted` once it may be heard.
+    last one of a client that has to say who it is.
     """
 
     __slots__ = (
         "_broker",
         "_connection",
+        "_progress",
         "_settings",
-        "ended",
-        "is_admitted",
         "login",
         "windows",
     )
 
-    def __init__(self, broker: Broker, settings: ListenerSettings, connection: Connection) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        settings: ListenerSettings,
+        connection: Connection,
+        progress: Progress,
+    ) -> None:
         self._broker = broker
         self._settings = settings
         self._connection = connection
+        self._progress = progress
         self.windows: dict[ProducerId, int] = {}
-        self.ended = False
         self.login: Login | None = None
-        self.is_admitted = broker.authenticator is None
 
     def carry_out(self, command: openwire.BaseCommand, receipt: Receipt | None) -> None:
         """Carry out *command*; *receipt* answers it. Raises BrokerError."""
-        if not self.is_admitted and not isinstance(command, BEFORE_LOGIN):
+        if self._progress.phase is not OPEN and not isinstance(command, BEFORE_LOGIN):
             raise AccessDeniedError("User is not authenticated.")
         handler = _HANDLERS.get(type(command))
         if handler is None:
@@ -76,11 +81,16 @@ class Commands:
             self._announce(info, receipt, info.user_name or "")
             return
 
+        if self._progress.phase is OPEN:
+            name = self._connection.identifier
+            raise BrokerError(f"the connection is announced already, as {name}")
+
         def announce(rights: Rights) -> None:
             self._connection.rights = rights
             self._announce(info, receipt, info.user_name or "")
-            self.is_admitted = True
+            self._progress.become("admit")
 
+        self._progress.become("ask")
         self.login = Login(self._connection, info.user_name or None, receipt, announce)
         user, password = info.user_name or None, info.password or None
         authenticator.check(user, password, self.login.tell, self._connection.address)
@@ -135,7 +145,8 @@ class Commands:
         subject, connection = info.object_id, self._connection
         if isinstance(subject, openwire.ConnectionId):
             self._broker.disconnect(connection, info.last_delivered_sequence)
-            self.is_admitted = self._broker.authenticator is None
+            if self._broker.authenticator is not None:
+                self._progress.become("leave")
         elif isinstance(subject, openwire.ConsumerId):
             consumer = connection.consumers.get(subject)
             if consumer is not None:
@@ -249,7 +260,7 @@ class Commands:
 
     def _shut_down(self, info: openwire.ShutdownInfo, receipt: Receipt | None) -> None:
         self._broker.disconnect(self._connection)
-        self.ended = True
+        self._progress.become("end")
 
 
 class _PreparedReceipt:

@@ -22,6 +22,7 @@ from lockkeeper.protocols.openwire.convert import append_outputs
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, Piece, framed
 from lockkeeper.protocols.openwire.login import PARTING_MS
+from lockkeeper.protocols.openwire.phases import CLOSED, OPEN, Progress
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt, StoreFullError
 
@@ -43,7 +44,6 @@ class OpenWireSession:
 
     __slots__ = (
         "_acks",
-        "_admitted",
         "_agreement",
         "_broker",
         "_buffer",
@@ -51,6 +51,7 @@ class OpenWireSession:
         "_held",
         "_login_frame_bytes_max",
         "_out",
+        "_progress",
         "_reader",
         "_settings",
         "_unread",
@@ -70,10 +71,9 @@ class OpenWireSession:
         self._buffer = FrameBuffer(self._login_frame_bytes_max)
         self._reader = MessageReader()
         self._acks = AckReader(broker, self.connection)
-        self._commands = Commands(broker, settings, self.connection)
+        self._progress = Progress()
+        self._commands = Commands(broker, settings, self.connection, self._progress)
         self._agreement: Agreement | None = None
-        # The agreement, once the client may do more than say who it is.
-        self._admitted: Agreement | None = None
         self._held: list[bytes] | None = None
         self._out: list[Piece] = []
         self.is_bulky = False
@@ -93,7 +93,7 @@ class OpenWireSession:
     @property
     def is_open(self) -> bool:
         """Tell whether the handshake is done, and who is to say so has said who it is."""
-        return self._admitted is not None
+        return self._progress.phase is OPEN
 
     def start(self) -> None:
         """Send our half of the handshake."""
@@ -205,14 +205,14 @@ class OpenWireSession:
     def _take_verdict(self) -> None:
         """Admit the client, or part with it, in time for it to close its connection itself."""
         self._commands.login = None
-        if self._commands.is_admitted:
+        if self._progress.phase is OPEN:
             self._let_in()
         else:
+            self._progress.become("refuse")
             self._broker.call_after(PARTING_MS, self._part)
 
     def _let_in(self) -> None:
         """Let the client do more than say who it is, in frames as long as the listener takes."""
-        self._admitted = self._agreement
         self._buffer.frame_bytes_max = self._settings.frame_bytes_max
 
     def _go_on(self) -> None:
@@ -225,13 +225,17 @@ class OpenWireSession:
 
     def _part(self) -> None:
         """End the connection, unless a second attempt was better."""
-        if not self._commands.is_admitted:
-            self.closing = True
+        if self._progress.phase is not OPEN:
+            self._end()
             self.connection.announce()
 
     def _receive_message(self, data: bytes, start: int, end: int, in_time: bytes) -> None:
-        agreement = self._admitted
-        if agreement is None or end - start < RESPONSE_REQUIRED_AT + 1:
+        agreement = self._agreement
+        if (
+            agreement is None
+            or self._progress.phase is not OPEN
+            or end - start < RESPONSE_REQUIRED_AT + 1
+        ):
             raise ProtocolError("a message before its connection is open, or cut short")
         if not agreement.spliced:
             decoded, _ = agreement.codec.decode(data, start, end)
@@ -267,8 +271,8 @@ class OpenWireSession:
         return ProducerCredit(self.connection, message.producer_id, size)
 
     def _receive_acknowledgement(self, data: bytes, start: int, end: int) -> None:
-        agreement = self._admitted
-        if agreement is None:
+        agreement = self._agreement
+        if agreement is None or self._progress.phase is not OPEN:
             raise ProtocolError("an acknowledgement before its connection is open")
         _check_command(end - start)
         receipt: Receipt | None = None
@@ -302,10 +306,9 @@ class OpenWireSession:
         except Exception as error:
             self._note(error)
             self._refuse(receipt, internal_error(error))
-        if not self._commands.is_admitted:
-            self._admitted = None
+        if self._progress.phase is not OPEN:
             self._buffer.frame_bytes_max = self._login_frame_bytes_max
-        if self._commands.ended:
+        if self._progress.phase is CLOSED:
             self.closing = True
 
     def _shake_hands(self, data: bytes, start: int, end: int) -> None:
@@ -313,7 +316,9 @@ class OpenWireSession:
         if not isinstance(peer, openwire.WireFormatInfo):
             raise ProtocolError(f"{type(peer).__name__} before the WireFormatInfo")
         self._agreement = agree(self._settings, peer)
-        if self._commands.is_admitted:
+        self._progress.become("agree")
+        if self._broker.authenticator is None:
+            self._progress.become("admit")
             self._let_in()
         broker = self._broker
         info = openwire.BrokerInfo(
@@ -339,7 +344,13 @@ class OpenWireSession:
         """End the connection for breaking the protocol."""
         self.failure = reason
         self.connection.put(Disconnect(BrokerError(reason)))
+        self._end()
+
+    def _end(self) -> None:
+        self._progress.become("end")
         self.closing = True
+        if self._commands.login is not None:
+            self._commands.login.forget()
 
     def data_to_send(self) -> list[Piece]:
         """Return the bytes to send now, and forget them."""
@@ -353,17 +364,15 @@ class OpenWireSession:
             spliced = agreement is not None and agreement.spliced
             self.is_bulky = append_outputs(out, outputs, codec, spliced, self._broker.now)
             if connection.is_ended:
-                self.closing = True
+                self._end()
         else:
             self.is_bulky = False
         return out
 
     def connection_lost(self) -> None:
         """Give back what the peer held."""
-        self.closing = True
+        self._end()
         self._count_partial(-self.partial)
-        if self._commands.login is not None:
-            self._commands.login.forget()
         self._broker.disconnect(self.connection)
 
 

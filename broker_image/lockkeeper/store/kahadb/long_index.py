@@ -92,9 +92,8 @@ class _Column:
         """Return a reference to a message."""
         sizes, priorities = self._sizes, self._priorities
         size = sizes if isinstance(sizes, int) else sizes[at]
-        reference = Reference(None, size, self._places[at])
+        reference = Reference(None, size, self._places[at], WRITTEN)
         reference.priority = priorities if isinstance(priorities, int) else priorities[at]
-        reference.state = WRITTEN
         return reference
 
     def runs(self, counts: "Counter[int]") -> Iterator[PackedRun]:

@@ -176,8 +176,7 @@ class Replay:
                 if message_id in index:
                     shadows.setdefault(index[message_id].location, set()).add(file_id)
                     continue
-                index[message_id] = reference = Reference(None, size, base + offset)
-                reference.state = WRITTEN
+                index[message_id] = reference = Reference(None, size, base + offset, WRITTEN)
                 if priority != PRIORITY_DEFAULT:
                     reference.priority = priority
                 producer, _, sequence = message_id.rpartition(b":")
@@ -440,8 +439,7 @@ def is_superseded(first: QuickRecord, data: bytes, present: set[int]) -> bool:
 
 
 def _written(size: int, location: int, priority: int) -> Reference:
-    reference = Reference(None, size, location)
-    reference.state = WRITTEN
+    reference = Reference(None, size, location, WRITTEN)
     if priority != PRIORITY_DEFAULT:
         reference.priority = priority
     return reference

@@ -1,0 +1,51 @@
+"""Phases of an OpenWire connection: the handshake, then the login, then everything else."""
+
+from enum import Enum
+from typing import Final
+
+from lockkeeper.states import StateMachine
+
+
+class Phase(Enum):
+    """How far a connection has come."""
+
+    HANDSHAKE = "handshake"
+    """The peer's WireFormatInfo is awaited."""
+    LOGIN = "login"
+    """The client has to say who it is."""
+    VERIFYING = "verifying"
+    """It has said so, and what it sends waits for the verdict."""
+    OPEN = "open"
+    PARTING = "parting"
+    """It was refused, and may close the connection itself, or try again."""
+    CLOSED = "closed"
+
+
+HANDSHAKE, LOGIN, VERIFYING, OPEN, PARTING, CLOSED = Phase
+
+PHASES: Final = StateMachine(
+    "an OpenWire connection",
+    (HANDSHAKE,),
+    {
+        HANDSHAKE: {"agree": LOGIN, "end": CLOSED},
+        LOGIN: {"ask": VERIFYING, "admit": OPEN, "leave": LOGIN, "end": CLOSED},
+        VERIFYING: {"admit": OPEN, "refuse": PARTING, "end": CLOSED},
+        OPEN: {"leave": LOGIN, "end": CLOSED},
+        PARTING: {"ask": VERIFYING, "leave": PARTING, "end": CLOSED},
+        CLOSED: {"end": CLOSED},
+    },
+)
+"""Where everybody may connect, `admit` follows `agree` at once."""
+
+
+class Progress:
+    """The phase of one connection, which its session and its commands share."""
+
+    __slots__ = ("phase",)
+
+    def __init__(self) -> None:
+        self.phase = HANDSHAKE
+
+    def become(self, event: str) -> None:
+        """Go on to the phase that *event* leads to; see `PHASES`."""
+        self.phase = PHASES.after(self.phase, event)

@@ -1,0 +1,41 @@
+"""What holds for all tests: messages go from state to state as their table says; no deadlines."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from lockkeeper.states import WrongStateError
+from lockkeeper.store.base import MESSAGE_STATES, Reference, State
+
+# How long an example takes says more of the machine than of what it tries.
+settings.register_profile("lockkeeper", deadline=None)
+settings.load_profile("lockkeeper")
+
+
+class CheckedState:
+    """Stands for the slot `Reference.state`, and refuses what is not in MESSAGE_STATES."""
+
+    def __init__(self, slot: Any) -> None:
+        self.slot = slot
+
+    def __get__(self, reference: Reference | None, owner: type) -> Any:
+        return self if reference is None else self.slot.__get__(reference, owner)
+
+    def __set__(self, reference: Reference, state: State) -> None:
+        try:
+            before = self.slot.__get__(reference, Reference)
+        except AttributeError:
+            pass  # It begins here.
+        else:
+            if not MESSAGE_STATES.leads(before, state):
+                raise WrongStateError(f"a message goes from {before!r} to {state!r}")
+        self.slot.__set__(reference, state)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _checked_states() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reference, "state", CheckedState(vars(Reference)["state"]))
+        yield
