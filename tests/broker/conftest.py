@@ -56,7 +56,7 @@ class Client:
         """Open a consumer."""
         name = f"consumer-{next(self._numbers)}"
         request = ConsumeRequest(name, parse_destination(source), prefetch, tag=name, **options)
-        consumer = self.bench.broker.subscribing.subscribe(self.connection, request, None)
+        consumer = self.bench.broker.subscriptions.subscribe(self.connection, request, None)
         self.bench.tick()
         return consumer
 

@@ -132,7 +132,7 @@ def test_consumers_are_told_of_with_their_number(bench: "Bench") -> None:
     one, two = bench.client(), bench.client()
     first = one.consume("Q", selector="n = 1")
     two.consume("Q")
-    bench.broker.subscribing.unsubscribe(first, -1)
+    bench.broker.subscriptions.unsubscribe(first, -1)
     two.leave()
     told = heard(listener)
     assert [each.properties["consumerCount"] for each in told] == [1, 2, 1, 0]
@@ -159,8 +159,8 @@ def test_producers_are_told_of_with_their_number(bench: "Bench") -> None:
 def test_a_deleted_subscription_is_told_of(bench: "Bench") -> None:
     listener, client = listen(bench, "Consumer.Topic.T"), bench.client("app")
     consumer = client.consume("topic://T", subscription_name="sub")
-    bench.broker.subscribing.unsubscribe(consumer, -1)
-    bench.broker.subscribing.lasting.forget("app", "sub", None)
+    bench.broker.subscriptions.unsubscribe(consumer, -1)
+    bench.broker.subscriptions.lasting.forget("app", "sub", None)
     bench.tick()
     came, went, deleted = heard(listener)
     assert (came.properties["consumerCount"], went.properties["consumerCount"]) == (1, 0)
@@ -448,7 +448,7 @@ def test_a_broker_may_keep_it_all_to_itself(make_bench: "type[Bench]") -> None:
 def test_advisory_topics_go_with_their_destination(bench: "Bench") -> None:
     listener = listen(bench, "Consumer.Queue.Q")
     client = bench.client()
-    bench.broker.subscribing.unsubscribe(client.consume("Q"), -1)
+    bench.broker.subscriptions.unsubscribe(client.consume("Q"), -1)
     listener.leave()
     bench.broker.destinations.remove(queue("Q"), None)
     assert [region.destination for region in bench.broker.registry] == []

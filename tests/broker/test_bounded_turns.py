@@ -54,7 +54,7 @@ def subscribe(client: "Client", name: str, selector: str | None, **options: Any)
     request = ConsumeRequest(
         "late", parse_destination(name), prefetch, selector=selector, tag="late", **options
     )
-    return client.bench.broker.subscribing.subscribe(client.connection, request, None)
+    return client.bench.broker.subscriptions.subscribe(client.connection, request, None)
 
 
 def turn(bench: "Bench") -> None:
@@ -182,7 +182,7 @@ def test_what_has_expired_for_a_durable_subscription_ends_over_several_turns(
     bench = make_bench(T=NEVER_LOOKED_FOR)
     client = bench.client("c")
     first = client.consume("topic://T", subscription_name="s")
-    bench.broker.subscribing.unsubscribe(first, 0)
+    bench.broker.subscriptions.unsubscribe(first, 0)
     fill(client, "topic://T", expiration=bench.now + 10)
     client.send("topic://T", "lasting")
     bench.now += 1_000

@@ -166,7 +166,7 @@ def test_messages_that_the_broker_itself_gives_up_on_come_again_too(
     consumer = client.consume("Q")
     client.send("Q", "x")
     (delivery,) = client.deliveries()
-    bench.broker.subscribing.unsubscribe(consumer, delivery.message.sequence)
+    bench.broker.subscriptions.unsubscribe(consumer, delivery.message.sequence)
     bench.tick()
     assert (bench.depth("Q"), bench.depth(JOBS), bench.depth(DEAD)) == (0, 1, 0)
     bench.tick(1_000)

@@ -110,7 +110,7 @@ def stays_offline(bench: "Bench") -> IsOver:
     client = bench.client("app")
     client.consume("topic://T", subscription_name="s")
     client.leave()
-    return lambda: not bench.broker.subscribing.durables
+    return lambda: not bench.broker.subscriptions.durables
 
 
 def is_kept(bench: "Bench") -> IsOver:

@@ -101,7 +101,7 @@ def test_an_exclusive_consumer_has_the_queue_for_itself(bench: "Bench") -> None:
     send(client, numbered(5))
     assert [d.consumer for d in client.deliveries()] == [exclusive] * 3
     assert bench.depth("Q") == 5
-    bench.broker.subscribing.unsubscribe(exclusive, -1)
+    bench.broker.subscriptions.unsubscribe(exclusive, -1)
     bench.tick()
     assert client.texts(waiting) == numbered(5)
 
@@ -110,7 +110,7 @@ def test_without_exclusive_consumers_everybody_gets_something_again(bench: "Benc
     client = bench.client()
     exclusive = client.consume("Q", exclusive=True)
     others = [client.consume("Q") for _ in range(2)]
-    bench.broker.subscribing.unsubscribe(exclusive, -1)
+    bench.broker.subscriptions.unsubscribe(exclusive, -1)
     send(client, numbered(4))
     told = client.deliveries()
     assert [sum(d.consumer is each for d in told) for each in others] == [2, 2]
@@ -142,7 +142,7 @@ def test_when_the_exclusive_one_leaves_the_highest_priority_is_next(bench: "Benc
     first = client.consume("Q", exclusive=True, priority=5)
     client.consume("Q", exclusive=True, priority=1)
     heir = client.consume("Q", exclusive=True, priority=3)
-    bench.broker.subscribing.unsubscribe(first, -1)
+    bench.broker.subscriptions.unsubscribe(first, -1)
     send(client, ["m"])
     assert client.texts(heir) == ["m"]
 
@@ -164,7 +164,7 @@ def test_all_consumers_may_be_exclusive_by_default(make_bench: "type[Bench]") ->
     first, second = client.consume("Q"), client.consume("Q")
     send(client, numbered(3))
     assert client.texts(first) == numbered(3)
-    bench.broker.subscribing.unsubscribe(first, -1)
+    bench.broker.subscriptions.unsubscribe(first, -1)
     bench.tick()
     assert client.texts(second) == numbered(3)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lockkeeper.broker import containment, core
-from lockkeeper.broker.explaining.queues import why_queue
+from lockkeeper.broker.diagnostics.queues import why_queue
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lockkeeper.broker.explaining.queues import why_message
+from lockkeeper.broker.diagnostics.queues import why_message
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy, DeadLetterStrategy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy

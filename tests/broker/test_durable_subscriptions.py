@@ -33,7 +33,7 @@ def durable(client: "Client", name: str = "sub", **options: object) -> "Consumer
 
 
 def names(bench: "Bench") -> list[str]:
-    return sorted(bench.broker.subscribing.durables)
+    return sorted(bench.broker.subscriptions.durables)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_abandoned_subscription_is_deleted(make_bench: "type[Bench]") -> None
     assert names(bench) == ["away:sub", "there:sub"]
     bench.tick(HOUR)
     assert names(bench) == ["there:sub"]
-    assert bench.restart().broker.subscribing.durables.keys() == {"there:sub"}
+    assert bench.restart().broker.subscriptions.durables.keys() == {"there:sub"}
 
 
 def test_time_offline_begins_anew_with_the_broker(make_bench: "type[Bench]") -> None:
@@ -124,7 +124,7 @@ def test_wanting_own_messages_again_begins_the_subscription_anew(bench: "Bench")
     client.send(TOPIC, "own")
     bench.client().send(TOPIC, "other")
     assert client.texts(deaf) == ["other"]
-    bench.broker.subscribing.unsubscribe(deaf, -1)
+    bench.broker.subscriptions.unsubscribe(deaf, -1)
     hearing = durable(client)
     client.send(TOPIC, "own, too")
     assert client.texts(hearing) == ["own, too"]
@@ -180,7 +180,7 @@ def test_a_subscription_is_not_ended_by_one_whose_names_read_the_same(bench: "Be
         with pytest.raises(BrokerError, match="the durable subscription audit of orders:eu"):
             other.consume(topic, subscription_name="eu:audit")
     with pytest.raises(InvalidDestinationError, match="No durable subscription exists"):
-        bench.broker.subscribing.lasting.forget("orders", "eu:audit", None)
+        bench.broker.subscriptions.lasting.forget("orders", "eu:audit", None)
     assert names(bench) == ["orders:eu:audit"]
 
 

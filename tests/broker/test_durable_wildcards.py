@@ -49,7 +49,7 @@ def waiting(bench: "Bench", source: str = NEWS, **options: object) -> list[str]:
 
 def topics(bench: "Bench") -> list[str]:
     """Return the topics that the subscription collects from."""
-    group = bench.broker.subscribing.durables["app:sub"]
+    group = bench.broker.subscriptions.durables["app:sub"]
     return sorted(place.name for place in group.parts)
 
 
@@ -153,17 +153,17 @@ def test_only_one_consumer_at_a_time(bench: "Bench") -> None:
     with pytest.raises(BrokerError, match="in use"):
         durable(client)
     with pytest.raises(BrokerError, match="in use"):
-        bench.broker.subscribing.lasting.forget("app", "sub", None)
+        bench.broker.subscriptions.lasting.forget("app", "sub", None)
 
 
 def test_unsubscribing_ends_all_parts_for_good(bench: "Bench") -> None:
     subscribed(bench)
     bench.client().send(HOME, "a")
     bench.client().send(WORLD, "b")
-    bench.broker.subscribing.lasting.forget("app", "sub", None)
+    bench.broker.subscriptions.lasting.forget("app", "sub", None)
     bench.client().send(SPORT, "c")
     assert stored(bench) == []
-    assert bench.broker.subscribing.durables == {}
+    assert bench.broker.subscriptions.durables == {}
     assert bench.depth(HOME) == 0
 
 
@@ -210,7 +210,7 @@ def test_own_messages_are_not_collected_from_topics_that_come_later(bench: "Benc
     consumer = durable(client, no_local=True)
     client.send(HOME, "own")
     assert client.texts(consumer) == []
-    bench.broker.subscribing.unsubscribe(consumer, -1)
+    bench.broker.subscriptions.unsubscribe(consumer, -1)
     client.send(WORLD, "own, too")
     bench.client().send(WORLD, "other")
     again = durable(client, no_local=True)
@@ -273,7 +273,7 @@ def test_an_abandoned_one_is_deleted_with_all_its_parts(make_bench: "type[Bench]
     bench.tick(HOUR)
     assert topics(bench) == ["NEWS.HOME", "NEWS.WORLD"]
     bench.tick(HOUR)
-    assert bench.broker.subscribing.durables == {}
+    assert bench.broker.subscriptions.durables == {}
     assert stored(bench) == []
 
 
@@ -312,7 +312,7 @@ def test_who_may_not_read_a_wildcard_may_not_end_it(make_bench: "type[Bench]") -
     with pytest.raises(AccessDeniedError):
         durable(reader)
     with pytest.raises(AccessDeniedError):
-        bench.broker.subscribing.lasting.forget("app", "sub", None, rights)
+        bench.broker.subscriptions.lasting.forget("app", "sub", None, rights)
     assert topics(bench) == []
 
 
@@ -355,5 +355,5 @@ def test_what_activemq_stores_of_a_list_as_if_it_were_a_topic_goes_with_it(
     assert waiting(after, source) == ["all"] * len(topics(after))
     assert (wanted, None) in stored(after)
     after = after.restart()
-    after.broker.subscribing.lasting.forget("app", "sub", None)
+    after.broker.subscriptions.lasting.forget("app", "sub", None)
     assert stored(after) == []

@@ -143,7 +143,7 @@ class Journey:
         away = sorted(self.wanted.keys() - self.online.keys())
         if away:
             subscriber = self.chance.choice(away)
-            self.bench.broker.subscribing.lasting.forget(subscriber, "sub", None)
+            self.bench.broker.subscriptions.lasting.forget(subscriber, "sub", None)
             del self.wanted[subscriber], self.waiting[subscriber]
             self.bench.tick()
 
@@ -170,7 +170,7 @@ class Journey:
 
     def compare(self) -> None:
         """Hold what is there against what should be: nothing is acknowledged."""
-        groups = self.bench.broker.subscribing.durables
+        groups = self.bench.broker.subscriptions.durables
         assert sorted(groups) == sorted(f"{subscriber}:sub" for subscriber in self.wanted)
         for subscriber, wanted in self.wanted.items():
             client = self.bench.client(subscriber)

@@ -73,7 +73,7 @@ def test_only_what_the_application_has_seen_counts(bench: "Bench") -> None:
         sender.send(TOPIC, text)
     client, consumer = come(bench, "anna")
     held = client.deliveries(consumer)
-    bench.broker.subscribing.unsubscribe(consumer, held[1].message.sequence)
+    bench.broker.subscriptions.unsubscribe(consumer, held[1].message.sequence)
     client.leave()
     assert counts(*come(bench, "anna")) == [1, 1, 0]
 

@@ -43,7 +43,7 @@ def drain(client: "Client", name: str) -> None:
     consumer = client.consume(name)
     (delivery,) = client.deliveries(consumer)
     client.acknowledge(consumer, delivery.message)
-    client.bench.broker.subscribing.unsubscribe(consumer, 0)
+    client.bench.broker.subscriptions.unsubscribe(consumer, 0)
 
 
 @pytest.mark.parametrize("name", ["GC.Q", "topic://GC.T"])

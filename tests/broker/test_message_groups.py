@@ -182,7 +182,7 @@ def test_groups_and_selectors_go_together(bench: "Bench") -> None:
         send(client, colour, "g", properties={"colour": colour})
     bench.tick()
     assert by_consumer(client.deliveries()) == {red: ["red", "red"]}
-    bench.broker.subscribing.unsubscribe(red, -1)
+    bench.broker.subscriptions.unsubscribe(red, -1)
     bench.tick()
     assert by_consumer(client.deliveries()) == {blue: ["blue"]}
 
@@ -217,7 +217,7 @@ def test_a_queue_without_consumers_forgets_its_groups(bench: "Bench") -> None:
     lost.leave()
     region = bench.broker.registry.find(queue("Q"))
     assert isinstance(region, Queue)
-    assert (region.groups, region.lanes) == (None, None)
+    assert (region.groups, region.sub_queues) == (None, None)
     assert client.texts(client.consume("Q")) == ["m0", "m1"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.purging import purge
-from lockkeeper.broker.regions import line, residency, stretch
+from lockkeeper.broker.regions import body_cache, line, stretch
 from lockkeeper.broker.regions.line import Line
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.broker.subscriptions import topic
@@ -43,7 +43,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
         monkeypatch.setattr(stretch, "RUN_MESSAGES", 4)
         monkeypatch.setattr(line, "LINE_MESSAGES_MIN", 8 if is_packing else 1 << 60)
         monkeypatch.setattr(topic, "LINE_MESSAGES_MIN", 8 if is_packing else 1 << 60)
-        monkeypatch.setattr(residency, "PACKED_AFTER", 1)
+        monkeypatch.setattr(body_cache, "PACKED_AFTER", 1)
 
     return choose
 
@@ -263,7 +263,7 @@ def test_a_browser_goes_on_when_what_it_knew_has_gone_with_its_file(
     region = bench.broker.registry.find(parse_destination("Q"))
     assert isinstance(region.ready, Line)
     if is_removed:
-        other.bench.broker.subscribing.unsubscribe(browser, 0)
+        other.bench.broker.subscriptions.unsubscribe(browser, 0)
         browser = other.consume("Q", prefetch=2, browser=True)
         seen = other.texts(browser)
         bench.broker.destinations._forget(parse_destination("Q"))

@@ -132,6 +132,6 @@ def test_a_topic_goes_with_its_subscriptions(bench: "Bench") -> None:
     bench.broker.destinations.remove_with_users(topic("T"), None)
     bench.tick()
     assert bench.broker.registry.find(topic("T")) is None
-    assert not bench.broker.subscribing.durables
+    assert not bench.broker.subscriptions.durables
     assert not client.connection.consumers
     assert bench.restart().broker.registry.find(topic("T")) is None

@@ -104,7 +104,7 @@ def test_redeliveries_count_what_the_application_has_seen(
         client.send("Q", f"m{number}")
     held = client.deliveries(consumer)
     seen = held[1].message.sequence if last_delivered == "second" else int(last_delivered)
-    bench.broker.subscribing.unsubscribe(consumer, seen)
+    bench.broker.subscriptions.unsubscribe(consumer, seen)
     assert [d.redeliveries for d in client.deliveries(client.consume("Q"))] == expected
 
 
@@ -258,7 +258,7 @@ def test_a_rollback_puts_single_acknowledgements_back_in_order(
         consumer.connection, consumer, transaction, told[1].message.sequence, 1, AckType.INDIVIDUAL
     )
     if closes:
-        bench.broker.subscribing.unsubscribe(consumer, -2)
+        bench.broker.subscriptions.unsubscribe(consumer, -2)
     bench.broker.transactions.rollback(client.connection, transaction, None)
     client.leave()
     again = other.deliveries(other.consume("Q"))

@@ -41,7 +41,7 @@ def test_a_name_that_none_may_have_harms_nobody(
     write(tmp_path, Subscription("odd", "s", topic(name), None, False))
     bench = make_bench(KahaDBStore(tmp_path))
     assert texts(bench) == ["m"]
-    assert bench.broker.subscribing.durables["odd:s"].destination == topic(name)
+    assert bench.broker.subscriptions.durables["odd:s"].destination == topic(name)
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
@@ -51,7 +51,7 @@ def test_with_a_selector_that_is_not_understood_everything_is_kept(
     write(tmp_path, Subscription("odd", "s", topic("T"), selector, False))
     bench = make_bench(KahaDBStore(tmp_path))
     assert texts(bench) == ["m"]
-    group = bench.broker.subscribing.durables["odd:s"]
+    group = bench.broker.subscriptions.durables["odd:s"]
     assert [part.depth() for part in group.parts.values()] == [1]
     assert group.subscription.selector == selector
     (record,) = bench.broker.containment.records.values()
@@ -64,4 +64,4 @@ def test_a_limit_of_destinations_is_for_new_ones(make_bench: "type[Bench]", tmp_
     write(tmp_path, *several)
     settings = BrokerSettings(limits=LimitSettings(destinations=2))
     bench = make_bench(KahaDBStore(tmp_path), settings=settings)
-    assert len(bench.broker.subscribing.durables) == 6
+    assert len(bench.broker.subscriptions.durables) == 6

@@ -120,15 +120,15 @@ def test_what_rules_forward_is_the_brokers_own_doing(bench: "Bench", client: "Cl
 def test_a_durable_subscription_ends_only_by_who_could_read_it(bench: "Bench") -> None:
     owner = bench.client("app")
     consumer = owner.consume("topic://NEWS", subscription_name="sub")
-    bench.broker.subscribing.unsubscribe(consumer, 0)
-    forget = bench.broker.subscribing.lasting.forget
+    bench.broker.subscriptions.unsubscribe(consumer, 0)
+    forget = bench.broker.subscriptions.lasting.forget
     with pytest.raises(AccessDeniedError, match="to read from: topic://NEWS"):
         forget("app", "sub", None, rights({"OTHER": "ra"}))
     owner.connection.rights = rights({"OTHER": "ra"})
     with pytest.raises(AccessDeniedError, match="to read from: topic://NEWS"):
         owner.consume("topic://OTHER", subscription_name="sub")
     forget("app", "sub", None, rights({"NEWS": "r"}))
-    assert bench.broker.subscribing.durables == {}
+    assert bench.broker.subscriptions.durables == {}
 
 
 def test_nobody_takes_over_the_connection_of_another_user(bench: "Bench", client: "Client") -> None:

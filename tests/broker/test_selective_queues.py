@@ -42,7 +42,7 @@ def test_what_nobody_wanted_goes_in_order_to_one_who_does(bench: "Bench") -> Non
     assert client.texts(client.consume("Q")) == ["m0", "m2"]
 
 
-def test_order_holds_across_lanes_for_one_consumer(bench: "Bench") -> None:
+def test_order_holds_across_sub_queues_for_one_consumer(bench: "Bench") -> None:
     client = bench.client()
     everything = client.consume("Q", prefetch=100)
     client.consume("Q", prefetch=0, selector="half = 0")

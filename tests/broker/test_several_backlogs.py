@@ -125,7 +125,7 @@ def test_a_consumer_costs_the_same_however_many_there_are(bench: "Bench", name: 
     few = calls_of(lambda: client.consume(name))
     consumers = [client.consume(name) for _ in range(500)]
     assert calls_of(lambda: client.consume(name)) <= few + 20
-    leave = bench.broker.subscribing.unsubscribe
+    leave = bench.broker.subscriptions.unsubscribe
     many = calls_of(lambda: leave(consumers[0], -1))
     for consumer in consumers[1:-1]:
         leave(consumer, -1)

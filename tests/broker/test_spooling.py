@@ -57,7 +57,7 @@ def take(client: "Client", name: str, count: int = COUNT, **options: Any) -> lis
             text = delivery.message.body
             found.append(int(text[text.index(b"xxxx") - 4 :][:4]))
             client.acknowledge(consumer, delivery.message)
-    client.bench.broker.subscribing.unsubscribe(consumer, -1)
+    client.bench.broker.subscriptions.unsubscribe(consumer, -1)
     return found
 
 
@@ -79,7 +79,7 @@ def test_a_destination_spools_at_its_own_limit(spooling: Any) -> None:
     client = bench.client()
     fill(client, "Q", 20)
     region = bench.broker.registry.find(queue("Q"))
-    assert region.residency.used <= 140_000
+    assert region.body_cache.used <= 140_000
     assert spooled(bench) > 200_000
     assert take(client, "Q", 20) == list(range(20))
 

@@ -86,11 +86,11 @@ def test_a_durable_subscription_has_one_consumer_and_an_owner(bench: "Bench") ->
     with pytest.raises(BrokerError, match="in use"):
         client.consume(TOPIC, subscription_name="sub")
     with pytest.raises(BrokerError, match="in use"):
-        bench.broker.subscribing.lasting.forget("app", "sub", None)
-    bench.broker.subscribing.unsubscribe(consumer, -1)
-    bench.broker.subscribing.lasting.forget("app", "sub", None)
+        bench.broker.subscriptions.lasting.forget("app", "sub", None)
+    bench.broker.subscriptions.unsubscribe(consumer, -1)
+    bench.broker.subscriptions.lasting.forget("app", "sub", None)
     with pytest.raises(InvalidDestinationError):
-        bench.broker.subscribing.lasting.forget("app", "sub", None)
+        bench.broker.subscriptions.lasting.forget("app", "sub", None)
 
 
 def test_memory_is_free_again_when_all_have_acknowledged(bench: "Bench") -> None:
@@ -157,7 +157,7 @@ def test_a_removed_queue_is_gone_with_its_messages(bench: "Bench") -> None:
     consumer = client.consume("Q")
     with pytest.raises(InvalidDestinationError, match="active"):
         bench.broker.destinations.remove(consumer.destination, None)
-    bench.broker.subscribing.unsubscribe(consumer, -1)
+    bench.broker.subscriptions.unsubscribe(consumer, -1)
     bench.broker.destinations.remove(consumer.destination, None)
     bench.tick()
     assert bench.broker.memory.used == 0

@@ -94,7 +94,7 @@ def test_a_rollback_after_the_consumer_left_gives_back(bench: "Bench") -> None:
     bench.broker.transactions.acknowledge(
         consumer.connection, consumer, transaction, held.message.sequence, 1, AckType.STANDARD
     )
-    bench.broker.subscribing.unsubscribe(consumer, -1)
+    bench.broker.subscriptions.unsubscribe(consumer, -1)
     bench.broker.transactions.rollback(client.connection, transaction, None)
     assert client.texts(client.consume("Q")) == ["m"]
 

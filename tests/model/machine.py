@@ -169,7 +169,7 @@ class QueueMachine(WatchedQueue):
             exclusive=exclusive,
             tag=self.works,
         )
-        consumer = self.world.broker.subscribing.subscribe(connection, request, None)
+        consumer = self.world.broker.subscriptions.subscribe(connection, request, None)
         eater = Eater(consumer, connection, prefetch, colour, priority, exclusive)
         self.oracle.join(eater)
         self.turn()
@@ -277,7 +277,7 @@ class QueueMachine(WatchedQueue):
             last = sequences[min(seen, len(sequences) - 1)] if sequences else 0
             count = min(seen + 1, len(sequences))
         self.oracle.leave(eater, count)
-        self.world.broker.subscribing.unsubscribe(eater.consumer, last)
+        self.world.broker.subscriptions.unsubscribe(eater.consumer, last)
         self.turn()
 
     @rule(at=CHOICE)

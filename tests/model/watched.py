@@ -9,7 +9,7 @@ from oracle import Eater, Oracle, Sent, State
 from world import World, number_of
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.explaining.queues import why_waiting
+from lockkeeper.broker.diagnostics.queues import why_waiting
 from lockkeeper.broker.outputs import EndOfMessages
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.message.rewrite import decoded

@@ -4,7 +4,7 @@ import sys
 from itertools import count
 
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
+from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import MessageId, ProducerId
@@ -64,7 +64,7 @@ class EchoSession:
         elif not self.is_open:
             self._broker.connect(self.connection, f"{line.decode()}-{next(_names)}", "")
             request = ConsumeRequest(1, ECHO, PREFETCH, tag=1)
-            self._consumer = self._broker.subscribing.subscribe(self.connection, request, None)
+            self._consumer = self._broker.subscriptions.subscribe(self.connection, request, None)
         else:
             producer = ProducerId(self.connection.identifier, 1, 1)
             fields = ActiveMQBytesMessage(

@@ -64,7 +64,7 @@ class Scene:
         self, connection: Connection, source: Destination = ORDERS, **options: Any
     ) -> Consumer:
         wish = ConsumeRequest(f"{connection.identifier}:1:1", source, 2, **options)
-        return self.broker.subscribing.subscribe(connection, wish, None)
+        return self.broker.subscriptions.subscribe(connection, wish, None)
 
     def send(self, connection: Connection, count: int) -> None:
         producer = ProducerId(connection.identifier, 1, 1)
@@ -112,7 +112,7 @@ def test_consumers_and_producers_tell_what_they_are_for() -> None:
     scene.broker.add_producer(connection, "ID:c-1:1:1:1", ORDERS)
     scene.broker.add_producer(connection, "ID:c-1:1:1:2", None)
     scene.send(connection, 1)
-    scene.broker.subscribing.unsubscribe(consumer, 0)
+    scene.broker.subscriptions.unsubscribe(consumer, 0)
     scene.broker.disconnect(connection)
     opened, closed = scene.events("consumerOpened", "consumerClosed")
     assert opened["selector"] == "colour = 'red'"

@@ -72,7 +72,7 @@ class Active(Protocol):
 
 
 class Relievable(Protocol):
-    """Something with bodies in memory that may leave it; see `Residency`."""
+    """Something with bodies in memory that may leave it; see `BodyCache`."""
 
     destination: Destination
 

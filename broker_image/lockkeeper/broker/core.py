@@ -19,6 +19,7 @@ from lockkeeper.broker.errors import (
 )
 from lockkeeper.broker.events import Heard
 from lockkeeper.broker.flow.control import FlowControl
+from lockkeeper.broker.inactive_destinations import InactiveDestinations
 from lockkeeper.broker.interceptors.interceptor import interceptors
 from lockkeeper.broker.interceptors.statistics_queries import StatisticsQueries
 from lockkeeper.broker.names import check_name
@@ -36,11 +37,10 @@ from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
-from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN, Subscribing
+from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN, SubscriptionManager
 from lockkeeper.broker.subscriptions.consumer import Consumer
-from lockkeeper.broker.sweeping import Sweeper
 from lockkeeper.broker.timers import NEVER
-from lockkeeper.broker.transacting import Transacting
+from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import (
@@ -90,10 +90,10 @@ class Broker:
         self.next_sequence: Callable[[], int] = self.context.sequences.__next__
         self.guard = Guard(self.registry, self.router)
         self.audit = ProducerAudit()
-        self.transactions = Transacting(
+        self.transactions = TransactionManager(
             self.context, self.audit, self._find_backlog, self.connections, settings.limits
         )
-        self.subscribing = Subscribing(
+        self.subscriptions = SubscriptionManager(
             self.context, self.registry, settings, self.guard, self.transactions.backlog_ended
         )
         self.context.advisories = self.context.listen(self._make_advisories())
@@ -105,12 +105,12 @@ class Broker:
             self.context,
             self.registry,
             self.router,
-            self.subscribing,
+            self.subscriptions,
             self.transactions,
             self.connections,
             settings.limits.temporary_destinations,
         )
-        self.sweeper = Sweeper(
+        self.inactive_destinations = InactiveDestinations(
             self.context,
             self.registry,
             self.connections,
@@ -126,14 +126,14 @@ class Broker:
         if authenticator is not None and self.interceptors:
             self.interceptors = (SendingGuard(self.guard), *self.interceptors)
         # What is there from the start is the broker's own.
-        self.sweeper.kept.update(region.destination for region in self.registry)
+        self.inactive_destinations.kept.update(region.destination for region in self.registry)
 
     def _make_advisories(self) -> Advisories:
         return Advisories(
             self.context,
             self.registry,
             self.connections,
-            self.subscribing.temporary,
+            self.subscriptions.temporary,
             Composer(self.broker_id, self.name),
             self.settings.advisory_support,
         )
@@ -168,8 +168,8 @@ class Broker:
             if isinstance(region, Queue) and destination in recovered.queues:
                 region.restore(recovered.queues.pop(destination))
         for subscription in recovered.subscriptions:
-            self.subscribing.lasting.recover(subscription)
-        self.subscribing.lasting.start()
+            self.subscriptions.lasting.recover(subscription)
+        self.subscriptions.lasting.start()
         for identifier, operations in recovered.prepared.items():
             self.transactions.recover(identifier, operations)
         self.audit.restore(recovered.producers)
@@ -226,7 +226,7 @@ class Broker:
         drop = partial(self.context.containment.call, "connection")
         drop(self.transactions.abandon, connection)
         for consumer in list(connection.consumers.values()):
-            drop(self.subscribing.unsubscribe, consumer, last_delivered)
+            drop(self.subscriptions.unsubscribe, consumer, last_delivered)
         for producer in list(connection.producers):
             drop(self.remove_producer, connection, producer)
         for destination in list(connection.temporary):
@@ -239,7 +239,7 @@ class Broker:
 
     def route(self, destination: Destination) -> Queue | Topic:
         """Return where messages for *destination* go. Raises BrokerError."""
-        if destination.is_temporary and destination not in self.subscribing.temporary:
+        if destination.is_temporary and destination not in self.subscriptions.temporary:
             raise InvalidDestinationError(f"Cannot publish to a deleted Destination: {destination}")
         return self.registry.open(self.context, destination)
 
@@ -250,7 +250,7 @@ class Broker:
     def declare(self, destination: Destination) -> None:
         """Have a destination exist for good: it is never removed for want of use."""
         self.registry.open(self.context, destination)
-        self.sweeper.kept.add(destination)
+        self.inactive_destinations.kept.add(destination)
 
     def add_producer(
         self, connection: Connection, identifier: object, destination: Destination | None
@@ -358,7 +358,7 @@ class Broker:
     def abort(self, consumer: Consumer, with_connection: bool) -> None:
         """End a consumer that does not keep up, or its whole connection."""
         if not with_connection:
-            self.subscribing.close(consumer)
+            self.subscriptions.close(consumer)
             return
         reason = f"the consumer {consumer.identifier} of {consumer.destination} was too slow"
         connection = self.connections[consumer.connection.identifier]
@@ -367,7 +367,7 @@ class Broker:
     def _find_backlog(self, destination: Destination, subscription: Subscription | None) -> Backlog:
         """Return the backlog a recovered transaction consumed from."""
         if subscription is not None:
-            return self.subscribing.durables[subscription.key].parts[destination]
+            return self.subscriptions.durables[subscription.key].parts[destination]
         region = self.registry.ensure(self.context, destination)
         assert isinstance(region, Queue)
         return region

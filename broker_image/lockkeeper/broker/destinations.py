@@ -3,11 +3,11 @@
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
+from lockkeeper.broker.inactive_destinations import is_used
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.routing.router import Router
-from lockkeeper.broker.subscribing import Subscribing
-from lockkeeper.broker.sweeping import is_used
-from lockkeeper.broker.transacting import Transacting
+from lockkeeper.broker.subscription_manager import SubscriptionManager
+from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt
 
@@ -20,8 +20,8 @@ class Destinations:
         context: Context,
         registry: Registry,
         router: Router,
-        subscribing: Subscribing,
-        transactions: Transacting,
+        subscriptions: SubscriptionManager,
+        transactions: TransactionManager,
         connections: dict[str, Connection],
         temporary_max: int,
     ) -> None:
@@ -29,14 +29,14 @@ class Destinations:
         self._context = context
         self._registry = registry
         self._router = router
-        self._subscribing = subscribing
+        self._subscriptions = subscriptions
         self._transactions = transactions
         self._connections = connections
         self._limit = temporary_max
 
     def create_temporary(self, connection: Connection, destination: Destination) -> None:
         """Make a temporary destination that lives as long as its connection."""
-        if destination in self._subscribing.temporary:
+        if destination in self._subscriptions.temporary:
             return
         limit = self._limit
         if len(connection.temporary) >= limit:
@@ -45,11 +45,11 @@ class Destinations:
                 "(limits.temporaryDestinations)"
             )
         # Whose it is, the advisory tells; where it is refused, it is nobody's.
-        self._subscribing.temporary[destination] = connection
+        self._subscriptions.temporary[destination] = connection
         try:
             self._registry.open(self._context, destination)
         except Exception:
-            del self._subscribing.temporary[destination]
+            del self._subscriptions.temporary[destination]
             raise
         connection.temporary.add(destination)
 
@@ -58,9 +58,9 @@ class Destinations:
         if destination not in connection.temporary:
             return
         connection.temporary.discard(destination)
-        self._subscribing.close_all(destination)
+        self._subscriptions.close_all(destination)
         self._forget(destination)
-        del self._subscribing.temporary[destination]
+        del self._subscriptions.temporary[destination]
 
     def remove(self, destination: Destination, receipt: Receipt | None) -> None:
         """Remove a destination with its messages. Raises BrokerError while it has consumers."""
@@ -74,7 +74,7 @@ class Destinations:
 
     def remove_with_users(self, destination: Destination, receipt: Receipt | None) -> None:
         """Remove a destination whoever uses it: consumers and durable subscriptions end, too."""
-        self._subscribing.close_all(destination)
+        self._subscriptions.close_all(destination)
         self.remove(destination, receipt)
 
     def remove_unused(self, destination: Destination) -> None:

@@ -93,7 +93,7 @@ class Declarations:
     def remove(self, broker: Broker, destination: Destination, receipt: Receipt) -> None:
         """Remove a destination, whoever uses it."""
         broker.destinations.remove_with_users(destination, receipt)
-        broker.sweeper.kept.discard(destination)
+        broker.inactive_destinations.kept.discard(destination)
         if self._declared.pop(destination, None) is not None:
             adopt_own_policy(broker, destination, None)
 

@@ -28,7 +28,7 @@ def destination_view(region: Queue | Topic) -> dict[str, Any]:
         "inFlight": in_flight,
         "consumers": len(region.takers()),
         "durableSubscriptions": sum(one.subscription is not None for one in region.backlogs()),
-        "memoryBytes": region.residency.used,
+        "memoryBytes": region.body_cache.used,
         **region.statistics.counters(),
     }
 

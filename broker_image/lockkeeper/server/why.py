@@ -4,10 +4,10 @@ import asyncio
 from typing import Any
 
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.explaining.files import Survey, why_file
-from lockkeeper.broker.explaining.producers import why_producers
-from lockkeeper.broker.explaining.queues import why_message, why_queue
-from lockkeeper.broker.explaining.reason import Reason
+from lockkeeper.broker.diagnostics.files import Survey, why_file
+from lockkeeper.broker.diagnostics.producers import why_producers
+from lockkeeper.broker.diagnostics.queues import why_message, why_queue
+from lockkeeper.broker.diagnostics.reason import Reason
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.message.destination import parse_destination
 

@@ -8,7 +8,7 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import AccessDeniedError
 from lockkeeper.broker.outputs import ConsumerClosed, Disconnect
-from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
+from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN
 
 Renew = Callable[[Rights], Rights | None]
 """Returns the rights that a user has now, None for one who may not connect any more."""
@@ -40,4 +40,4 @@ def _close_forbidden(broker: Broker, connection: Connection, rights: Rights) -> 
         except AccessDeniedError as error:
             connection.put(Disconnect(error))
             connection.put(ConsumerClosed(consumer.tag))
-            broker.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
+            broker.subscriptions.unsubscribe(consumer, DELIVERED_UNKNOWN)

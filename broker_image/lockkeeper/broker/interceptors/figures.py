@@ -42,7 +42,7 @@ class Figures:
 
     def destination(self, region: Queue | Topic, with_first: bool) -> dict[str, Value]:
         """Return the figures of one destination, *with_first* the oldest message's time too."""
-        used, limit = region.residency.used, region.policy.memory_limit
+        used, limit = region.body_cache.used, region.policy.memory_limit
         limit = limit or self._context.memory.limit
         figures: dict[str, Value] = {
             "destinationName": str(region.destination),
@@ -84,7 +84,7 @@ class Figures:
         )
         sizes = [size for region in regions for size in _sizes(region)]
         average = sum(sizes) / len(sizes) if sizes else 0.0
-        used = sum(region.residency.used for region in regions)
+        used = sum(region.body_cache.used for region in regions)
         return {
             "size": sum(region.depth() for region in regions) + in_flight,
             **{
@@ -136,7 +136,7 @@ def _first_timestamp(region: Queue | Topic) -> int | None:
     if first is None:
         return None
     if first.message is None:
-        region.residency.load([first])
+        region.body_cache.load([first])
     return arrival(first.loaded.body)
 
 

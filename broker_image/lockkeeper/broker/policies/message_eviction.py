@@ -12,7 +12,7 @@ from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 
 if TYPE_CHECKING:
-    from lockkeeper.broker.regions.levels import Levels
+    from lockkeeper.broker.regions.priority_queue import PriorityQueue
 
 
 class MessageEvictionStrategy(Enum):
@@ -33,7 +33,7 @@ class MessageEvictionPolicy:
 
 def evict(
     policy: MessageEvictionPolicy,
-    ready: "deque[Reference] | Levels",
+    ready: "deque[Reference] | PriorityQueue",
     limit: int,
     message_of: Callable[[Reference], Message],
 ) -> list[Reference]:
@@ -59,7 +59,7 @@ def evict(
     return evicted
 
 
-def _remove(evicted: Sequence[Reference], ready: "deque[Reference] | Levels") -> None:
+def _remove(evicted: Sequence[Reference], ready: "deque[Reference] | PriorityQueue") -> None:
     if evicted:
         gone = {id(reference) for reference in evicted}
         kept = [reference for reference in ready if id(reference) not in gone]

@@ -20,10 +20,10 @@ from lockkeeper.broker.policies.dead_letters import (
 )
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import redelivery
+from lockkeeper.broker.regions.body_cache import ENDED, BodyCache
 from lockkeeper.broker.regions.expiry import Expiry
-from lockkeeper.broker.regions.levels import Levels
 from lockkeeper.broker.regions.line import Line, Segment, packed, withdraw
-from lockkeeper.broker.regions.residency import ENDED, Residency
+from lockkeeper.broker.regions.priority_queue import PriorityQueue
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.errors import MalformedMessageError
@@ -54,6 +54,7 @@ class Backlog:
     """An ordered backlog of one destination; subclasses decide who gets the next message."""
 
     __slots__ = (
+        "body_cache",
         "context",
         "destination",
         "expiry",
@@ -61,7 +62,6 @@ class Backlog:
         "is_prioritized",
         "policy",
         "ready",
-        "residency",
         "statistics",
         "subscription",
     )
@@ -71,7 +71,7 @@ class Backlog:
         context: Context,
         destination: Destination,
         statistics: Statistics,
-        residency: Residency,
+        body_cache: BodyCache,
         subscription: Subscription | None = None,
     ) -> None:
         self.context = context
@@ -79,12 +79,12 @@ class Backlog:
         self.subscription = subscription
         self.policy = context.policies.find(destination)
         self.is_prioritized = self.policy.prioritized_messages
-        self.ready: deque[Reference] | Line | Levels
-        self.ready = Levels() if self.is_prioritized else deque()
+        self.ready: deque[Reference] | Line | PriorityQueue
+        self.ready = PriorityQueue() if self.is_prioritized else deque()
         self.expiry = Expiry(self)
         self.is_active = False
         self.statistics = statistics
-        self.residency = residency
+        self.body_cache = body_cache
 
     def adopt(self, policy: DestinationPolicy) -> None:
         """Go by another policy; whether priorities count is settled once and for all."""
@@ -112,7 +112,7 @@ class Backlog:
 
     def pack(self) -> None:
         """Pack the middle of a long backlog that is only on disk."""
-        if isinstance(self.ready, Levels):
+        if isinstance(self.ready, PriorityQueue):
             self.ready.pack()
         else:
             self.ready = packed(self.ready)
@@ -133,20 +133,20 @@ class Backlog:
 
     def admit(self, reference: Reference) -> None:
         """Add a message at the end."""
-        self.residency.charge(reference)
+        self.body_cache.charge(reference)
         self.ready.append(reference)
         if not self.is_active:
             self.activate()
 
     def restore(self, references: Iterable[Reference]) -> None:
         """Add what the store held when the broker started."""
-        if isinstance(references, PackedReferences) and not isinstance(self.ready, Levels):
+        if isinstance(references, PackedReferences) and not isinstance(self.ready, PriorityQueue):
             line = Line(self.ready)
             for run in references.runs:
                 line.append_run(run)
             self.ready, references = line, references.rest
         for reference in references:
-            self.residency.charge(reference)
+            self.body_cache.charge(reference)
             self.ready.append(reference)
         self.pack()
         if self.ready:
@@ -155,7 +155,7 @@ class Backlog:
 
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back to the head, in their order, for another consumer."""
-        self.residency.let_go(references)
+        self.body_cache.let_go(references)
         self.ready.extendleft(reversed(references))
         self.activate()
 
@@ -166,7 +166,7 @@ class Backlog:
 
     def withdraw(self, references: set[Reference]) -> None:
         """Take messages out of what waits, wherever they are; see `loose`."""
-        if isinstance(self.ready, Levels):
+        if isinstance(self.ready, PriorityQueue):
             self.ready.withdraw(references)
         else:
             withdraw(self.ready, references)
@@ -182,7 +182,7 @@ class Backlog:
                 size += reference.size
             if size > PAGE_BYTES:
                 break
-        self.residency.load(page)
+        self.body_cache.load(page)
 
     def detach(self, consumer: "Consumer") -> None:
         """End a consumer's part; what it held is given back separately."""
@@ -255,7 +255,7 @@ class Backlog:
 
     def _refund(self, references: Sequence[Reference]) -> None:
         """Give the memory of ended messages back."""
-        self.residency.refund(references)
+        self.body_cache.refund(references)
 
     def end_by(self, end: Callable[[Reference], None], reference: Reference) -> None:
         """End a message that nobody holds any more; one that cannot be ended so is set aside."""
@@ -274,7 +274,7 @@ class Backlog:
     def expire_held(self, reference: Reference) -> None:
         """End a message of a consumer whose time was over when it came there."""
         self.end_by(self.expire, reference)
-        self.residency.let_go((reference,))
+        self.body_cache.let_go((reference,))
 
     def poison_held(self, reference: Reference, cause: str) -> None:
         """End a message that its consumer could not process."""
@@ -373,7 +373,7 @@ class Backlog:
     def body_of(self, reference: Reference) -> Message:
         """Return a message, read from the store if it is only there."""
         if reference.message is None:
-            self.residency.load([reference])
+            self.body_cache.load([reference])
         return reference.loaded
 
     def tell_consumed(self, references: Sequence[Reference]) -> None:

@@ -6,9 +6,9 @@ from typing import Protocol
 
 from lockkeeper.broker.context import END_BYTES, Context
 from lockkeeper.broker.policies.policy import DestinationPolicy
-from lockkeeper.broker.regions.levels import Levels
+from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.line import Line
-from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.priority_queue import PriorityQueue
 from lockkeeper.broker.timers import Timer
 from lockkeeper.store.base import UNKNOWN, Reference
 from lockkeeper.store.packed import PackedRun
@@ -24,14 +24,14 @@ class Expiring(Protocol):
     """Messages that wait and may expire; see `Backlog`."""
 
     policy: DestinationPolicy
-    ready: deque[Reference] | Line | Levels
+    ready: deque[Reference] | Line | PriorityQueue
 
     @property
     def context(self) -> Context:
         """The services of the core."""
 
     @property
-    def residency(self) -> Residency:
+    def body_cache(self) -> BodyCache:
         """Where bodies are read back to."""
 
     def loose(self) -> Iterable[Reference]:
@@ -165,7 +165,7 @@ class Expiry:
         waiting = set(found).intersection(backlog.loose())
         present = [each for each in found if each in waiting]
         unknown = [each for each in present if _expiration_of(each) == UNKNOWN]
-        backlog.residency.load(unknown)
+        backlog.body_cache.load(unknown)
         if self._scan is not None and len(unknown) == backlog.policy.expiry.max_expire_page_size:
             self._scan = None
             self._note(now)

@@ -8,14 +8,14 @@ from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
-from lockkeeper.broker.regions.gate import Gate
-from lockkeeper.broker.regions.lanes import Lanes
-from lockkeeper.broker.regions.levels import Levels, level_of, priority_of, put_back
+from lockkeeper.broker.regions.body_cache import ENDED, BodyCache
+from lockkeeper.broker.regions.dispatch_gate import DispatchGate
+from lockkeeper.broker.regions.dispatch_order import DispatchOrder
+from lockkeeper.broker.regions.dispatch_pass import DispatchPass
 from lockkeeper.broker.regions.line import Segment
-from lockkeeper.broker.regions.residency import ENDED, Residency
-from lockkeeper.broker.regions.round import Round
+from lockkeeper.broker.regions.priority_queue import PriorityQueue, level_of, priority_of, put_back
 from lockkeeper.broker.regions.statistics import Statistics
-from lockkeeper.broker.regions.turns import Turns
+from lockkeeper.broker.regions.sub_queues import SubQueues
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference
@@ -33,7 +33,7 @@ BURST = 8
 class Queue(Backlog):
     """A queue and its consumers.
 
-    `lanes` are there only while a consumer is selective or messages have groups; `groups` from
+    `sub_queues` are there only while a consumer is selective or messages have groups; `groups` from
     the first message of a group on, until the last consumer leaves. A temporary queue stores
     nothing: it ends with its connection. `rules` forward what is sent to it. One that `is_gone`
     was removed; there may be another of its name. With `is_advising` it tells of its messages.
@@ -46,30 +46,30 @@ class Queue(Backlog):
         "is_advising",
         "is_gone",
         "is_stored",
-        "lanes",
+        "order",
         "rules",
-        "turns",
+        "sub_queues",
     )
 
     def __init__(self, context: Context, destination: Destination) -> None:
-        residency = Residency(context, destination, context.policies.find(destination))
-        super().__init__(context, destination, Statistics(), residency)
-        residency.pack = self.pack
-        self.turns = Turns(self.policy.dispatch)
-        self.consumers = self.turns.consumers
-        self.gate = Gate(self)
+        body_cache = BodyCache(context, destination, context.policies.find(destination))
+        super().__init__(context, destination, Statistics(), body_cache)
+        body_cache.pack = self.pack
+        self.order = DispatchOrder(self.policy.dispatch)
+        self.consumers = self.order.consumers
+        self.gate = DispatchGate(self)
         self.is_gone = False
         self.is_advising = self.policy.advisories.is_about_queue
         self.is_stored = not destination.is_temporary
-        self.lanes: Lanes | None = None
+        self.sub_queues: SubQueues | None = None
         self.groups: GroupOwners | None = None
         self.rules: tuple[Rule, ...] = ()
 
     def adopt(self, policy: DestinationPolicy) -> None:
         """Go by another policy; the order of consumers follows with the next that comes or goes."""
         super().adopt(policy)
-        self.residency.adopt(policy)
-        self.turns.adopt(policy.dispatch)
+        self.body_cache.adopt(policy)
+        self.order.adopt(policy.dispatch)
         self.is_advising = policy.advisories.is_about_queue
         self.activate()
 
@@ -87,7 +87,7 @@ class Queue(Backlog):
     def admit(self, reference: Reference) -> None:
         """Make a message visible whose storing is in order."""
         self.statistics.enqueued += 1
-        self.residency.charge(reference)
+        self.body_cache.charge(reference)
         self.ready.append(reference)
         message = reference.message
         if message is not None and message.expiration:
@@ -159,38 +159,38 @@ class Queue(Backlog):
 
     def memory_used(self) -> int:
         """See `Region.memory_used`."""
-        return self.residency.used
+        return self.body_cache.used
 
     def memory_full(self) -> bool:
         """Tell whether the queue's own memory limit is reached."""
-        return self.residency.is_full()
+        return self.body_cache.is_full()
 
     def waiting(self) -> Iterable[Reference]:
         """Return what waits, in order."""
-        if self.lanes is None:
+        if self.sub_queues is None:
             return self.ready
-        waiting = [*self.lanes.in_order(), *self.ready]
+        waiting = [*self.sub_queues.in_order(), *self.ready]
         if self.is_prioritized:
             waiting.sort(key=level_of, reverse=True)
         return waiting
 
     def loose(self) -> Iterable[Reference]:
         """Return what waits and is not packed, in order."""
-        if self.lanes is None:
+        if self.sub_queues is None:
             return super().loose()
-        return [*self.lanes.in_order(), *super().loose()]
+        return [*self.sub_queues.in_order(), *super().loose()]
 
     def segments(self) -> list[Segment]:
         """Return what waits, in order, packed or not."""
-        if self.lanes is None:
+        if self.sub_queues is None:
             return super().segments()
         if self.is_prioritized:
             return [deque(self.waiting())]
-        return [deque(self.lanes.in_order()), *super().segments()]
+        return [deque(self.sub_queues.in_order()), *super().segments()]
 
     def depth(self) -> int:
         """Return how many messages wait."""
-        return len(self.ready) + (self.lanes.size if self.lanes else 0)
+        return len(self.ready) + (self.sub_queues.size if self.sub_queues else 0)
 
     def in_flight(self) -> int:
         """Return how many messages consumers hold."""
@@ -198,33 +198,33 @@ class Queue(Backlog):
 
     def withdraw(self, references: set[Reference]) -> None:
         """Take messages out of what waits, wherever they are."""
-        had_lanes = self.lanes is not None
-        self._dissolve_lanes()
+        had_sub_queues = self.sub_queues is not None
+        self._dissolve_sub_queues()
         super().withdraw(references)
-        if had_lanes:
-            self.lanes = Lanes(self)
+        if had_sub_queues:
+            self.sub_queues = SubQueues(self)
 
     def drop(self, count: int) -> int:
         """See `Backlog.drop`."""
-        had_lanes = self.lanes is not None
-        self._dissolve_lanes()
+        had_sub_queues = self.sub_queues is not None
+        self._dissolve_sub_queues()
         dropped = super().drop(count)
-        if had_lanes:
-            self.lanes = Lanes(self)
+        if had_sub_queues:
+            self.sub_queues = SubQueues(self)
         return dropped
 
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back: ahead of new ones, in the order in which they had been sent."""
-        self.residency.let_go(references)
+        self.body_cache.let_go(references)
         context = self.context
         for reference in references:
             if not reference.delivery:
                 # Sent by an earlier broker, in a transaction that is rolled back now.
                 reference.delivery = context.delivery = context.delivery + 1
             reference.delivery = -abs(reference.delivery)
-        if self.lanes is not None:
-            self.lanes.give_back(references)
-        elif isinstance(self.ready, Levels):
+        if self.sub_queues is not None:
+            self.sub_queues.give_back(references)
+        elif isinstance(self.ready, PriorityQueue):
             self.ready.give_back(references)
         else:
             put_back(self.ready, references)
@@ -234,46 +234,46 @@ class Queue(Backlog):
 
     def attach(self, consumer: "Consumer") -> None:
         """Let a consumer take part."""
-        self.turns.join(consumer)
+        self.order.join(consumer)
         consumer.backlogs.append(self)
         self.context.slow_consumers.watch(consumer, self.policy.slow_consumers)
-        if self.lanes is not None:
-            if not self.lanes.join(consumer):
-                self._dissolve_lanes()
-                self.lanes = Lanes(self)
+        if self.sub_queues is not None:
+            if not self.sub_queues.join(consumer):
+                self._dissolve_sub_queues()
+                self.sub_queues = SubQueues(self)
         elif consumer.is_selective():
-            self.lanes = Lanes(self)
+            self.sub_queues = SubQueues(self)
         self.gate.joined()
         self.activate()
 
     def detach(self, consumer: "Consumer") -> None:
         """End a consumer's part; what it held is given back separately."""
-        self.turns.leave(consumer)
-        if self.lanes is not None:
-            self.lanes.leave(consumer)
+        self.order.leave(consumer)
+        if self.sub_queues is not None:
+            self.sub_queues.leave(consumer)
         if not self.consumers:
             self.groups = None
-        if self.lanes is not None and not self._needs_lanes():
-            self._dissolve_lanes()
+        if self.sub_queues is not None and not self._needs_sub_queues():
+            self._dissolve_sub_queues()
         self.gate.left()
         self.activate()
 
-    def _needs_lanes(self) -> bool:
+    def _needs_sub_queues(self) -> bool:
         if self.groups is not None:
             return True
         return any(consumer.is_selective() for consumer in self.consumers)
 
-    def _dissolve_lanes(self) -> None:
-        if self.lanes is not None:
-            self.ready.extendleft(reversed(self.lanes.in_order()))
-            self.lanes = None
+    def _dissolve_sub_queues(self) -> None:
+        if self.sub_queues is not None:
+            self.ready.extendleft(reversed(self.sub_queues.in_order()))
+            self.sub_queues = None
 
     def meet_groups(self) -> GroupOwners:
         """Keep groups together from now on; returns who owns them."""
         if self.groups is None:
             self.groups = GroupOwners(self.policy.message_groups)
-        if self.lanes is None:
-            self.lanes = Lanes(self)
+        if self.sub_queues is None:
+            self.sub_queues = SubQueues(self)
         return self.groups
 
     def close(self) -> None:
@@ -287,13 +287,13 @@ class Queue(Backlog):
             else:
                 self.abandon(segment.shown())
         # Who works on it over several turns finds nothing more.
-        self.lanes = None
+        self.sub_queues = None
         self.ready.clear()
 
     def abandon(self, references: Iterable[Reference]) -> None:
         """Let go of messages that end with the queue."""
         for reference in references:
-            self.residency.refund((reference,))
+            self.body_cache.refund((reference,))
             if reference.state:
                 self.context.store.release(reference)
 
@@ -304,25 +304,25 @@ class Queue(Backlog):
         if not self.gate.is_open:
             return
         try:
-            ready, turns = self.ready, self.turns
-            waiting, takers = len(ready), len(turns.active)
+            ready, order = self.ready, self.order
+            waiting, takers = len(ready), len(order.active)
             burst = BURST if waiting >= BURST * takers else 1
             if takers == 1:
                 burst = waiting
             context = self.context
             enough = context.unsent + SHARE_BYTES_MAX
-            while ready and self.lanes is None:
+            while ready and self.sub_queues is None:
                 if context.unsent >= enough:
                     context.postpone(self)
                     return
-                consumer = turns.next()
+                consumer = order.next()
                 if consumer is None:
                     return
                 if not self._send(consumer, min(consumer.credit(), burst)):
                     takers -= 1
                     if takers <= 0:
                         return
-            if self.lanes is not None and Round(self, self.lanes).run():
+            if self.sub_queues is not None and DispatchPass(self, self.sub_queues).run():
                 context.postpone(self)
         finally:
             if self.is_advising and self.policy.advisories.advisory_for_slow_consumers:
@@ -334,7 +334,7 @@ class Queue(Backlog):
             self.context.advisories.slow(consumer, self.destination)
 
     def next_ready(self) -> Reference:
-        """Take the next message that no lane has, into memory if it is not there."""
+        """Take the next message that no sub-queue has, into memory if it is not there."""
         if self.ready[0].message is None:
             self.page_in(self.page_messages())
         return self.ready.popleft()
@@ -343,7 +343,7 @@ class Queue(Backlog):
         """Return how many bodies may be read back at once: lazily, what consumers have room for."""
         if not self.policy.dispatch.lazy_dispatch:
             return PAGE_MESSAGES_MAX
-        room = sum(max(0, consumer.credit()) for consumer in self.turns.active)
+        room = sum(max(0, consumer.credit()) for consumer in self.order.active)
         return min(max(1, room), PAGE_MESSAGES_MAX)
 
     def _send(self, consumer: "Consumer", count: int) -> bool:
@@ -396,12 +396,12 @@ class Queue(Backlog):
         known = {held for each in self.consumers for held in each.dispatched.values()}
         known.update(self.waiting())
         lost = [each for each in dict.fromkeys(taken) if each not in known and each.held != ENDED]
-        had_lanes = self.lanes is not None
-        self._dissolve_lanes()
+        had_sub_queues = self.sub_queues is not None
+        self._dissolve_sub_queues()
         self.ready.extendleft(reversed(lost[:-1]))
         self.ready.extend(lost[-1:])
-        if had_lanes:
-            self.lanes = Lanes(self)
+        if had_sub_queues:
+            self.sub_queues = SubQueues(self)
 
     def hand_over(
         self,

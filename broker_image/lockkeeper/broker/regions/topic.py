@@ -13,9 +13,9 @@ from lockkeeper.broker.policies.subscription_recovery import (
     kept_messages,
 )
 from lockkeeper.broker.regions.backlog import Backlog
-from lockkeeper.broker.regions.levels import priority_of
+from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.line import Line, pack_shared
-from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.priority_queue import priority_of
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.selectors import Selector
 from lockkeeper.broker.subscriptions.durable import DurableSubscription
@@ -41,6 +41,7 @@ class Topic:
     """
 
     __slots__ = (
+        "body_cache",
         "context",
         "destination",
         "durables",
@@ -51,7 +52,6 @@ class Topic:
         "is_gone",
         "kept",
         "policy",
-        "residency",
         "rules",
         "statistics",
         "sweep_timer",
@@ -63,8 +63,8 @@ class Topic:
         self.destination = destination
         self.policy = context.policies.find(destination)
         self.statistics = Statistics()
-        self.residency = Residency(context, destination, self.policy)
-        self.residency.pack = self.pack
+        self.body_cache = BodyCache(context, destination, self.policy)
+        self.body_cache.pack = self.pack
         self.kept = kept_messages(self.policy.subscription_recovery)
         self.sweep_timer: Timer | None = None
         self.is_active = False
@@ -80,7 +80,7 @@ class Topic:
         """Go by another policy; whether priorities count is settled once and for all."""
         prioritized = self.policy.prioritized_messages
         self.policy = replace(policy, prioritized_messages=prioritized)
-        self.residency.adopt(policy)
+        self.body_cache.adopt(policy)
         self.is_advising = policy.advisories.is_about_arrival
         for subscription in (*self.volatiles, *self.durables):
             subscription.adopt(policy)
@@ -137,14 +137,14 @@ class Topic:
             takers = self.expected.pop(reference, self.durables)
             if takers != self.durables:
                 self.dispatch()
-                self.residency.charge(reference)
+                self.body_cache.charge(reference)
                 self._offer([reference], takers)
                 return
         if not self.volatiles and not self.durables and self.kept is None:
             if self.is_advising:
                 self._tell_arrived((reference,), is_wanted=False)
             return
-        self.residency.charge(reference)
+        self.body_cache.charge(reference)
         self.fresh.append(reference)
         if not self.is_active:
             self.is_active = True
@@ -192,7 +192,7 @@ class Topic:
         if self.is_advising:
             self._tell_arrived([each for each in fresh if each.holders > 0], is_wanted=True)
             self._tell_arrived(unwanted, is_wanted=False)
-        self.residency.refund(unwanted)
+        self.body_cache.refund(unwanted)
 
     def _give_later(
         self, taker: TopicSubscription, references: Sequence[Reference], error: Exception
@@ -279,11 +279,11 @@ class Topic:
 
     def memory_used(self) -> int:
         """See `Region.memory_used`."""
-        return self.residency.used
+        return self.body_cache.used
 
     def memory_full(self) -> bool:
         """Tell whether the topic's own memory limit is reached."""
-        return self.residency.is_full()
+        return self.body_cache.is_full()
 
     def in_flight(self) -> int:
         """Return 0: what consumers of topics hold is counted with each of them."""
@@ -357,13 +357,13 @@ class Topic:
 
     def _keep(self, fresh: list[Reference]) -> None:
         """Keep messages as the policy says; in need of memory, only the last one."""
-        kept, residency = self.kept, self.residency
+        kept, body_cache = self.kept, self.body_cache
         assert kept is not None
         for reference in kept.add(fresh, self.context.steady):
-            residency.charge(reference)
-        residency.refund(kept.trim(self.context.steady))
-        while residency.is_tight() and len(kept.entries) > 1:
-            residency.refund((kept.forget_oldest(),))
+            body_cache.charge(reference)
+        body_cache.refund(kept.trim(self.context.steady))
+        while body_cache.is_tight() and len(kept.entries) > 1:
+            body_cache.refund((kept.forget_oldest(),))
         self._sweep_later()
 
     def _sweep_later(self) -> None:
@@ -375,13 +375,13 @@ class Topic:
         """Forget what has been kept long enough although nothing new comes."""
         self.sweep_timer = None
         if self.kept is not None:
-            self.residency.refund(self.kept.trim(self.context.steady))
+            self.body_cache.refund(self.kept.trim(self.context.steady))
             self._sweep_later()
 
     def replay_kept(self, subscription: TopicSubscription) -> None:
         """Offer what is kept to a subscription that begins."""
         if self.kept is not None:
-            self.residency.refund(self.kept.trim(self.context.steady))
+            self.body_cache.refund(self.kept.trim(self.context.steady))
             self.replay(subscription, self.kept.messages(self.context.now))
 
     def replay(self, subscription: TopicSubscription, messages: Iterable[Message]) -> None:
@@ -391,7 +391,7 @@ class Topic:
         for reference in references:
             if self.policy.prioritized_messages:
                 reference.priority = priority_of(reference.loaded)
-            self.residency.charge(reference)
+            self.body_cache.charge(reference)
         subscription.offer(references, sum([reference.size for reference in references]))
 
     def close(self) -> None:
@@ -400,5 +400,5 @@ class Topic:
         if self.sweep_timer is not None:
             self.sweep_timer.cancel()
         if self.kept is not None:
-            self.residency.refund([entry.reference for entry in self.kept.entries])
+            self.body_cache.refund([entry.reference for entry in self.kept.entries])
             self.kept = None

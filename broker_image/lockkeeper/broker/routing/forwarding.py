@@ -10,7 +10,7 @@ from lockkeeper.broker.flow.space import lack_of_room
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.routing.router import Router, Target
 from lockkeeper.broker.routing.rule import Region
-from lockkeeper.broker.transacting import Transacting
+from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Add, Receipt, Reference, UnitTooLargeError
 
@@ -30,7 +30,7 @@ class Forwarding:
         router: Router,
         flow: FlowControl,
         audit: ProducerAudit,
-        transactions: Transacting,
+        transactions: TransactionManager,
     ) -> None:
         self._context = context
         self._router = router

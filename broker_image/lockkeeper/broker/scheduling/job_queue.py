@@ -41,7 +41,7 @@ class JobQueue(Queue):
     def admit(self, reference: Reference) -> None:
         """Let a job wait for its time."""
         self.statistics.enqueued += 1
-        self.residency.charge(reference)
+        self.body_cache.charge(reference)
         self._wait(reference, is_fresh=True)
 
     def restore(self, references: Iterable[Reference]) -> None:
@@ -49,7 +49,7 @@ class JobQueue(Queue):
         every = list(references)
         for start in range(0, len(every), _PAGE):
             page = every[start : start + _PAGE]
-            self.residency.load([each for each in page if each.message is None])
+            self.body_cache.load([each for each in page if each.message is None])
             for reference in page:
                 self._wait(reference)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.regions.registry import Registry
     from lockkeeper.broker.settings import SchedulerSettings
-    from lockkeeper.broker.transacting import Transacting
+    from lockkeeper.broker.transaction_manager import TransactionManager
 
 _MARK = b"AMQ_SCHEDULED_"
 
@@ -46,7 +46,7 @@ class Scheduler:
     def __init__(
         self,
         context: "Context",
-        transactions: "Transacting",
+        transactions: "TransactionManager",
         registry: "Registry",
         settings: "SchedulerSettings",
         broker_id: str,

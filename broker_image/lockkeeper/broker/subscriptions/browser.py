@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import LOOK_BYTES, SHARE_BYTES_MAX
 from lockkeeper.broker.regions.backlog import Backlog
+from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.line import Snapshot
-from lockkeeper.broker.regions.residency import Residency
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.store.base import Receipt, Reference
 
@@ -26,8 +26,8 @@ class Browse(Backlog):
     __slots__ = ("consumer", "ended", "origin", "shown")
 
     def __init__(self, queue: "Queue", consumer: "Consumer") -> None:
-        residency = Residency(queue.context, queue.destination, queue.policy)
-        super().__init__(queue.context, queue.destination, Statistics(), residency)
+        body_cache = BodyCache(queue.context, queue.destination, queue.policy)
+        super().__init__(queue.context, queue.destination, Statistics(), body_cache)
         self.consumer = consumer
         self.ended = False
         held = [each for other in queue.consumers for each in other.held_of(queue)]

@@ -7,9 +7,9 @@ from typing import Protocol
 from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, Context
 from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions.backlog import Backlog
-from lockkeeper.broker.regions.levels import Levels
+from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.line import LINE_MESSAGES_MIN, Line
-from lockkeeper.broker.regions.residency import Residency
+from lockkeeper.broker.regions.priority_queue import PriorityQueue
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
@@ -26,7 +26,7 @@ class Source(Protocol):
 
     destination: Destination
     statistics: Statistics
-    residency: Residency
+    body_cache: BodyCache
 
     @property
     def durables(self) -> Sequence[object]:
@@ -51,7 +51,7 @@ class TopicSubscription(Backlog):
         subscription: Subscription | None = None,
     ) -> None:
         super().__init__(
-            context, source.destination, source.statistics, source.residency, subscription
+            context, source.destination, source.statistics, source.body_cache, subscription
         )
         self._source = source
         self.consumer = consumer
@@ -88,7 +88,7 @@ class TopicSubscription(Backlog):
         if (
             isinstance(references, SharedReferences)
             and len(ready) >= LINE_MESSAGES_MIN
-            and not isinstance(ready, Levels)
+            and not isinstance(ready, PriorityQueue)
             and self.may_be_long
         ):
             if isinstance(ready, deque):
@@ -111,7 +111,7 @@ class TopicSubscription(Backlog):
         """Let go of messages that end with this subscription, which held them."""
         held = list(references)
         self._drop(held)
-        self.residency.let_go(held)
+        self.body_cache.let_go(held)
 
     def _drop(self, references: Sequence[Reference]) -> None:
         """End this subscription's part in messages that it was not sent."""
@@ -201,8 +201,8 @@ class TopicSubscription(Backlog):
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         super().consumed(consumer, references, receipt)
-        if self._source.durables or self.residency.is_tight():
-            self.residency.let_go(references)
+        if self._source.durables or self.body_cache.is_tight():
+            self.body_cache.let_go(references)
 
     def _remove(self, reference: Reference, receipt: Receipt | None = None) -> Receipt | None:
         """End this subscription's part in a message."""
@@ -221,18 +221,18 @@ class TopicSubscription(Backlog):
             if self.subscription is None or not reference.state:
                 self._let_go(reference)
         super().forget_applied(references)
-        self.residency.let_go(references)
+        self.body_cache.let_go(references)
 
     def poison(self, reference: Reference, cause: str) -> None:
         """End a message that a consumer holds and could not process."""
         super().poison(reference, cause)
-        self.residency.let_go((reference,))
+        self.body_cache.let_go((reference,))
 
     def _refund(self, references: Sequence[Reference]) -> None:
         """Give the memory back of messages that no other subscription waits for."""
         ended = [reference for reference in references if reference.holders <= 0]
         if ended:
-            self.residency.refund(ended)
+            self.body_cache.refund(ended)
 
     def keeps(self, reference: Reference) -> bool:
         """Tell whether the store must learn that this subscription is done with a message."""

@@ -111,5 +111,5 @@ class VolatileSubscription(TopicSubscription):
 
     def give_back(self, references: Sequence[Reference]) -> None:
         """Forget what the consumer held: it is gone, and the subscription with it."""
-        self.residency.let_go(references)
+        self.body_cache.let_go(references)
         self._drop(references)

@@ -15,7 +15,7 @@ from lockkeeper.broker.errors import (
 )
 from lockkeeper.broker.names import check_name
 from lockkeeper.broker.outputs import InDoubt, Introduction, Prepared, Reply
-from lockkeeper.broker.subscribing import DELIVERED_UNKNOWN
+from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message import openwire
@@ -139,7 +139,7 @@ class Commands:
             info.maximum_pending_message_limit,
             info.optimized_acknowledge,
         )
-        self._broker.subscribing.subscribe(self._connection, request, receipt)
+        self._broker.subscriptions.subscribe(self._connection, request, receipt)
 
     def _remove(self, info: openwire.RemoveInfo, receipt: Receipt | None) -> None:
         subject, connection = info.object_id, self._connection
@@ -150,10 +150,10 @@ class Commands:
         elif isinstance(subject, openwire.ConsumerId):
             consumer = connection.consumers.get(subject)
             if consumer is not None:
-                self._broker.subscribing.unsubscribe(consumer, info.last_delivered_sequence)
+                self._broker.subscriptions.unsubscribe(consumer, info.last_delivered_sequence)
         elif isinstance(subject, openwire.SessionId):
             for consumer in self._consumers_of(subject):
-                self._broker.subscribing.unsubscribe(consumer, info.last_delivered_sequence)
+                self._broker.subscriptions.unsubscribe(consumer, info.last_delivered_sequence)
             for producer in self._producers_of(subject):
                 self._forget_producer(producer)
         elif isinstance(subject, ProducerId):
@@ -206,7 +206,7 @@ class Commands:
         client_id = self._connection.client_id or info.client_id or ""
         name = info.subscription_name or ""
         rights = self._connection.rights
-        self._broker.subscribing.lasting.forget(client_id, name, receipt, rights)
+        self._broker.subscriptions.lasting.forget(client_id, name, receipt, rights)
 
     def _transact(self, info: openwire.TransactionInfo, receipt: Receipt | None) -> None:
         transactions, connection = self._broker.transactions, self._connection
@@ -253,7 +253,7 @@ class Commands:
     def _control_consumer(self, control: openwire.ConsumerControl, receipt: Receipt | None) -> None:
         consumer = self._connection.consumers.get(control.consumer_id)
         if consumer is not None and control.close:
-            self._broker.subscribing.unsubscribe(consumer, DELIVERED_UNKNOWN)
+            self._broker.subscriptions.unsubscribe(consumer, DELIVERED_UNKNOWN)
         elif consumer is not None:
             self._broker.resize(consumer, control.prefetch)
         self._answer(control, receipt)

@@ -13,8 +13,8 @@ from lockkeeper.server.admin.answers import SILENT_SECONDS_MAX, Serving, StatusO
 from lockkeeper.server.admin.callers import Callers
 from lockkeeper.server.admin.configuring import Configuring, Take
 from lockkeeper.server.admin.destinations import Destinations
+from lockkeeper.server.admin.diagnostics import Diagnostics
 from lockkeeper.server.admin.encryption import AdminEncryption, refuse_in_the_clear
-from lockkeeper.server.admin.explaining import Explaining
 from lockkeeper.server.admin.fencing import Fencing
 from lockkeeper.server.admin.figures import Figures
 from lockkeeper.server.admin.standing import Standing
@@ -58,7 +58,7 @@ class Admin:
             Fencing(fence),
             Destinations(status, serving),
             Transactions(status, serving),
-            Explaining(status, serving),
+            Diagnostics(status, serving),
         )
         self._callers = Callers()
         self._runner: web.AppRunner | None = None

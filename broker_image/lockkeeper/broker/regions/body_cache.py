@@ -17,7 +17,7 @@ ENDED = -1
 """What `Reference.held` is once nobody needs the message any more."""
 
 
-class Residency:
+class BodyCache:
     """The bodies of one destination, each counted once however many subscriptions wait for it.
 
     `used` is in bytes; `spooled` counts messages in temporary files. What may leave is in

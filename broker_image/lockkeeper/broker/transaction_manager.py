@@ -61,7 +61,7 @@ class Committed:
             self._receipt.settle()
 
 
-class Transacting:
+class TransactionManager:
     """The open and prepared transactions of a broker."""
 
     def __init__(
@@ -96,7 +96,7 @@ class Transacting:
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
                 if not operation.reference.held:
-                    backlog.residency.charge(operation.reference)
+                    backlog.body_cache.charge(operation.reference)
                 # Its body is needed for the outcome.
                 operation.reference.held += 1
                 transaction.consumed.append((backlog, operation.reference, None))

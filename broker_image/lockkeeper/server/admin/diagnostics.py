@@ -6,7 +6,7 @@ from lockkeeper.server.admin.answers import Serving, StatusOf, not_master, refus
 from lockkeeper.server.why import UnknownSubjectError, files_answer, producers_answer, queue_answer
 
 
-class Explaining:
+class Diagnostics:
     """Explains what a master does."""
 
     def __init__(self, status: StatusOf, serving: Serving) -> None:

@@ -18,7 +18,7 @@ Idle: TypeAlias = tuple[int, int]
 """Since when (ms of `steady`) a destination was idle, and how many messages it had seen."""
 
 
-class Sweeper:
+class InactiveDestinations:
     """Looks for unused destinations every *period* ms, and removes *sweep_max* at most (0: all).
 
     `kept` are never removed; `idle` are those that wait for their timeout to pass.

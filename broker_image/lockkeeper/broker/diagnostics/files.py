@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.explaining.reason import Reason, counted
+from lockkeeper.broker.diagnostics.reason import Reason, counted
 from lockkeeper.broker.regions.line import Snapshot
 
 if TYPE_CHECKING:

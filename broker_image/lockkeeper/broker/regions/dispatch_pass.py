@@ -7,10 +7,10 @@ from typing import Protocol
 
 from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.policies.message_groups import GroupKey
-from lockkeeper.broker.regions.lanes import Lanes, Selective
-from lockkeeper.broker.regions.levels import Levels, level_of
+from lockkeeper.broker.regions.consumer_sets import ConsumerSet, SubQueue
 from lockkeeper.broker.regions.line import Line
-from lockkeeper.broker.regions.pools import Lane, Pool
+from lockkeeper.broker.regions.priority_queue import PriorityQueue, level_of
+from lockkeeper.broker.regions.sub_queues import Selective, SubQueues
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
@@ -23,7 +23,7 @@ class Dispatching(Selective, Protocol):
 
     is_active: bool
     destination: Destination
-    ready: deque[Reference] | Line | Levels
+    ready: deque[Reference] | Line | PriorityQueue
 
     @property
     def context(self) -> Context:
@@ -33,7 +33,7 @@ class Dispatching(Selective, Protocol):
         """Send what consumers have room for."""
 
     def next_ready(self) -> Reference:
-        """Take the next message that no lane has, into memory if it is not there."""
+        """Take the next message that no sub-queue has, into memory if it is not there."""
 
     def is_expired(self, message: Message) -> bool:
         """Tell whether the message's time is over."""
@@ -53,27 +53,27 @@ class Dispatching(Selective, Protocol):
         """Send messages that are in memory and not expired."""
 
 
-class Round:
+class DispatchPass:
     """The room that consumers have, and what each of them will be sent."""
 
-    __slots__ = ("_candidates", "_given", "_hand", "_lanes", "_queue", "_room", "_runs")
+    __slots__ = ("_candidates", "_given", "_hand", "_queue", "_room", "_runs", "_sub_queues")
 
-    def __init__(self, queue: Dispatching, lanes: Lanes) -> None:
+    def __init__(self, queue: Dispatching, sub_queues: SubQueues) -> None:
         self._queue = queue
-        self._lanes = lanes
+        self._sub_queues = sub_queues
         self._room = {
-            consumer: room for consumer in queue.turns.active if (room := consumer.credit()) > 0
+            consumer: room for consumer in queue.order.active if (room := consumer.credit()) > 0
         }
         self._runs: dict[Consumer, tuple[list[Reference], list[Reference]]] = {}
         self._given: list[Reference] = []
-        # What is neither in a lane nor given; if anything fails, it has to come back.
+        # What is neither in a sub-queue nor given; if anything fails, it has to come back.
         self._hand: Reference | None = None
-        self._candidates: list[tuple[int, int, int, Pool]] = []
+        self._candidates: list[tuple[int, int, int, ConsumerSet]] = []
         if not queue.context.has_room():
             self._keep_to_the_needy()
-        lanes.touched.clear()
-        for pool in lanes.pools():
-            self._consider(pool)
+        sub_queues.touched.clear()
+        for consumer_set in sub_queues.consumer_sets():
+            self._consider(consumer_set)
 
     def _keep_to_the_needy(self) -> None:
         """Leave consumers out that hold messages already: there is no memory for more."""
@@ -93,21 +93,21 @@ class Round:
             raise
 
     def _run(self) -> bool:
-        queue, lanes = self._queue, self._lanes
+        queue, sub_queues = self._queue, self._sub_queues
         context = queue.context
         enough = context.unsent + SHARE_BYTES_MAX
         while self._room and context.unsent < enough:
-            lane = self._first()
-            if lane is not None and not self._is_outranked(lane):
-                self._send(lane)
+            sub_queue = self._first()
+            if sub_queue is not None and not self._is_outranked(sub_queue):
+                self._send(sub_queue)
             elif queue.ready:
                 self._hand = queue.next_ready()
                 context.unsent += self._hand.size + LOOK_BYTES
                 self._sort(self._hand)
             else:
                 break
-            while lanes.touched:
-                self._consider(lanes.touched.pop())
+            while sub_queues.touched:
+                self._consider(sub_queues.touched.pop())
         for consumer, (references, shown) in self._runs.items():
             queue.hand_over(consumer, references, shown)
         self._number()
@@ -116,9 +116,9 @@ class Round:
     def _sort(self, reference: Reference) -> None:
         """Put a message where those find it who want it; one that cannot be judged ends."""
         try:
-            self._lanes.sort(reference)
+            self._sub_queues.sort(reference)
         except Exception as error:
-            if reference in self._lanes.in_order():
+            if reference in self._sub_queues.in_order():
                 raise
             self._queue.quarantine(reference, error)
 
@@ -129,67 +129,76 @@ class Round:
             context.delivery += 1
             reference.delivery = context.delivery
 
-    def _consider(self, pool: Pool) -> None:
-        """Look at a pool's first message when its turn comes, if somebody has room for it."""
-        lane = pool.first()
-        if lane is not None and self._has_room(pool):
-            rank, number, _, _ = lane.entries[0]
-            heappush(self._candidates, (rank, number, pool.number, pool))
+    def _consider(self, consumer_set: ConsumerSet) -> None:
+        """Look at a set's first message when its turn comes, if somebody has room for it."""
+        sub_queue = consumer_set.first()
+        if sub_queue is not None and self._has_room(consumer_set):
+            rank, number, _, _ = sub_queue.entries[0]
+            heappush(self._candidates, (rank, number, consumer_set.number, consumer_set))
 
-    def _has_room(self, pool: Pool) -> bool:
+    def _has_room(self, consumer_set: ConsumerSet) -> bool:
         room = self._room
-        return any(consumer in room for consumer in self._lanes.takers(pool))
+        return any(consumer in room for consumer in self._sub_queues.takers(consumer_set))
 
-    def _first(self) -> Lane | None:
-        """Return the lane with the first of all messages that somebody with room may take."""
+    def _first(self) -> SubQueue | None:
+        """Return the sub-queue with the first of all messages that somebody with room may take."""
         candidates = self._candidates
         while candidates:
-            rank, number, _, pool = candidates[0]
-            lane = pool.first()
-            if lane is None or not self._has_room(pool):
+            rank, number, _, consumer_set = candidates[0]
+            sub_queue = consumer_set.first()
+            if sub_queue is None or not self._has_room(consumer_set):
                 heappop(candidates)
-            elif lane.entries[0][:2] != (rank, number):
-                heapreplace(candidates, (*lane.entries[0][:2], pool.number, pool))
+            elif sub_queue.entries[0][:2] != (rank, number):
+                heapreplace(
+                    candidates, (*sub_queue.entries[0][:2], consumer_set.number, consumer_set)
+                )
             else:
-                return lane
+                return sub_queue
         return None
 
-    def _is_outranked(self, lane: Lane) -> bool:
+    def _is_outranked(self, sub_queue: SubQueue) -> bool:
         """Tell whether a message that is not sorted yet comes first by its priority."""
         queue = self._queue
         if not queue.is_prioritized or not queue.ready:
             return False
-        return -level_of(queue.ready[0]) < lane.entries[0][0]
+        return -level_of(queue.ready[0]) < sub_queue.entries[0][0]
 
-    def _send(self, lane: Lane) -> None:
-        """Send the first message of a lane to whoever of those with room is next."""
-        queue, lanes, pool, begins = self._queue, self._lanes, lane.pool, lane.entries[0][3]
-        assert pool is not None
-        reference = self._hand = lanes.take(lane)
+    def _send(self, sub_queue: SubQueue) -> None:
+        """Send the first message of a sub-queue to whoever of those with room is next."""
+        queue, sub_queues, consumer_set, begins = (
+            self._queue,
+            self._sub_queues,
+            sub_queue.consumer_set,
+            sub_queue.entries[0][3],
+        )
+        assert consumer_set is not None
+        reference = self._hand = sub_queues.take(sub_queue)
         if queue.is_expired(reference.loaded):
             queue.context.unsent += END_BYTES
             queue.expire(reference)
-            lanes.place(lane)
+            sub_queues.place(sub_queue)
             return
-        willing = [consumer for consumer in lanes.takers(pool) if consumer in self._room]
-        if lane.group is None:
-            self._give(queue.turns.choose(willing), reference, reference)
-            lanes.place(lane)
+        willing = [
+            consumer for consumer in sub_queues.takers(consumer_set) if consumer in self._room
+        ]
+        if sub_queue.group is None:
+            self._give(queue.order.choose(willing), reference, reference)
+            sub_queues.place(sub_queue)
         else:
-            self._send_of_group(lane.group, reference, begins, willing)
+            self._send_of_group(sub_queue.group, reference, begins, willing)
 
     def _send_of_group(
         self, key: GroupKey, reference: Reference, begins: bool, willing: list[Consumer]
     ) -> None:
         """Send a message to its group's owner, which may be found, or be owner no more, by it."""
-        owners, lanes = self._queue.groups, self._lanes
+        owners, sub_queues = self._queue.groups, self._sub_queues
         assert owners is not None
         message, shown = reference.loaded, reference
         owner = None if begins else owners.owner(key)
         if owner is not None:
             consumer = owner
         else:
-            consumer = self._queue.turns.choose(willing, owners)
+            consumer = self._queue.order.choose(willing, owners)
             shown = Reference(first_of_group(message), reference.size)
             shown.redeliveries = reference.redeliveries
         if message.group_sequence < 0:
@@ -197,11 +206,11 @@ class Round:
         elif owner is None:
             forgotten = owners.assign(key, consumer)
             if forgotten is not None:
-                lanes.place_group(forgotten)
+                sub_queues.place_group(forgotten)
         else:
             owners.touch(key)
         self._give(consumer, reference, shown)
-        lanes.place_group(key)
+        sub_queues.place_group(key)
 
     def _give(self, consumer: Consumer, reference: Reference, shown: Reference) -> None:
         references, shown_ones = self._runs.setdefault(consumer, ([], []))

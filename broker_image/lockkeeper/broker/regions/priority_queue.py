@@ -39,7 +39,7 @@ def put_back(ready: deque[Reference] | Line, references: Iterable[Reference]) ->
     ready.extendleft(returned)
 
 
-class Levels:
+class PriorityQueue:
     """Used as a deque is, by whoever need not know of priorities."""
 
     __slots__ = ("_count", "_levels")

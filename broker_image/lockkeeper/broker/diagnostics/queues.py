@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import DELIVERY_BITS
-from lockkeeper.broker.explaining.consumers import why_no_room
-from lockkeeper.broker.explaining.reason import (
+from lockkeeper.broker.diagnostics.consumers import why_no_room
+from lockkeeper.broker.diagnostics.reason import (
     Reason,
     counted,
     facts_of,
     facts_of_connection,
     name_of,
 )
-from lockkeeper.broker.regions.lanes import GROUP_BEGINS
+from lockkeeper.broker.regions.sub_queues import GROUP_BEGINS
 
 if TYPE_CHECKING:
     from lockkeeper.broker.core import Broker
@@ -63,7 +63,7 @@ def _why_expired(queue: "Queue", message: "Message") -> Reason:
 
 def _why_later(queue: "Queue", reference: "Reference", message: "Message") -> Reason:
     """Return why a message is not delivered that somebody has room for."""
-    ahead = None if queue.lanes is None else queue.lanes.ahead(reference, message)
+    ahead = None if queue.sub_queues is None else queue.sub_queues.ahead(reference, message)
     if ahead is None:
         return Reason("next", "it is about to be delivered", "none is needed", {})
     return Reason(
@@ -125,7 +125,7 @@ def _why_resting(queue: "Queue") -> Reason | None:
 
 def _why_not_to(queue: "Queue", consumer: "Consumer", message: "Message") -> Reason | None:
     """Return why a consumer does not get a message, None when it may."""
-    exclusive = queue.turns.exclusive
+    exclusive = queue.order.exclusive
     if exclusive is not None and exclusive is not consumer:
         return Reason(
             "exclusive",

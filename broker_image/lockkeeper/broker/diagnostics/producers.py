@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.explaining.reason import Reason, counted, facts_of_connection
+from lockkeeper.broker.diagnostics.reason import Reason, counted, facts_of_connection
 from lockkeeper.broker.flow.space import Limit, holders
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import DELIVERY_BITS
-from lockkeeper.broker.explaining.reason import Reason, counted, facts_of, name_of
+from lockkeeper.broker.diagnostics.reason import Reason, counted, facts_of, name_of
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer

@@ -29,7 +29,7 @@ DELIVERED_NOTHING, DELIVERED_UNKNOWN = -1, -2
 CLOSE_MS_MAX = 1000
 
 
-class Subscribing:
+class SubscriptionManager:
     """Everything about a consumer but its messages."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Turns: which of a queue's consumers take part in its dispatch, and who is next."""
+"""DispatchOrder: which of a queue's consumers take part in its dispatch, and who is next."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ class _Tier:
         self.turn = 0
 
 
-class Turns:
+class DispatchOrder:
     """The consumers of one queue in the order in which they are asked.
 
     `consumers` are all of them, `exclusive` is the one that has the queue for itself, if any,

@@ -25,7 +25,7 @@ class Gated(Protocol):
         """Have the queue dispatch at the end of this tick."""
 
 
-class Gate:
+class DispatchGate:
     """Whether a queue may dispatch: `is_open`; if not, one of the others says why.
 
     `paused_since` and `starts_at` are in ms since the epoch, None when not paused, or when

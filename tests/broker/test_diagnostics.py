@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lockkeeper.broker.explaining.files import Survey, why_file
-from lockkeeper.broker.explaining.producers import why_producers
-from lockkeeper.broker.explaining.queues import why_message, why_queue
-from lockkeeper.broker.explaining.reason import Reason
+from lockkeeper.broker.diagnostics.files import Survey, why_file
+from lockkeeper.broker.diagnostics.producers import why_producers
+from lockkeeper.broker.diagnostics.queues import why_message, why_queue
+from lockkeeper.broker.diagnostics.reason import Reason
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.flow import FlowPolicy
