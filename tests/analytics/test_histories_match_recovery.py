@@ -13,7 +13,7 @@ from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.store.base import Add, Remove
 from lockkeeper.store.kahadb.cleanup import collectable
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.recovery import replay_directory
 
 PLACES = (queue("A"), queue("B"), topic("T"), topic("U"))

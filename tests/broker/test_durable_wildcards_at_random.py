@@ -150,7 +150,7 @@ class Journey:
     def restart(self) -> None:
         """Close and open, and compare everything."""
         self.bench.tick()
-        assert differences(self._directory, self.store._ledger) == []
+        assert differences(self._directory, self.store._file_references) == []
         self.store.close()
         self.online.clear()
         # What stands for no topic that there is is not stored.
@@ -165,7 +165,7 @@ class Journey:
             if any(stands_for(wanted, name) for wanted in self.wanted.values())
         }
         self.open()
-        assert differences(self._directory, self.store._ledger) == []
+        assert differences(self._directory, self.store._file_references) == []
         self.compare()
 
     def compare(self) -> None:

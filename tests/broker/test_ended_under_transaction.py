@@ -76,7 +76,7 @@ class Case:
         return self.bench.broker.memory.used
 
     def check(self):
-        assert differences(self.directory, self.bench.store._ledger) == []
+        assert differences(self.directory, self.bench.store._file_references) == []
 
     def depth_after_restart(self):
         self.check()
@@ -208,7 +208,7 @@ def test_a_subscription_that_ends_during_a_commit_needs_nothing_of_it(case):
     one.acknowledge(first, delivery.message)
     case.bench.tick()
     assert case.memory == 0
-    assert [file.live for file in case.bench.store._ledger.files.values()] == [0]
+    assert [file.live for file in case.bench.store._file_references.files.values()] == [0]
     case.check()
 
 
@@ -237,7 +237,7 @@ def test_a_promise_that_nobody_wants_at_its_commit_keeps_nothing(tmp_path, make_
     case.promise()
     case.commit(transaction)
     assert case.memory == 0
-    assert [file.live for file in case.bench.store._ledger.files.values()] == [0]
+    assert [file.live for file in case.bench.store._file_references.files.values()] == [0]
     case.check()
     case.bench.store.close()
 

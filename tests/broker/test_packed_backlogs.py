@@ -197,7 +197,7 @@ def play(
         for _ in range(STEPS):
             playing.step()
         playing.drain()
-        live = sum(usage.live for usage in stores[-1]._ledger.files.values())
+        live = sum(usage.live for usage in stores[-1]._file_references.files.values())
         playing.told.append((live, stores[-1].usage().spooled_bytes))
         return playing
 
@@ -296,7 +296,7 @@ def test_a_queue_is_removed_without_unpacking_it(
     client = bench.client()
     for number in range(200):
         client.send("Q", str(number) + "x" * 300, persistent=bool(number % 50))
-    assert sum(usage.live for usage in store._ledger.files.values()) > 0
+    assert sum(usage.live for usage in store._file_references.files.values()) > 0
     unpacked: list[int] = []
     unpack = PackedRun._unpack
     monkeypatch.setattr(PackedRun, "_unpack", lambda run: unpacked.append(len(run)) or unpack(run))
@@ -304,7 +304,7 @@ def test_a_queue_is_removed_without_unpacking_it(
     bench.tick()
     # Runs with what is in temporary files, too, are looked at one by one.
     assert sum(unpacked) <= 20
-    assert sum(usage.live for usage in store._ledger.files.values()) == 0
-    assert differences(tmp_path, store._ledger) == []
+    assert sum(usage.live for usage in store._file_references.files.values()) == 0
+    assert differences(tmp_path, store._file_references) == []
     assert bench.broker.memory.used == 0
     assert store.usage().spooled_bytes == 0

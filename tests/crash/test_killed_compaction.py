@@ -86,7 +86,7 @@ def contents(directory: Path) -> dict[str, list[int]]:
     for one in recovered.subscriptions:
         found[one.subscription.key] = numbers(store, one.pending)
     assert not recovered.prepared
-    assert differences(copy, store._ledger) == []
+    assert differences(copy, store._file_references) == []
     store.close()
     shutil.rmtree(copy)
     return found

@@ -23,9 +23,9 @@ from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
 from lockkeeper.store.base import StoreError
-from lockkeeper.store.guard import Deadline, Guard, boot_time
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings
+from lockkeeper.store.locker import Deadline, Locker, boot_time
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.patient]
 
@@ -87,17 +87,17 @@ class Blind:
     """The lock of a file system that gives it to everybody: only the deadline is left."""
 
     def try_acquire(self, now: int) -> bool:
-        """See `Guard.try_acquire`."""
+        """See `Locker.try_acquire`."""
         return True
 
     def check(self) -> None:
-        """See `Guard.check`."""
+        """See `Locker.check`."""
 
     def release(self) -> None:
-        """See `Guard.release`."""
+        """See `Locker.release`."""
 
 
-def lead(directory: Path, lock: Guard, deadline: Deadline | None, archive: bool) -> None:
+def lead(directory: Path, lock: Locker, deadline: Deadline | None, archive: bool) -> None:
     """Be a master for a while: repair, fill files, consume, clean up, compact, stop.
 
     Raises StoreError.
@@ -142,7 +142,7 @@ def stopped_master(directory: Path, number: int, loses: str, archive: bool) -> i
         deadline = Deadline()
         deadline.begin(boot_time() + 600 * SECOND, "it was not renewed")
         by_lock = loses == "lock"
-        lock: Guard = DirectoryLock(directory) if by_lock else Blind()
+        lock: Locker = DirectoryLock(directory) if by_lock else Blind()
         trap = Trap(number, lambda: deadline.begin(boot_time(), "it was not renewed"))
         if by_lock:
             trap.before = lambda: None
@@ -158,7 +158,7 @@ def stopped_master(directory: Path, number: int, loses: str, archive: bool) -> i
 
 def succeed(directory: Path, loses: str) -> tuple[KahaDBStore, set[int]]:
     """Take over, and answer for messages in several files; what was found in WORK."""
-    lock: Guard = DirectoryLock(directory) if loses == "lock" else Blind()
+    lock: Locker = DirectoryLock(directory) if loses == "lock" else Blind()
     store = KahaDBStore(directory, lock, file_bytes_max=FILE_BYTES, keep_alive_ms=1)
     recovered = store.open()
     found = set(numbers(store, recovered.queues.get(WORK, [])))

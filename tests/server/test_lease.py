@@ -21,7 +21,7 @@ from lockkeeper.server.cluster.election import SECOND_NS
 from lockkeeper.server.cluster.lease import LeaseGuard, LeaseTimes
 from lockkeeper.server.cluster.surroundings import ApiServerAccess
 from lockkeeper.server.storage import Storage
-from lockkeeper.store.kahadb.spare import SPARE_PREFIX, SPARE_SUFFIX
+from lockkeeper.store.kahadb.preallocation import SPARE_PREFIX, SPARE_SUFFIX
 
 StartPod = Callable[..., Pod]
 LEASE = LEASE_PATH.format(NAMESPACE, "orders")

@@ -96,7 +96,9 @@ class Ending:
         self.hub.run(lambda: engine.store.usage().files <= 4, self.hub.now + 30 * SECOND)
         files = engine.store.usage().files
         if files > 4:
-            why = {number: each.live for number, each in engine.store._ledger.files.items()}
+            why = {
+                number: each.live for number, each in engine.store._file_references.files.items()
+            }
             self.hub.problem(f"{files} journal files stay, and nothing is there; live: {why}")
 
     def _drain(self) -> None:

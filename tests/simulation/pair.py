@@ -100,12 +100,12 @@ class Replica:
             files=[file],
             accept_loss=pair.accepts_loss,
         )
-        self.broker = BrokerProcess(options)
-        become = self.broker._become
+        broker = self.broker = BrokerProcess(options)
+        become = broker._become
 
-        def become_and_tell(role: str) -> None:
-            become(role)
-            pair.became(self, role)
+        def become_and_tell(event: str) -> None:
+            become(event)
+            pair.became(self, broker.role)
 
         self.broker._become = become_and_tell  # type: ignore[method-assign]
         try:

@@ -135,7 +135,7 @@ def _is_whole(connected: Any) -> bool:
 
 def _takers(backlog: Any) -> list[Any]:
     if isinstance(backlog, Queue):
-        return list(backlog.turns.active)
+        return list(backlog.order.active)
     return [] if backlog.consumer is None else [backlog.consumer]
 
 

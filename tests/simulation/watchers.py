@@ -11,7 +11,7 @@ from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.store.base import StoreError
 from lockkeeper.store.kahadb.audit import differences
-from lockkeeper.store.kahadb.caretaker import Caretaker
+from lockkeeper.store.kahadb.cleaner import JournalCleaner
 from lockkeeper.store.kahadb.store import KahaDBStore
 
 if TYPE_CHECKING:
@@ -77,25 +77,25 @@ class Recounts:
         self._hub = life.world.hub
         self.count = 0
         recounts = self
-        maintain, delete = KahaDBStore._maintain, Caretaker._delete
+        maintain, delete = KahaDBStore._maintain, JournalCleaner._delete
 
-        def note(caretaker: Caretaker, file_ids: set[int]) -> None:
-            delete(caretaker, file_ids)
+        def note(cleaner: JournalCleaner, file_ids: set[int]) -> None:
+            delete(cleaner, file_ids)
             if file_ids:
-                caretaker.__dict__["has deleted"] = True
+                cleaner.__dict__["has deleted"] = True
 
         def look(store: KahaDBStore, now: int) -> None:
             maintain(store, now)
             recounts.look(store)
 
-        Caretaker._delete = note  # type: ignore[method-assign]
+        JournalCleaner._delete = note  # type: ignore[method-assign]
         KahaDBStore._maintain = look  # type: ignore[method-assign]
         self._next = 0
 
     def look(self, store: Any) -> None:
         """Recount, if a clean-up asks for it and all that was handed over is written."""
-        caretaker, commit = store._caretaker, store._commit
-        is_due = caretaker.__dict__.get("has deleted") and self._hub.now >= self._next
+        cleaner, commit = store._cleaner, store._commit
+        is_due = cleaner.__dict__.get("has deleted") and self._hub.now >= self._next
         if not is_due or commit.is_writing or commit.items or self.count >= RECOUNTS_MAX:
             return
         if self._life.writers.late_for is self._hub.process():
@@ -108,9 +108,9 @@ class Recounts:
     def _recount(self, store: Any) -> None:
         self.count += 1
         self._next = self._hub.now + RECOUNT_EVERY
-        store._caretaker.__dict__["has deleted"] = False
+        store._cleaner.__dict__["has deleted"] = False
         try:
-            found = differences(store._directory, store._ledger)
+            found = differences(store._directory, store._file_references)
         except JournalError as error:
             found = [str(error)]
         if found:

@@ -69,7 +69,7 @@ class Journal:
         for now in range(MINUTE, 7 * MINUTE, MINUTE):
             self.kit.maintain(self.store, now)
             self.settle()
-            assert differences(self.directory, self.store._ledger) == []
+            assert differences(self.directory, self.store._file_references) == []
 
     def reopened(self):
         self.store.close()
@@ -123,7 +123,7 @@ def test_what_a_record_ends_is_booked_for_the_file_it_is_in(journal, kit, outcom
     recount = recount_directory(journal.directory)
     needs = {key: kept.refers | kept.outcomes for key, kept in recount.files.items()}
     assert needs[journal.file_id] == (set() if outcome == "subscribe" else {1})
-    booked = journal.store._ledger.files[journal.file_id]
+    booked = journal.store._file_references.files[journal.file_id]
     assert booked.needs() - {journal.file_id} == needs[journal.file_id]
 
 
@@ -144,7 +144,7 @@ def test_a_consumed_message_of_a_prepared_transaction_is_referred_to_from_its_co
     recount = recount_directory(journal.directory)
     assert recount.files[second].refers == {1}
     assert recount.files[journal.file_id].outcomes == {second}
-    assert differences(journal.directory, journal.store._ledger) == []
+    assert differences(journal.directory, journal.store._file_references) == []
 
 
 @pytest.fixture
@@ -161,30 +161,30 @@ def kept(journal, kit):
     journal.next_file()
     store.remove(A, consumed)
     journal.settle()
-    assert differences(journal.directory, store._ledger) == []
+    assert differences(journal.directory, store._file_references) == []
     return journal
 
 
 PLANTED = {
-    "a live message too many": lambda ledger: setattr(ledger.files[1], "live", 3),
-    "a live message too few": lambda ledger: setattr(ledger.files[1], "live", 0),
-    "a removal that keeps nothing": lambda ledger: ledger.files[2].refers.clear(),
-    "a removal that keeps too much": lambda ledger: ledger.files[1].refers.add(2),
-    "an outcome of nothing": lambda ledger: ledger.files[2].outcomes.add(1),
-    "a prepared transaction that keeps nothing and a subscription elsewhere": lambda ledger: (
-        ledger.prepared.clear(),
-        ledger.subscriptions[PLACE].created_in(2),
+    "a live message too many": lambda found: setattr(found.files[1], "live", 3),
+    "a live message too few": lambda found: setattr(found.files[1], "live", 0),
+    "a removal that keeps nothing": lambda found: found.files[2].refers.clear(),
+    "a removal that keeps too much": lambda found: found.files[1].refers.add(2),
+    "an outcome of nothing": lambda found: found.files[2].outcomes.add(1),
+    "a prepared transaction that keeps nothing and a subscription elsewhere": lambda found: (
+        found.prepared.clear(),
+        found.subscriptions[PLACE].created_in(2),
     ),
-    "a pending message too few": lambda ledger: setattr(ledger.subscriptions[PLACE], "pending", 0),
-    "a forgotten subscription": lambda ledger: ledger.subscriptions.clear(),
-    "a forgotten file": lambda ledger: ledger.files.pop(1),
+    "a pending message too few": lambda found: setattr(found.subscriptions[PLACE], "pending", 0),
+    "a forgotten subscription": lambda found: found.subscriptions.clear(),
+    "a forgotten file": lambda found: found.files.pop(1),
 }
 
 
 @pytest.mark.parametrize("plant", PLANTED.values(), ids=PLANTED.keys())
 def test_every_wrong_booking_is_told(kept, plant):
-    plant(kept.store._ledger)
-    assert differences(kept.directory, kept.store._ledger)
+    plant(kept.store._file_references)
+    assert differences(kept.directory, kept.store._file_references)
 
 
 def test_a_subscription_that_is_replaced_before_it_is_written_is_in_the_books(tmp_path, kit):
@@ -199,5 +199,5 @@ def test_a_subscription_that_is_replaced_before_it_is_written_is_in_the_books(tm
     store.add(queue("A"), kit.reference(3, queue("A"), FILE_BYTES - 1000), None)
     store.unsubscribe(reader, None)
     kit.until_durable(store)
-    assert differences(tmp_path, store._ledger) == []
+    assert differences(tmp_path, store._file_references) == []
     store.close()

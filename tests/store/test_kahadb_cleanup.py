@@ -14,7 +14,7 @@ from lockkeeper.message.ids import XATransactionId
 from lockkeeper.store.base import Add, Remove, StoreError, StoreFullError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.cleanup import collectable
-from lockkeeper.store.kahadb.ledger import FileLedger
+from lockkeeper.store.kahadb.file_references import FileEntry
 
 A, NEWS = queue("A"), topic("NEWS")
 SUBSCRIPTION = Subscription("client", "s", NEWS, None, False)
@@ -22,30 +22,30 @@ GLOBAL = XATransactionId(86, b"global", b"branch")
 MINUTE = 60_000
 
 
-def ledgers(**files):
-    """Return ledgers from `f1=(live, {refers})`."""
+def entries(**files):
+    """Return file entries from `f1=(live, {refers})`."""
     made = {}
     for name, (live, refers) in files.items():
-        made[int(name[1:])] = ledger = FileLedger(100)
-        ledger.live, ledger.refers = live, set(refers)
+        made[int(name[1:])] = file_references = FileEntry(100)
+        file_references.live, file_references.refers = live, set(refers)
     return made
 
 
 @pytest.mark.parametrize(
     ("files", "pinned", "gone"),
     [
-        (ledgers(f1=(0, ()), f2=(0, ()), f3=(0, ())), (), [1, 2]),
-        (ledgers(f1=(1, ()), f2=(0, ()), f3=(0, ())), (), [2]),
-        (ledgers(f1=(0, ()), f2=(0, ()), f3=(0, ())), (1,), [2]),
+        (entries(f1=(0, ()), f2=(0, ()), f3=(0, ())), (), [1, 2]),
+        (entries(f1=(1, ()), f2=(0, ()), f3=(0, ())), (), [2]),
+        (entries(f1=(0, ()), f2=(0, ()), f3=(0, ())), (1,), [2]),
         # The acknowledgements in 2 are for messages in 1: alone, 2 may not go.
-        (ledgers(f1=(1, ()), f2=(0, (1,)), f3=(0, ())), (), []),
-        (ledgers(f1=(0, ()), f2=(0, (1,)), f3=(0, ())), (), [1, 2]),
+        (entries(f1=(1, ()), f2=(0, (1,)), f3=(0, ())), (), []),
+        (entries(f1=(0, ()), f2=(0, (1,)), f3=(0, ())), (), [1, 2]),
         # Nor may 3, whose acknowledgements are for messages in 2.
-        (ledgers(f1=(1, ()), f2=(0, (1,)), f3=(0, (2,)), f4=(0, ())), (), []),
-        (ledgers(f1=(0, (1,)), f2=(0, (2, 1)), f3=(2, (1,)), f4=(0, (3,))), (), [1, 2]),
-        (ledgers(f1=(0, (2,)), f2=(0, (1,)), f3=(0, ())), (), [1, 2]),
+        (entries(f1=(1, ()), f2=(0, (1,)), f3=(0, (2,)), f4=(0, ())), (), []),
+        (entries(f1=(0, (1,)), f2=(0, (2, 1)), f3=(2, (1,)), f4=(0, (3,))), (), [1, 2]),
+        (entries(f1=(0, (2,)), f2=(0, (1,)), f3=(0, ())), (), [1, 2]),
         # Files that are gone already do not matter.
-        (ledgers(f5=(0, (1, 2)), f6=(0, ())), (), [5]),
+        (entries(f5=(0, (1, 2)), f6=(0, ())), (), [5]),
         ({}, (), []),
     ],
 )
@@ -55,7 +55,7 @@ def test_a_file_goes_only_with_all_that_it_undoes(files, pinned, gone):
 
 def test_one_message_that_keeps_thousands_of_files_is_found_at_once():
     count = 2000
-    files = ledgers(f1=(1, ()), **{f"f{each}": (0, (each - 1,)) for each in range(2, count + 1)})
+    files = entries(f1=(1, ()), **{f"f{each}": (0, (each - 1,)) for each in range(2, count + 1)})
     began = time.perf_counter()
     assert collectable(files, set(), count) == []
     assert time.perf_counter() - began < 0.5
@@ -66,7 +66,7 @@ def test_one_message_that_keeps_thousands_of_files_is_found_at_once():
     st.sets(st.integers(1, 7), max_size=2),
 )
 def test_the_largest_set_that_keeps_the_rules_goes(described, pinned):
-    files = ledgers(**{f"f{index + 1}": one for index, one in enumerate(described)})
+    files = entries(**{f"f{index + 1}": one for index, one in enumerate(described)})
     current = max(files)
     gone = set(collectable(files, pinned, current))
 

@@ -193,7 +193,7 @@ def test_copies_are_one_batch_even_when_they_are_larger_than_one(tmp_path, kit):
 
 
 def test_a_transaction_that_no_file_can_hold_is_refused_whole(store, tmp_path, kit, monkeypatch):
-    monkeypatch.setattr("lockkeeper.store.kahadb.intake.UNIT_BYTES_MAX", 2000)
+    monkeypatch.setattr("lockkeeper.store.kahadb.appender.ATOMIC_BATCH_BYTES_MAX", 2000)
     sent = [Add(A, kit.reference(number, size=500)) for number in range(5)]
     with pytest.raises(StoreError, match="do not fit into a data file"):
         store.commit(LOCAL, sent, None)
@@ -315,7 +315,9 @@ def test_a_topic_without_subscribers_left_is_live_no_more(store, tmp_path, kit):
     store.release(one)
     store.unsubscribe(subscription, None)
     kit.until_durable(store)
-    assert [ledger.live for ledger in store._ledger.files.values()] == [0]
+    assert [file_references.live for file_references in store._file_references.files.values()] == [
+        0
+    ]
 
 
 def test_a_failed_sync_ends_the_trust_in_the_journal(tmp_path, kit):

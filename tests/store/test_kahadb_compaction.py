@@ -194,7 +194,7 @@ def test_journal_stays_short_under_mixed_traffic(seed, tmp_path, kit):
         kit.until_durable(store)
         expected = traffic.expected()
         clean_up(store, kit)
-        assert differences(directory, store._ledger) == []
+        assert differences(directory, store._file_references) == []
         assert contents(directory, kit, tmp_path) == expected
         assert journal_bytes(directory) <= allowed_bytes(directory)
         traffic.unload()

@@ -13,10 +13,10 @@ from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import LocalTransactionId, XATransactionId
 from lockkeeper.store.base import Add, DamagedError, Subscription
-from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.losses import ALTERED, UNNAMED, losses_of
 from lockkeeper.store.kahadb.salvage import accept_loss, salvage
+from lockkeeper.store.locker import LockLostError
 
 A, NEWS = queue("A"), topic("NEWS")
 KEY = "ID:producer-1:1:1:1:"

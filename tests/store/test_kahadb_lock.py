@@ -9,8 +9,8 @@ import time
 import pytest
 
 from lockkeeper.store.base import StoreError
-from lockkeeper.store.guard import LockLostError, StoreLockedError
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
+from lockkeeper.store.locker import LockLostError, StoreLockedError
 
 HOLDER = """
 import fcntl, sys

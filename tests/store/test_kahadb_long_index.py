@@ -7,7 +7,7 @@ import pytest
 
 from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.kahadb import long_index
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.long_index import LongIndex
 
 

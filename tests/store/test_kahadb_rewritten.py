@@ -69,7 +69,7 @@ def test_acknowledgements_that_activemq_has_moved_count_where_they_were(journal,
     (journal.directory / "db-2.log").unlink()
     assert journal.replay() == {"A": [2]}
     journal.open()
-    assert differences(journal.directory, journal.store._ledger) == []
+    assert differences(journal.directory, journal.store._file_references) == []
     journal.store.close()
 
 
@@ -98,6 +98,6 @@ def test_a_file_that_repeats_another_goes_before_it(journal, kit):
     for minute in range(4):
         kit.maintain(store, minute * 60_000)
         kit.until_durable(store)
-        assert differences(journal.directory, store._ledger) == []
+        assert differences(journal.directory, store._file_references) == []
     store.close()
     assert journal.replay() == {"B": [9]}

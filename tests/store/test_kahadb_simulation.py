@@ -240,12 +240,12 @@ class Life:
         self.now += self.random.choice([500, CLEANUP_MS])
         self.kit.maintain(self.store, self.now)
         self.kit.until_durable(self.store)
-        assert differences(self.directory, self.store._ledger) == []
+        assert differences(self.directory, self.store._file_references) == []
 
     def restart(self):
         """Restart on the same directory, or, as after a crash, on a copy of the open one."""
         self.kit.until_durable(self.store)
-        live = {key: one.live for key, one in self.store._ledger.files.items()}
+        live = {key: one.live for key, one in self.store._file_references.files.items()}
         before = self.store
         if self.random.random() < 0.5:
             before.close()
@@ -258,7 +258,7 @@ class Life:
             self.directory = copy
         self.store = self.make(self.directory)
         self.check(self.store.open())
-        found = {key: one.live for key, one in self.store._ledger.files.items()}
+        found = {key: one.live for key, one in self.store._file_references.files.items()}
         assert {key: count for key, count in live.items() if count} == {
             key: count for key, count in found.items() if count
         }

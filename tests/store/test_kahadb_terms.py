@@ -9,9 +9,9 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.records import Trace
 from lockkeeper.journal.scan import record_offsets, scan_file
 from lockkeeper.message.destination import queue
-from lockkeeper.store.guard import BothGuards, Deadline, LockLostError, boot_time
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper.store.kahadb.term import epoch_of, term_line
+from lockkeeper.store.locker import BothGuards, Deadline, LockLostError, boot_time
 
 A = queue("A")
 FILE_BYTES = 1 << 16
@@ -182,7 +182,7 @@ def test_a_superseded_master_refuses_to_write(tmp_path, kit):
     assert bytes_of(tmp_path)["db-2.log"] == before["db-2.log"]
 
 
-def test_the_second_guard_is_only_for_who_has_the_first(tmp_path):
+def test_the_second_locker_is_only_for_who_has_the_first(tmp_path):
     first, other = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
     assert other.try_acquire(1)
     asked = []

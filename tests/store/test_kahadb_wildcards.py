@@ -68,10 +68,10 @@ class Journal:
 
     def again(self):
         self.kit.until_durable(self.store)
-        assert differences(self.directory, self.store._ledger) == []
+        assert differences(self.directory, self.store._file_references) == []
         self.store.close()
         self.open()
-        assert differences(self.directory, self.store._ledger) == []
+        assert differences(self.directory, self.store._file_references) == []
 
     def waiting(self):
         """Return the numbers of what waits in each topic."""

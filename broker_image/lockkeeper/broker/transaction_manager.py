@@ -25,11 +25,11 @@ from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import AckType
 from lockkeeper.store.base import (
     Add,
+    AtomicBatchTooLargeError,
     Operation,
     Receipt,
     Reference,
     Subscription,
-    UnitTooLargeError,
 )
 
 PROTOCOL_ERROR = -6
@@ -194,7 +194,7 @@ class TransactionManager:
         if operations:
             try:
                 self._context.store.commit(identifier, operations, done)
-            except UnitTooLargeError as error:
+            except AtomicBatchTooLargeError as error:
                 for route, reference in transaction.sent:
                     route.stores_never(reference)
                 raise self._rolled_back(transaction, error) from error
@@ -279,7 +279,7 @@ class TransactionManager:
         self._refresh(transaction)
         try:
             self._context.store.prepare(identifier, transaction.promises(), receipt)
-        except UnitTooLargeError as error:
+        except AtomicBatchTooLargeError as error:
             raise self._rolled_back(transaction, error) from error
         transaction.become("prepare")
         self.prepared[identifier] = transaction

@@ -16,7 +16,7 @@ def keeping_listing(directory: Path) -> Listing:
     """Return a table of the files; below it, where a restart would count otherwise."""
     try:
         recount = recount_directory(directory)
-        unequal = differences(directory, replay_directory(directory).ledger)
+        unequal = differences(directory, replay_directory(directory).file_references)
     except (JournalError, StoreError, OSError) as error:
         raise CommandError(str(error), FAILED) from error
     rows, objects = [], []

@@ -24,7 +24,7 @@ from lockkeeper.server.pacing import (
 from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store, StoreError
-from lockkeeper.store.guard import Deadline, boot_milliseconds
+from lockkeeper.store.locker import Deadline, boot_milliseconds
 from lockkeeper.transport.peer import Peer
 
 logger = logging.getLogger(__name__)

@@ -8,11 +8,11 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.server.cluster.lease import LeaseGuard
 from lockkeeper.server.conversion import milliseconds
 from lockkeeper.store.base import Store, StoreError
-from lockkeeper.store.guard import BothGuards, Guard
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings as Compacting
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.leftovers import LEFTOVER_PATTERNS
+from lockkeeper.store.locker import BothGuards, Locker
 from lockkeeper_api import Broker, BrokerSpec
 from lockkeeper_api.pod_names import ACCEPT_LOSS_ANNOTATION, ACCEPT_LOSS_FILE
 
@@ -52,7 +52,7 @@ class Storage:
         _refuse_foreign(directory)
         self._lock = DirectoryLock(directory)
         self._lease = lease
-        self._guard: Guard = self._lock if lease is None else BothGuards(self._lock, lease)
+        self._locker: Locker = self._lock if lease is None else BothGuards(self._lock, lease)
 
     def try_lock(self) -> bool:
         """Become the master if nobody is. Raises StoreError when locking does not work there.
@@ -64,7 +64,7 @@ class Storage:
             self._lock.release()
             lease.withdraw()
             return False
-        is_master = self._guard.try_acquire(time.time_ns() // 1_000_000)
+        is_master = self._locker.try_acquire(time.time_ns() // 1_000_000)
         if lease is not None and not self._lock.is_held:
             lease.withdraw()
         return is_master
@@ -97,7 +97,7 @@ class Storage:
         journal, usage = spec.journal, spec.system_usage
         return KahaDBStore(
             self._directory,
-            self._guard,
+            self._locker,
             file_bytes_max=journal.file_bytes,
             cleanup_interval_ms=milliseconds(journal.cleanup_interval),
             archive=journal.archive,
@@ -115,7 +115,7 @@ class Storage:
 
     def release(self) -> None:
         """Let another process become the master."""
-        self._guard.release()
+        self._locker.release()
 
 
 def accepts_loss(resource: Broker, files: Sequence[Path]) -> bool:

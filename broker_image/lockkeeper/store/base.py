@@ -30,7 +30,7 @@ class DamagedError(StoreError):
     """What was stored is damaged; the text says where, and what is lost."""
 
 
-class UnitTooLargeError(StoreError):
+class AtomicBatchTooLargeError(StoreError):
     """Operations that must share a batch fit into none. Nothing was changed, nor will be."""
 
 
@@ -273,7 +273,7 @@ class Store(Protocol):
         """Keep the copies of one message: after a crash all of them are there, or none.
 
         Like those of a transaction they are written even when they are consumed before. Raises
-        UnitTooLargeError.
+        AtomicBatchTooLargeError.
         """
 
     def remove(
@@ -299,7 +299,7 @@ class Store(Protocol):
     ) -> None:
         """Apply *operations* (persistent messages only) atomically: all of them or none.
 
-        Raises UnitTooLargeError.
+        Raises AtomicBatchTooLargeError.
         """
 
     def prepare(
@@ -307,7 +307,7 @@ class Store(Protocol):
     ) -> None:
         """Keep *operations* until `commit_prepared` or `rollback_prepared`, across restarts.
 
-        Raises UnitTooLargeError.
+        Raises AtomicBatchTooLargeError.
         """
 
     def commit_prepared(

@@ -12,7 +12,7 @@ from lockkeeper.broker.routing.router import Router, Target
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Add, Receipt, Reference, UnitTooLargeError
+from lockkeeper.store.base import Add, AtomicBatchTooLargeError, Receipt, Reference
 
 COPIES_BYTES_MAX = 1 << 30
 
@@ -104,7 +104,7 @@ class Forwarding:
         if adds:
             try:
                 self._context.store.add_together(adds, receipt)
-            except UnitTooLargeError as error:
+            except AtomicBatchTooLargeError as error:
                 raise ResourceAllocationError(str(error)) from error
         elif receipt is not None:
             receipt.settle()

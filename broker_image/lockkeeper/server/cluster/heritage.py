@@ -20,7 +20,7 @@ ANSWER_BYTES_MAX = 1 << 20
 def give_back_inherited_lease(where: Surroundings | None) -> bool:
     """Free the Lease if it is held in the name of this pod; tells whether it was.
 
-    What goes wrong is left to the process's own guard, which does the same a little later. A
+    What goes wrong is left to the process's own locker, which does the same a little later. A
     StatefulSet's pods have the name of their Broker and a number.
     """
     if where is None or where.api_server is None or where.pod.ordinal is None:

@@ -1,4 +1,4 @@
-"""The Lease as a guard of the journal: held besides the file lock, renewed all the time.
+"""The Lease as a locker of the journal: held besides the file lock, renewed all the time.
 
 A file lock on a network can be lost without its holder's knowledge. The Lease cannot be held by
 two: writes to it carry the version that was read, and the API server refuses all but the first.
@@ -23,7 +23,7 @@ from lockkeeper.server.cluster.election import (
     written_lease,
 )
 from lockkeeper.server.cluster.surroundings import now_text
-from lockkeeper.store.guard import Deadline, LockLostError, boot_time
+from lockkeeper.store.locker import Deadline, LockLostError, boot_time
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class LeaseTimes:
 
 
 class LeaseGuard:
-    """One process's part in the Lease at *path*; `store.kahadb.Guard` is its interface."""
+    """One process's part in the Lease at *path*; `store.kahadb.Locker` is its interface."""
 
     def __init__(
         self,
@@ -75,10 +75,10 @@ class LeaseGuard:
         """Begin to look at the Lease: who has seen the holder's last sign takes over sooner."""
         self._task = asyncio.create_task(self._keep(), name="lease")
 
-    # The interface of a guard
+    # The interface of a locker
 
     def try_acquire(self, now: int) -> bool:
-        """See `Guard.try_acquire`; the first call only tells that it is wanted."""
+        """See `Locker.try_acquire`; the first call only tells that it is wanted."""
         if not self._is_wanted:
             self._is_wanted = True
             self._wake.set()
@@ -94,11 +94,11 @@ class LeaseGuard:
             self._wake.set()
 
     def check(self) -> None:
-        """See `Guard.check`."""
+        """See `Locker.check`."""
         self.deadline.check()
 
     def release(self) -> None:
-        """See `Guard.release`: nothing is written any more; `give_back` tells the others."""
+        """See `Locker.release`: nothing is written any more; `give_back` tells the others."""
         self._is_wanted = False
         self._is_over = True
         self.deadline.lapse("the lease was given back")

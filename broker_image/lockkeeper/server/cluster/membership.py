@@ -9,7 +9,7 @@ from lockkeeper.server.cluster.predecessors import Predecessors
 from lockkeeper.server.cluster.role_label import RoleLabel
 from lockkeeper.server.cluster.surroundings import Surroundings
 from lockkeeper.server.roles import MASTER, STANDBY
-from lockkeeper.store.guard import LockLostError
+from lockkeeper.store.locker import LockLostError
 from lockkeeper_api import Broker
 from lockkeeper_api.cluster.lease import Lease
 

@@ -19,7 +19,7 @@ from lockkeeper.server.cluster.api_server import (
 )
 from lockkeeper.server.cluster.identity import PodIdentity
 from lockkeeper.server.roles import MASTER, STANDBY
-from lockkeeper.store.guard import LockLostError
+from lockkeeper.store.locker import LockLostError
 from lockkeeper_api.pod_names import ROLE_LABEL
 
 logger = logging.getLogger(__name__)

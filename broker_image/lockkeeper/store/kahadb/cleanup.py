@@ -8,18 +8,22 @@ from collections.abc import Mapping
 
 from lockkeeper.journal.files import data_file_name
 from lockkeeper.store.base import StoreFile
-from lockkeeper.store.kahadb.ledger import FileLedger, Ledger, SubscriptionLedger
+from lockkeeper.store.kahadb.file_references import (
+    FileEntry,
+    FileReferences,
+    SubscriptionReferences,
+)
 
 
-def collectable(files: Mapping[int, FileLedger], pinned: set[int], current: int) -> list[int]:
+def collectable(files: Mapping[int, FileEntry], pinned: set[int], current: int) -> list[int]:
     """Return the ids of the files that may be deleted together, oldest first.
 
     *pinned* are needed for other reasons; *current* and what is younger always stays.
     """
     going = {
         file_id
-        for file_id, ledger in files.items()
-        if file_id < current and not ledger.live and file_id not in pinned
+        for file_id, file_references in files.items()
+        if file_id < current and not file_references.live and file_id not in pinned
     }
     # Each file that stays keeps what undoes something in it: each is looked at once, as one
     # message may keep thousands of files, one by one.
@@ -35,7 +39,7 @@ def collectable(files: Mapping[int, FileLedger], pinned: set[int], current: int)
     return sorted(going)
 
 
-def described(ledger: Ledger, current: int) -> list[StoreFile]:
+def described(file_references: FileReferences, current: int) -> list[StoreFile]:
     """Return every file, oldest first, with what keeps it besides the messages in it."""
     return [
         StoreFile(
@@ -43,31 +47,33 @@ def described(ledger: Ledger, current: int) -> list[StoreFile]:
             data_file_name(file_id),
             file.size,
             file_id == current,
-            _created_in(ledger, file_id),
-            tuple(key for key, one in ledger.prepared.items() if file_id in one.files),
-            frozenset(file.needs() & ledger.files.keys() - {file_id}),
+            _created_in(file_references, file_id),
+            tuple(key for key, one in file_references.prepared.items() if file_id in one.files),
+            frozenset(file.needs() & file_references.files.keys() - {file_id}),
         )
-        for file_id, file in sorted(ledger.files.items())
+        for file_id, file in sorted(file_references.files.items())
     ]
 
 
-def _created_in(ledger: Ledger, file_id: int) -> tuple[str, ...]:
+def _created_in(file_references: FileReferences, file_id: int) -> tuple[str, ...]:
     """Return the keys of the subscriptions that the file keeps alive, each once."""
-    places = ledger.subscriptions.items()
+    places = file_references.subscriptions.items()
     return tuple(dict.fromkeys(key for (_, key), one in places if one.last_create == file_id))
 
 
-def movable_subscriptions(ledger: Ledger, current: int) -> list[SubscriptionLedger]:
+def movable_subscriptions(
+    file_references: FileReferences, current: int
+) -> list[SubscriptionReferences]:
     """Return the subscriptions whose create record alone keeps a file, and may be repeated.
 
     Repeating it makes the subscription begin anew, so only one with nothing pending is moved.
     """
-    held = {file_id for one in ledger.prepared.values() for file_id in one.files}
+    held = {file_id for one in file_references.prepared.values() for file_id in one.files}
     return [
         entry
-        for entry in ledger.subscriptions.values()
+        for entry in file_references.subscriptions.values()
         if 0 < entry.last_create < current
         and not entry.pending
         and entry.last_create not in held
-        and not ledger.files[entry.last_create].live
+        and not file_references.files[entry.last_create].live
     ]

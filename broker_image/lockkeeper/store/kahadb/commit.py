@@ -19,10 +19,9 @@ from lockkeeper.journal.batch import (
     control_record,
 )
 from lockkeeper.store.base import Receipt, StoreError, StoreFullError
-from lockkeeper.store.guard import Deadline
 from lockkeeper.store.kahadb.disk import Disk
+from lockkeeper.store.kahadb.file_references import FileEntry, FileReferences
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.ledger import FileLedger, Ledger
 from lockkeeper.store.kahadb.waiting import (
     Batch,
     gather,
@@ -30,12 +29,13 @@ from lockkeeper.store.kahadb.waiting import (
     settle,
     undo,
 )
+from lockkeeper.store.locker import Deadline
 
 JOINED_BYTES_MAX: Final = 8 << 20
 BUFFERS_MAX: Final = 1000
 """The system takes 1024 buffers at once."""
 FRAME_BYTES = CONTROL_SIZE + EOF_SIZE
-UNIT_BYTES_MAX = 2**31 - 2**20
+ATOMIC_BATCH_BYTES_MAX = 2**31 - 2**20
 """What one batch may hold at most: offsets in a file are 32 bits."""
 
 
@@ -49,7 +49,7 @@ class GroupCommit:
     def __init__(
         self,
         files: JournalFiles,
-        ledger: Ledger,
+        file_references: FileReferences,
         disk: Disk,
         batch_bytes_max: int,
         deadline: Deadline | None = None,
@@ -61,7 +61,7 @@ class GroupCommit:
         self.is_lazy = False
         self.is_writing = False
         self._files = files
-        self._ledger = ledger
+        self._file_references = file_references
         self._disk = disk
         self._deadline = deadline
         self._batch_bytes_max = batch_bytes_max
@@ -166,14 +166,14 @@ class GroupCommit:
     def _gather_here(self) -> Batch:
         files = self._files
         room = files.file_bytes_max - files.end - FRAME_BYTES
-        first_room = room if files.end else UNIT_BYTES_MAX
+        first_room = room if files.end else ATOMIC_BATCH_BYTES_MAX
         start = files.end + CONTROL_SIZE
         limit = min(room, self._batch_bytes_max)
         return gather(self.items, self.kinds, files.file_id, start, limit, first_room)
 
     def _rotate(self) -> None:
         self._files.rotate()
-        self._ledger.files[self._files.file_id] = FileLedger(self._files.file_bytes_max)
+        self._file_references.files[self._files.file_id] = FileEntry(self._files.file_bytes_max)
 
     def _write(self, batch: Batch) -> None:
         """Write *batch* behind the last one and begin to sync it."""
@@ -189,10 +189,10 @@ class GroupCommit:
             raise self._fail(error) from error
         self.is_writing = True
         files.end += CONTROL_SIZE + batch.size
-        ledger = self._ledger.files[files.file_id]
-        ledger.size = max(ledger.size, files.end + EOF_SIZE)
-        ledger.live += batch.live
-        ledger.refers |= batch.refers
+        file_references = self._file_references.files[files.file_id]
+        file_references.size = max(file_references.size, files.end + EOF_SIZE)
+        file_references.live += batch.live
+        file_references.refers |= batch.refers
 
     def _use_up(self, batch: Batch) -> None:
         """Drop the items of *batch* from what waits."""

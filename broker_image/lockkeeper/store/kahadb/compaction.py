@@ -11,8 +11,13 @@ from typing import Final, NamedTuple
 
 from lockkeeper.store.base import StoreError
 from lockkeeper.store.kahadb.commit import GroupCommit
+from lockkeeper.store.kahadb.file_references import (
+    OFFSET_BITS,
+    OFFSET_MASK,
+    FileEntry,
+    FileReferences,
+)
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS, OFFSET_MASK, FileLedger, Ledger
 from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.rewriting import Copy, Moves, Rewriting, Subscribed, Task
 from lockkeeper.store.kahadb.waiting import BOOKED
@@ -37,25 +42,27 @@ class Settings(NamedTuple):
 class _Work:
     """A copy being made, and what the books were when it began."""
 
-    def __init__(self, ledger: Ledger, file_id: int, rewriting: Rewriting, position: int) -> None:
+    def __init__(
+        self, file_references: FileReferences, file_id: int, rewriting: Rewriting, position: int
+    ) -> None:
         self.file_id = file_id
         self.rewriting = rewriting
         self.position = position
         self.files = rewriting.task.related | {file_id}
-        self.live = ledger.files[file_id].live
+        self.live = file_references.files[file_id].live
         self.entered = [
             (each.destination, each.files)
-            for each in ledger.destinations.values()
+            for each in file_references.destinations.values()
             if file_id in each.files
         ]
         self.created = [
             (key, each.create_files)
-            for key, each in ledger.subscriptions.items()
+            for key, each in file_references.subscriptions.items()
             if file_id in each.create_files
         ]
         self.consumed = [
             reference
-            for prepared in ledger.prepared.values()
+            for prepared in file_references.prepared.values()
             for _, reference in prepared.consumed
             if reference.location >> OFFSET_BITS == file_id
         ]
@@ -66,13 +73,13 @@ class Compaction:
 
     def __init__(
         self,
-        ledger: Ledger,
+        file_references: FileReferences,
         files: JournalFiles,
         commit: GroupCommit,
         bodies: BodyReader,
         settings: Settings,
     ) -> None:
-        self._ledger = ledger
+        self._file_references = file_references
         self._files = files
         self._commit = commit
         self._bodies = bodies
@@ -124,29 +131,29 @@ class Compaction:
 
     def _is_too_long(self) -> bool:
         """Tell whether the journal is longer than its live messages account for."""
-        files = self._ledger.files.values()
+        files = self._file_references.files.values()
         live = sum(file.live for file in files)
         allowed = LIVE_FACTOR * live + FILES_FREE * self._files.file_bytes_max
         return sum(file.size for file in files) > allowed
 
     def _choose(self) -> int:
         """Return the oldest of the files with much in vain, 0 for none."""
-        ledger = self._ledger
-        held = set().union(*(entry.files for entry in ledger.prepared.values()))
+        file_references = self._file_references
+        held = set().union(*(entry.files for entry in file_references.prepared.values()))
         gains = {
             file_id: file.in_vain()
-            for file_id, file in ledger.files.items()
+            for file_id, file in file_references.files.items()
             if file_id < self._files.file_id
             and file_id not in held
-            and file_id not in ledger.superseded
+            and file_id not in file_references.superseded
             and file.in_vain() >= GAIN_MIN * file.size
         }
         most = max(gains.values(), default=0)
         return min((file_id for file_id, gain in gains.items() if 2 * gain >= most), default=0)
 
     def _start(self, file_id: int) -> None:
-        ledger, files = self._ledger, self._files
-        everything = ledger.files
+        file_references, files = self._file_references, self._files
+        everything = file_references.files
         ending = {each for each, file in everything.items() if file_id in file.refers}
         concerned = ending | {file_id}
         deciding = {
@@ -161,16 +168,16 @@ class Compaction:
             {files.file_id: files.end},
             [
                 Subscribed(key, topic, each.last_create, each.record)
-                for (topic, key), each in ledger.subscriptions.items()
+                for (topic, key), each in file_references.subscriptions.items()
             ],
-            frozenset(ledger.prepared),
+            frozenset(file_references.prepared),
         )
         rewriting = Rewriting(task, files.check)
-        self._work = _Work(ledger, file_id, rewriting, self._commit.position)
+        self._work = _Work(file_references, file_id, rewriting, self._commit.position)
         for each in ending:
             everything[each].refers.discard(file_id)
             everything[each].awaiting.add(file_id)
-        ledger.copied, ledger.unsure = file_id, []
+        file_references.copied, file_references.unsure = file_id, []
         # What is only handed over must be durable before the copy, which is made without it.
         self._commit.is_lazy = True
         rewriting.start()
@@ -185,7 +192,7 @@ class Compaction:
         work.rewriting.wait()
         copy = work.rewriting.copy
         is_placed = copy is not None and self._is_worth(work, copy) and self._place(work, copy)
-        self._work, self._ledger.copied = None, 0
+        self._work, self._file_references.copied = None, 0
         if copy is None or not is_placed:
             self._give_up(work)
             return False
@@ -202,7 +209,7 @@ class Compaction:
                 work.live,
             )
             return False
-        size = self._ledger.files[work.file_id].size
+        size = self._file_references.files[work.file_id].size
         return size - copy.size >= GAIN_MIN * size / 2
 
     def _place(self, work: _Work, copy: Copy) -> bool:
@@ -219,23 +226,23 @@ class Compaction:
         if reason is not None:
             logger.info("db-%d.log is not compacted: %s", work.file_id, reason)
         work.rewriting.discard()
-        for file in self._ledger.files.values():
+        for file in self._file_references.files.values():
             if work.file_id in file.awaiting:
                 file.awaiting.discard(work.file_id)
                 file.refers.add(work.file_id)
-        file = self._ledger.files[work.file_id]
+        file = self._file_references.files[work.file_id]
         file.leave_as_is(file.size - file.live)
 
     def _book(self, work: _Work, copy: Copy) -> None:
         """Enter what the copy has, and has no more, into the books."""
-        ledger, file_id, answer = self._ledger, work.file_id, copy.answer
-        for each, file in ledger.files.items():
+        file_references, file_id, answer = self._file_references, work.file_id, copy.answer
+        for each, file in file_references.files.items():
             file.awaiting.discard(file_id)
             if each in answer.referring:
                 file.refers.add(file_id)
             if file_id in file.outcomes and each not in answer.ending:
                 file.outcomes.discard(file_id)
-        own: FileLedger = ledger.files[file_id]
+        own: FileEntry = file_references.files[file_id]
         own.refers &= answer.refers
         own.outcomes &= answer.outcomes
         own.size = copy.size
@@ -246,9 +253,9 @@ class Compaction:
         for key, created in work.created:
             if key not in answer.created:
                 created.discard(file_id)
-        for each, sets in ledger.unsure:
-            if each in ledger.files and any(file_id in one for one in sets):
-                ledger.files[each].refers.add(file_id)
+        for each, sets in file_references.unsure:
+            if each in file_references.files and any(file_id in one for one in sets):
+                file_references.files[each].refers.add(file_id)
         before = self._bodies.moved.get(file_id)
         moves: Moves = copy.moves if before is None else before.after(copy.moves)
         self._bodies.moved[file_id] = moves

@@ -10,8 +10,8 @@ import json
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.records import Trace
 from lockkeeper.message.destination import Destination
+from lockkeeper.store.kahadb.appender import JournalAppender
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.intake import Intake
 
 _BEGINNING = 'lk1 {"t":"queues",'
 _PREFIX = "lk1 "
@@ -41,9 +41,11 @@ def queues_lines(names: list[str]) -> list[str]:
 class ExistingQueues:
     """Keeps the names of all queues in the file that is written to."""
 
-    def __init__(self, files: JournalFiles, intake: Intake, known: list[Destination]) -> None:
+    def __init__(
+        self, files: JournalFiles, appender: JournalAppender, known: list[Destination]
+    ) -> None:
         self._files = files
-        self._intake = intake
+        self._appender = appender
         self._names = dict.fromkeys(destination.name for destination in known)
         self._told_in = 0
 
@@ -74,4 +76,4 @@ class ExistingQueues:
 
     def _put(self, names: list[str]) -> None:
         for line in queues_lines(names):
-            self._intake.put(encode_record(Trace(line)))
+            self._appender.put(encode_record(Trace(line)))

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import FILE_ID_MAX, data_file_name
 from lockkeeper.store.base import StoreError, StoreFullError
-from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.leftovers import delete_leftovers
 from lockkeeper.store.kahadb.placing import NO_LINKS, place, sync_directory, unique_path
-from lockkeeper.store.kahadb.spare import NO_ROOM, SpareFile
+from lockkeeper.store.kahadb.preallocation import NO_ROOM, SpareFile
+from lockkeeper.store.locker import LockLostError
 
 ARCHIVE_NAME = "data-archive"
 

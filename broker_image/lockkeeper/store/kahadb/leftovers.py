@@ -8,9 +8,9 @@ successor makes another one.
 from collections.abc import Callable
 from pathlib import Path
 
+from lockkeeper.store.kahadb.preallocation import SPARE_PREFIX, SPARE_SUFFIX
 from lockkeeper.store.kahadb.rewriting import COPY_PREFIX, COPY_SUFFIX
 from lockkeeper.store.kahadb.salvage import MENDED_PREFIX, MENDED_SUFFIX
-from lockkeeper.store.kahadb.spare import SPARE_PREFIX, SPARE_SUFFIX
 from lockkeeper.store.spool import NAME_PREFIX, NAME_SUFFIX
 
 COPY_PATTERN = f"{COPY_PREFIX}*{COPY_SUFFIX}"

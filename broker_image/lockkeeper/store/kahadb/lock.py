@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from lockkeeper.store.base import StoreError
-from lockkeeper.store.guard import LockLostError
+from lockkeeper.store.locker import LockLostError
 
 LOCK_NAME = "lock"
 _TIMESTAMP_BYTES = 8

@@ -12,7 +12,7 @@ from typing import Final
 from zlib import crc32
 
 from lockkeeper.store.base import WRITTEN, Reference
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.places import Places
 from lockkeeper.store.packed import (
     RUN_MESSAGES,

@@ -17,8 +17,8 @@ from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.rewrite import unreadable
 from lockkeeper.store.base import WRITTEN, GoneError, Reference, StoreError
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS, OFFSET_MASK
 from lockkeeper.store.kahadb.frames import message_id_of
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS, OFFSET_MASK
 from lockkeeper.store.kahadb.rewriting import Moves
 
 PAGE_BYTES = 1 << 20

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Final
 
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 
 _OFFSET: Final = (1 << OFFSET_BITS) - 1
 

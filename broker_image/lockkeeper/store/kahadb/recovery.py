@@ -18,8 +18,8 @@ from lockkeeper.journal.rewritten import in_reading_order
 from lockkeeper.journal.scan import Batch, FileScan, scan_file
 from lockkeeper.journal.walk import walk_batch
 from lockkeeper.store.base import DamagedError, Recovered, StoreError
+from lockkeeper.store.kahadb.file_references import FileEntry, FileReferences
 from lockkeeper.store.kahadb.files import Tail
-from lockkeeper.store.kahadb.ledger import FileLedger, Ledger
 from lockkeeper.store.kahadb.losses import DAMAGED_NAME, losses_of
 from lockkeeper.store.kahadb.replay import Replay, is_superseded
 from lockkeeper.store.kahadb.unsynced import LastBatch
@@ -37,7 +37,7 @@ class Replayed(NamedTuple):
     """
 
     recovered: Recovered
-    ledger: Ledger
+    file_references: FileReferences
     rollbacks: list[tuple[bytes, set[int]]]
     tails: list[Tail]
     last_file_id: int
@@ -65,8 +65,8 @@ def replay_directory(directory: Path) -> Replayed:
 class _Reader:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._ledger = Ledger()
-        self._replay = Replay(self._ledger)
+        self._file_references = FileReferences()
+        self._replay = Replay(self._file_references)
         self._files = in_reading_order(list_data_files(directory))
         self._torn: CorruptBatchError | None = None
         self._tails: list[Tail] = []
@@ -82,13 +82,13 @@ class _Reader:
                 self._last_batch = _last_batch(file.path, data, scan.batches[-1])
             if not _is_marked(data, scan):
                 self._tails.append(Tail(file.path, scan.end))
-            self._ledger.files[file.file_id] = FileLedger(file.size)
+            self._file_references.files[file.file_id] = FileEntry(file.size)
             self._read_file(file, data, scan, present)
             # Not two files in memory at a time.
             del data
         return Replayed(
             self._replay.finish(),
-            self._ledger,
+            self._file_references,
             self._replay.rollbacks(),
             self._tails,
             self._last_file_id(),
@@ -114,7 +114,7 @@ class _Reader:
         for start, end in _spans(scan.batches):
             rows = walk_batch(data, start, end, scan.file_name)
             if start == CONTROL_SIZE and is_superseded(rows[0], data, present):
-                self._ledger.superseded.add(file.file_id)
+                self._file_references.superseded.add(file.file_id)
                 return
             self._replay.apply_batch(rows, file.file_id, data, scan.file_name)
 

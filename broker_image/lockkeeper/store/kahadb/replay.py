@@ -23,13 +23,13 @@ from lockkeeper.store.base import (
     Subscription,
 )
 from lockkeeper.store.kahadb.existing import queues_of
-from lockkeeper.store.kahadb.frames import read_subscription
-from lockkeeper.store.kahadb.ledger import (
+from lockkeeper.store.kahadb.file_references import (
     OFFSET_BITS,
-    Ledger,
-    PreparedLedger,
-    SubscriptionLedger,
+    FileReferences,
+    PreparedReferences,
+    SubscriptionReferences,
 )
+from lockkeeper.store.kahadb.frames import read_subscription
 from lockkeeper.store.kahadb.long_index import LongIndex
 from lockkeeper.store.kahadb.term import epoch_of
 from lockkeeper.store.producers import Producers
@@ -115,8 +115,8 @@ class OpenTransaction:
 class Replay:
     """What is live after the records applied so far."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, file_references: FileReferences) -> None:
+        self.file_references = file_references
         self.producers = Producers()
         self._destinations: dict[bytes, ReplayedDestination] = {}
         self._by_name: dict[Destination, ReplayedDestination] = {}
@@ -157,7 +157,7 @@ class Replay:
         if not rows:
             return
         base = file_id << OFFSET_BITS
-        refers, shadows = self.ledger.files[file_id].refers, self.ledger.shadows
+        refers, shadows = self.file_references.files[file_id].refers, self.file_references.shadows
         note = self.producers.note
         index: Messages | LongIndex | None = None
         last: bytes | None = None
@@ -230,13 +230,13 @@ class Replay:
         ]
 
     def finish(self) -> Recovered:
-        """Return what is live, and count it in the ledger."""
+        """Return what is live, and count it in the file references."""
         recovered = Recovered(
             producers=self.producers, last_trace=self._last_trace, epoch=self._epoch
         )
         for identifier, opened in self._transactions.items():
             if opened.is_prepared and isinstance(identifier, XATransactionId):
-                prepared = self.ledger.prepared[identifier] = PreparedLedger()
+                prepared = self.file_references.prepared[identifier] = PreparedReferences()
                 prepared.files = opened.files
                 recovered.prepared[identifier] = self._operations(opened, prepared)
         operations = [one for several in recovered.prepared.values() for one in several]
@@ -250,28 +250,28 @@ class Replay:
                 recovered.queues[replayed.destination] = references
                 self._count(references)
             for key, messages in replayed.pending.items():
-                entry = self.ledger.subscriptions[replayed.destination, key]
+                entry = self.file_references.subscriptions[replayed.destination, key]
                 entry.pending = len(messages)
                 pending = RecoveredSubscription(entry.subscription, list(messages.values()))
                 recovered.subscriptions.append(pending)
                 live |= {reference.location: reference for reference in pending.pending}
         self._count(live.values())
         recovered.existing = [name for name in self._existing if not name.is_temporary]
-        _count_holders(self.ledger, recovered)
+        _count_holders(self.file_references, recovered)
         return recovered
 
     def _count(self, references: Iterable[Reference]) -> None:
-        files = self.ledger.files
+        files = self.file_references.files
         for reference in references:
             files[reference.location >> OFFSET_BITS].live += reference.size
 
     def _count_in(self, counts: Counter[int]) -> None:
         for file_id, count in counts.items():
-            self.ledger.files[file_id].live += count
+            self.file_references.files[file_id].live += count
 
     def _added(self, destination: bytes, file_id: int) -> None:
         """Note that an add in *file_id* was applied to the destination of these bytes."""
-        self.ledger.destination(self._enter(destination).destination).files.add(file_id)
+        self.file_references.destination(self._enter(destination).destination).files.add(file_id)
 
     def _enter(self, destination: bytes) -> ReplayedDestination:
         """Return the destination of these bytes."""
@@ -302,7 +302,7 @@ class Replay:
         opened = self._end(identifier, file_id)
         if opened is None:
             return
-        files = self.ledger.files
+        files = self.file_references.files
         before = {row_file: files[row_file].refers for row_file in opened.files}
         for row_file in before:
             files[row_file].refers = set()
@@ -316,7 +316,7 @@ class Replay:
     def _end(self, identifier: TransactionId, file_id: int) -> OpenTransaction | None:
         opened = self._transactions.pop(identifier, None)
         if opened is not None:
-            self.ledger.end(file_id, opened.files)
+            self.file_references.end(file_id, opened.files)
         return opened
 
     def _operate(self, row: QuickRecord, file_id: int) -> None:
@@ -331,7 +331,7 @@ class Replay:
         present = replayed.holders_of(message_id)
         if present:
             location = present[0][message_id].location
-            self.ledger.shadows.setdefault(location, set()).add(file_id)
+            self.file_references.shadows.setdefault(location, set()).add(file_id)
             return
         replayed.keep(message_id, _written(size, file_id << OFFSET_BITS | offset, priority))
 
@@ -343,13 +343,15 @@ class Replay:
             self._refer(file_id, messages[message_id])
             messages.pop(message_id)
         if not holders and message_id in replayed.added:
-            self.ledger.files[file_id].refers.add(replayed.added[message_id] >> OFFSET_BITS)
+            self.file_references.files[file_id].refers.add(
+                replayed.added[message_id] >> OFFSET_BITS
+            )
 
     def _refer(self, file_id: int, consumed: Reference) -> None:
         """Note that a record in *file_id* ends a message, wherever its adds are."""
-        refers = self.ledger.files[file_id].refers
+        refers = self.file_references.files[file_id].refers
         refers.add(consumed.location >> OFFSET_BITS)
-        refers |= self.ledger.shadows.get(consumed.location, set())
+        refers |= self.file_references.shadows.get(consumed.location, set())
 
     def _update(self, add: records.AddMessage, size: int, location: int) -> None:
         """Let an update's contents take the place of the message's, which keeps its turn."""
@@ -364,17 +366,17 @@ class Replay:
             replayed.keep(message_id, _written(size, location, priority))
             return
         reference = holders[0][message_id]
-        self.ledger.files[file_id].refers.add(reference.location >> OFFSET_BITS)
-        shadows = self.ledger.shadows.pop(reference.location, None)
+        self.file_references.files[file_id].refers.add(reference.location >> OFFSET_BITS)
+        shadows = self.file_references.shadows.pop(reference.location, None)
         if shadows is not None:
-            self.ledger.shadows[location] = shadows
+            self.file_references.shadows[location] = shadows
         reference.location, reference.size = location, size
         if isinstance(replayed.index, LongIndex):
             replayed.index.move(message_id, location, size)
 
     def _remove_destination(self, destination: Destination, file_id: int) -> None:
-        undone = self.ledger.remove_destination(destination)
-        self.ledger.refer(file_id, undone)
+        undone = self.file_references.remove_destination(destination)
+        self.file_references.refer(file_id, undone)
         self._existing.pop(destination, None)
         removed = self._by_name.pop(destination, None)
         for encoding in () if removed is None else removed.encodings:
@@ -391,15 +393,15 @@ class Replay:
         key = record.subscription_key
         forgotten = replayed.pending.pop(key, {})
         if subscription is None:
-            created = self.ledger.unsubscribe(replayed.destination, key)
-            self.ledger.files[file_id].refers |= created
+            created = self.file_references.unsubscribe(replayed.destination, key)
+            self.file_references.files[file_id].refers |= created
             return
-        entry = SubscriptionLedger(subscription, encoded)
-        self.ledger.subscribe(entry)
+        entry = SubscriptionReferences(subscription, encoded)
+        self.file_references.subscribe(entry)
         entry.created_in(file_id)
         replayed.pending[key] = replayed.retained(forgotten) if record.retroactive else {}
 
-    def _operations(self, opened: OpenTransaction, prepared: PreparedLedger) -> list[Operation]:
+    def _operations(self, opened: OpenTransaction, prepared: PreparedReferences) -> list[Operation]:
         """Return what a prepared transaction will do; what it consumes is live no more."""
         operations: list[Operation] = []
         added: Messages = {}
@@ -415,12 +417,12 @@ class Replay:
             entry = (
                 None
                 if key is None
-                else self.ledger.subscriptions.get((replayed.destination, _text(key)))
+                else self.file_references.subscriptions.get((replayed.destination, _text(key)))
             )
             holders = [*replayed.messages_of(key), added]
             taken = next((one.pop(message_id) for one in holders if message_id in one), None)
             if key is not None and (taken is not None or message_id in replayed.added):
-                topic = self.ledger.destination(replayed.destination)
+                topic = self.file_references.destination(replayed.destination)
                 gone = Reference(None, 0, replayed.added.get(message_id, 0))
                 prepared.consumed.append((topic, taken or gone))
             if taken is not None:
@@ -449,7 +451,7 @@ def _text(key: bytes) -> str:
     return key.decode("utf-8", "replace")
 
 
-def _count_holders(ledger: Ledger, recovered: Recovered) -> None:
+def _count_holders(file_references: FileReferences, recovered: Recovered) -> None:
     """Set how many durable subscriptions still need each message of a topic."""
     operations = [one for several in recovered.prepared.values() for one in several]
     consumed = [one.reference for one in operations if isinstance(one, Remove) and one.subscription]
@@ -460,8 +462,8 @@ def _count_holders(ledger: Ledger, recovered: Recovered) -> None:
         reference.holders += 1
     for operation in operations:
         if isinstance(operation, Add) and operation.destination.is_topic:
-            subscriptions = ledger.destination(operation.destination).subscriptions
+            subscriptions = file_references.destination(operation.destination).subscriptions
             operation.reference.holders = len(subscriptions)
         elif isinstance(operation, Remove) and operation.subscription is not None:
             subscription = operation.subscription
-            ledger.subscriptions[operation.destination, subscription.key].pending += 1
+            file_references.subscriptions[operation.destination, subscription.key].pending += 1

@@ -28,9 +28,9 @@ from lockkeeper.journal.scan import Batch, scan_file
 from lockkeeper.journal.walk import walk_batch
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
-from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb.needed import Answer, Holder, Question, Sifting, UndecidedError
 from lockkeeper.store.kahadb.placing import make_file, unique_path
+from lockkeeper.store.locker import LockLostError
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Moves(NamedTuple):
 
 
 class Subscribed(NamedTuple):
-    """A durable subscription, as the bookkeeping has it: see `SubscriptionLedger`."""
+    """A durable subscription, as the bookkeeping has it: see `SubscriptionReferences`."""
 
     key: str
     topic: Destination

@@ -28,27 +28,27 @@ from lockkeeper.store.base import (
     StoreUsage,
     Subscription,
 )
-from lockkeeper.store.guard import Deadline, Guard, StoreLockedError, boot_milliseconds
 from lockkeeper.store.kahadb.alarm import Alarm, EitherReadable
-from lockkeeper.store.kahadb.caretaker import Caretaker
+from lockkeeper.store.kahadb.appender import JournalAppender
+from lockkeeper.store.kahadb.atomic_batch import IN_ATOMIC_BATCH
+from lockkeeper.store.kahadb.cleaner import JournalCleaner
 from lockkeeper.store.kahadb.cleanup import described
 from lockkeeper.store.kahadb.commit import GroupCommit
+from lockkeeper.store.kahadb.commit_delay import HOLD_MICROSECONDS, CommitDelay
 from lockkeeper.store.kahadb.compaction import Compaction, Settings
 from lockkeeper.store.kahadb.disk import Disk, open_disk
 from lockkeeper.store.kahadb.existing import ExistingQueues
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.index import IndexFiles
-from lockkeeper.store.kahadb.intake import Intake
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS
 from lockkeeper.store.kahadb.leftovers import delete_copies
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
-from lockkeeper.store.kahadb.patience import HOLD_MICROSECONDS, Patience
 from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
 from lockkeeper.store.kahadb.salvage import accept_loss
 from lockkeeper.store.kahadb.term import Term, term_line
-from lockkeeper.store.kahadb.unit import IN_UNIT
 from lockkeeper.store.kahadb.unsynced import make_durable
+from lockkeeper.store.locker import Deadline, Locker, StoreLockedError, boot_milliseconds
 from lockkeeper.store.spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -75,30 +75,30 @@ class KahaDBStore:
         "_alarm",
         "_alarm_rang",
         "_apart",
+        "_appender",
         "_archive",
         "_batch_bytes_max",
         "_bodies",
         "_bytes_max",
-        "_caretaker",
+        "_cleaner",
         "_cleanup_interval_ms",
         "_clock",
         "_commit",
+        "_commit_delay",
         "_compaction",
         "_deadline",
         "_directory",
         "_disk",
         "_existing",
         "_file_bytes_max",
+        "_file_references",
         "_files",
-        "_intake",
         "_is_open",
         "_is_over_limit",
         "_keep_alive_due",
         "_keep_alive_ms",
-        "_ledger",
         "_make_disk",
         "_measured_files",
-        "_patience",
         "_readable",
         "_settings",
         "_spool",
@@ -109,7 +109,7 @@ class KahaDBStore:
     def __init__(
         self,
         directory: Path,
-        lock: Guard | None = None,
+        lock: Locker | None = None,
         file_bytes_max: int = FILE_BYTES_MAX,
         batch_bytes_max: int = BATCH_BYTES_MAX,
         cleanup_interval_ms: int = CLEANUP_INTERVAL_MS,
@@ -134,7 +134,7 @@ class KahaDBStore:
 
         *disk* makes what syncs the files; it gets a descriptor in the directory to try on.
         """
-        self.lock: Guard = DirectoryLock(directory) if lock is None else lock
+        self.lock: Locker = DirectoryLock(directory) if lock is None else lock
         self._deadline = deadline
         self._clock = clock
         self._accept_loss = accept_loss
@@ -154,7 +154,7 @@ class KahaDBStore:
         self._spool = Spool(directory, spool_bytes_max)
         self._is_open = False
         self._alarm_rang = False
-        self._patience = Patience()
+        self._commit_delay = CommitDelay()
 
     def open(self) -> Recovered:
         """See `Store.open`; raises StoreLockedError when another process is master."""
@@ -172,7 +172,7 @@ class KahaDBStore:
             self.lock.release()
             raise
         for record, files in replayed.rollbacks:
-            self._intake.roll_back(record, files)
+            self._appender.roll_back(record, files)
         return replayed.recovered
 
     def _delete_copies(self) -> None:
@@ -197,20 +197,21 @@ class KahaDBStore:
         files = self._files = JournalFiles(
             self._directory, self._file_bytes_max, self._archive, self._require_mastery
         )
-        ledger = self._ledger = replayed.ledger
+        file_references = self._file_references = replayed.file_references
         self._disk = _disk_for(self._directory, self._make_disk)
         self._alarm = Alarm()
         self._readable = EitherReadable(self._disk.fileno(), self._alarm.fileno())
         self._bodies = BodyReader(self._directory)
         commit = self._commit = GroupCommit(
-            files, ledger, self._disk, self._batch_bytes_max, self._deadline
+            files, file_references, self._disk, self._batch_bytes_max, self._deadline
         )
-        self._intake = Intake(ledger, commit, self._bodies)
-        self._term = Term(files, commit, self._intake)
-        self._existing = ExistingQueues(files, self._intake, replayed.recovered.existing)
-        self._compaction = Compaction(ledger, files, commit, self._bodies, self._settings)
-        self._caretaker = Caretaker(
-            ledger, files, commit, self._intake, self._cleanup_interval_ms, self._compaction
+        self._appender = JournalAppender(file_references, commit, self._bodies)
+        self._term = Term(files, commit, self._appender)
+        self._existing = ExistingQueues(files, self._appender, replayed.recovered.existing)
+        self._compaction = Compaction(file_references, files, commit, self._bodies, self._settings)
+        every = self._cleanup_interval_ms
+        self._cleaner = JournalCleaner(
+            file_references, files, commit, self._appender, every, self._compaction
         )
         files.resume(replayed.last_file_id, replayed.tails)
         self._is_open = True
@@ -238,7 +239,7 @@ class KahaDBStore:
         """See `Store.add`."""
         reference.state = WAITING
         reference.receipt = receipt
-        entry = self._ledger.destination(destination)
+        entry = self._file_references.destination(destination)
         commit = self._commit
         commit.items.append(reference)
         commit.kinds.append(entry)
@@ -248,9 +249,9 @@ class KahaDBStore:
 
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
         """See `Store.add_together`."""
-        self._intake.add_together(adds)
+        self._appender.add_together(adds)
         self._commit.is_urgent = True
-        self._intake.answer(receipt)
+        self._appender.answer(receipt)
 
     def remove(
         self,
@@ -267,68 +268,68 @@ class KahaDBStore:
             state == WAITING
             and skip_unwritten
             and subscription is None
-            and reference.location != IN_UNIT
+            and reference.location != IN_ATOMIC_BATCH
         ):
             reference.state = SKIPPED
             freed, reference.receipt = reference.receipt, None
         elif state in (WAITING, WRITTEN):
-            self._intake.remove(destination, reference, subscription)
+            self._appender.remove(destination, reference, subscription)
             self._commit.is_lazy = True
         if receipt is not None:
-            self._intake.answer(receipt)
+            self._appender.answer(receipt)
         return freed
 
     def commit(
         self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:
         """See `Store.commit`."""
-        self._intake.commit(transaction, operations)
-        self._intake.answer(receipt)
+        self._appender.commit(transaction, operations)
+        self._appender.answer(receipt)
 
     def prepare(
         self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:
         """See `Store.prepare`."""
-        self._intake.prepare(transaction, operations)
-        self._intake.answer(receipt)
+        self._appender.prepare(transaction, operations)
+        self._appender.answer(receipt)
 
     def commit_prepared(
         self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:
         """See `Store.commit_prepared`."""
-        self._intake.commit_prepared(transaction, operations)
-        self._intake.answer(receipt)
+        self._appender.commit_prepared(transaction, operations)
+        self._appender.answer(receipt)
 
     def rollback_prepared(
         self, transaction: XATransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:
         """See `Store.rollback_prepared`."""
-        self._intake.rollback_prepared(transaction, operations)
-        self._intake.answer(receipt)
+        self._appender.rollback_prepared(transaction, operations)
+        self._appender.answer(receipt)
 
     def subscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
         """See `Store.subscribe`."""
-        self._intake.subscribe(subscription)
-        self._intake.answer(receipt)
+        self._appender.subscribe(subscription)
+        self._appender.answer(receipt)
 
     def unsubscribe(self, subscription: Subscription, receipt: Receipt | None) -> None:
         """See `Store.unsubscribe`."""
-        self._intake.unsubscribe(subscription)
-        self._intake.answer(receipt)
+        self._appender.unsubscribe(subscription)
+        self._appender.answer(receipt)
 
     def release(self, reference: Reference) -> None:
         """See `Store.release`."""
-        self._intake.release(reference)
+        self._appender.release(reference)
 
     def release_run(self, run: Run) -> None:
         """See `Store.release_run`."""
-        self._intake.release_run(run)
+        self._appender.release_run(run)
 
     def remove_destination(self, destination: Destination, receipt: Receipt | None) -> None:
         """See `Store.remove_destination`."""
         self._existing.forget(destination)
-        self._intake.remove_destination(destination)
-        self._intake.answer(receipt)
+        self._appender.remove_destination(destination)
+        self._appender.answer(receipt)
 
     def remember_queue(self, destination: Destination) -> None:
         """See `Store.remember_queue`."""
@@ -336,7 +337,7 @@ class KahaDBStore:
 
     def trace(self, text: str) -> None:
         """See `Store.trace`."""
-        self._intake.put(encode_record(Trace(text)))
+        self._appender.put(encode_record(Trace(text)))
 
     def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
         """See `Store.begin_term`."""
@@ -378,26 +379,26 @@ class KahaDBStore:
 
     def _write(self) -> Sequence[Receipt]:
         receipts = self._commit.begin()
-        if len(self._ledger.files) != self._measured_files:
+        if len(self._file_references.files) != self._measured_files:
             self._measure()
         return receipts
 
     def _measure(self) -> None:
         """Learn whether the files are more than they may be."""
-        self._measured_files = len(self._ledger.files)
+        self._measured_files = len(self._file_references.files)
         if self._bytes_max is not None:
             self._is_over_limit = self.usage().bytes_on_disk > self._bytes_max
 
     def _holds_back(self, commit: GroupCommit) -> bool:
         """Tell whether to wait for acknowledgements that may make this write needless."""
-        patience = self._patience
-        if patience.should_hold(commit.items, commit.kinds):
-            if not patience.is_holding:
-                patience.is_holding = True
+        commit_delay = self._commit_delay
+        if commit_delay.should_hold(commit.items, commit.kinds):
+            if not commit_delay.is_holding:
+                commit_delay.is_holding = True
                 self._alarm.set(HOLD_MICROSECONDS)
             return True
-        if patience.is_holding:
-            patience.end(paid=True)
+        if commit_delay.is_holding:
+            commit_delay.end(paid=True)
         return False
 
     def waiting(self) -> int:
@@ -417,9 +418,9 @@ class KahaDBStore:
         receipts = commit.completed()
         if commit.is_writing:
             return receipts
-        is_late = self._alarm_rang and (commit.is_lazy or self._patience.is_holding)
-        if self._alarm_rang and self._patience.is_holding:
-            self._patience.end(paid=False)
+        is_late = self._alarm_rang and (commit.is_lazy or self._commit_delay.is_holding)
+        if self._alarm_rang and self._commit_delay.is_holding:
+            self._commit_delay.end(paid=False)
         self._alarm_rang = False
         return [*receipts, *(self._write() if is_late else self.flush())]
 
@@ -464,7 +465,7 @@ class KahaDBStore:
             commit = self._commit
             commit.is_lazy |= self._existing.look()
         self._files.retry_spare()
-        self._caretaker.run(now, in_haste=self._is_over_limit)
+        self._cleaner.run(now, in_haste=self._is_over_limit)
         self._measure()
 
     def _require_mastery(self) -> None:
@@ -475,13 +476,13 @@ class KahaDBStore:
 
     def usage(self) -> StoreUsage:
         """See `Store.usage`."""
-        files = self._ledger.files.values()
+        files = self._file_references.files.values()
         size = sum(file.size for file in files)
         return StoreUsage(len(files), size, self.waiting(), self._spool.used)
 
     def files(self) -> Sequence[StoreFile]:
         """See `Store.files`."""
-        return described(self._ledger, self._files.file_id)
+        return described(self._file_references, self._files.file_id)
 
     def file_of(self, reference: Reference) -> int:
         """See `Store.file_of`."""

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.records import Trace
-from lockkeeper.store.guard import LockLostError
+from lockkeeper.store.kahadb.appender import JournalAppender
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.intake import Intake
 from lockkeeper.store.kahadb.waiting import BOOKED, Booked
+from lockkeeper.store.locker import LockLostError
 
 _BEGINNING = 'lk1 {"t":"term","epoch":'
 _TERM = re.compile(re.escape(_BEGINNING).encode() + rb"(\d{1,19})[,}]")
@@ -39,10 +39,10 @@ def epoch_of(text: str) -> int:
 class Term:
     """Keeps the line of one master in the file that it writes to, and looks out for another's."""
 
-    def __init__(self, files: JournalFiles, commit: GroupCommit, intake: Intake) -> None:
+    def __init__(self, files: JournalFiles, commit: GroupCommit, appender: JournalAppender) -> None:
         self._files = files
         self._commit = commit
-        self._intake = intake
+        self._appender = appender
         self._record = b""
         self._file_id = -1
         self._epoch = 0
@@ -72,7 +72,7 @@ class Term:
 
     def _put(self) -> None:
         self._file_id = -1
-        self._intake.put(Booked(self._record, self._is_in), BOOKED)
+        self._appender.put(Booked(self._record, self._is_in), BOOKED)
 
     def _is_in(self, file_id: int) -> None:
         self._file_id = file_id

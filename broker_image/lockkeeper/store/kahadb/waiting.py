@@ -1,8 +1,8 @@
 """Operations that wait to be written: flat lists, one pass over which makes a batch.
 
-Each item has a kind beside it. What a record does to the ledger is noted in the batch it goes to,
-so that it is booked for the file that it is really in. Plain typed code, so that mypyc can
-compile it.
+Each item has a kind beside it. What a record does to the file references is noted in the batch it
+goes to, so that it is booked for the file that it is really in. Plain typed code, so that mypyc
+can compile it.
 """
 
 from collections.abc import Callable
@@ -10,16 +10,16 @@ from typing import Any, Final, NamedTuple
 
 from lockkeeper.journal.splice import ADD_TAIL_SIZE, ADD_TAILS
 from lockkeeper.store.base import REMOVED, WAITING, WRITTEN, Receipt, Reference
+from lockkeeper.store.kahadb.atomic_batch import AtomicBatch
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS, DestinationReferences
 from lockkeeper.store.kahadb.frames import journal_key
-from lockkeeper.store.kahadb.ledger import OFFSET_BITS, DestinationLedger
-from lockkeeper.store.kahadb.unit import Unit
 
 RECORD: Final = None
-"""The kind of a record that does nothing to the ledger."""
+"""The kind of a record that does nothing to the file references."""
 
 
 class Kind:
-    """What an item is when it is neither a plain add (then its kind is the destination's ledger)
+    """What an item is when it is neither a plain add (then it is its destination's references)
     nor a plain removal (then it is the number of the file that the message is in).
     """
 
@@ -35,7 +35,7 @@ class Kind:
 
 RECEIPT = Kind("a receipt: what it waits for stands before it")
 LATE_REMOVE = Kind("a LateRemove")
-UNIT = Kind("a Unit")
+ATOMIC_BATCH = Kind("a AtomicBatch")
 BOOKED = Kind("a Booked")
 
 
@@ -52,11 +52,11 @@ class LateRemove(NamedTuple):
 
 
 Book = Callable[[int], None]
-"""Enters into the ledger what a record does, given the number of the file that it is in."""
+"""Books what a record does, given the number of the file that it is in."""
 
 
 class Booked(NamedTuple):
-    """A record that does something to the ledger, to be entered once it is written."""
+    """A record that does something to the file references, to be entered once it is written."""
 
     record: bytes
     book: Book
@@ -73,10 +73,11 @@ class Batch:
     `count` items of the list were used up; `parts` joined are `size` bytes of records, `live`
     of them those of needed messages; `is_cut` tells that an item did not fit any more.
     `refers` are the files of messages that it removes, `books` what else is to be entered into
-    the ledger, `entered` the destinations with their first add in the file.
+    the file references, `entered` the destinations with their first add in the file.
     """
 
     __slots__ = (
+        "atomic_batches",
         "books",
         "count",
         "entered",
@@ -87,7 +88,6 @@ class Batch:
         "references",
         "refers",
         "size",
-        "units",
     )
 
     def __init__(self) -> None:
@@ -100,8 +100,8 @@ class Batch:
         self.references: list[Reference] = []
         self.refers: set[int] = set()
         self.books: list[Book] = []
-        self.entered: list[DestinationLedger] = []
-        self.units: list[Unit] = []
+        self.entered: list[DestinationReferences] = []
+        self.atomic_batches: list[AtomicBatch] = []
 
 
 def gather(
@@ -116,11 +116,11 @@ def gather(
     parts, receipts, references = batch.parts, batch.receipts, batch.references
     base = (file_id << OFFSET_BITS) + start
     size = count = live = 0
-    entry: DestinationLedger | None = None
+    entry: DestinationReferences | None = None
     sizes, referred = (0, 0), -1
     before = after = b""
     for item, kind in zip(items, kinds, strict=True):
-        if type(kind) is DestinationLedger:
+        if type(kind) is DestinationReferences:
             reference: Reference = item
             if reference.state != WAITING:
                 count += 1
@@ -166,8 +166,8 @@ def gather(
                 if kind is not RECORD and kind != referred:
                     referred = kind
                     batch.refers.add(kind)
-            elif kind is UNIT:
-                live += _append_unit(batch, item, base + size, file_id)
+            elif kind is ATOMIC_BATCH:
+                live += _append_atomic_batch(batch, item, base + size, file_id)
             else:
                 _append(batch, item, kind)
             size += length
@@ -177,7 +177,7 @@ def gather(
 
 
 def _append(batch: Batch, item: Any, kind: object) -> None:
-    """Append a record that does something to the ledger."""
+    """Append a record that does something to the file references."""
     batch.parts.append(item.record)
     if kind is LATE_REMOVE:
         batch.refers.add(item.reference.location >> OFFSET_BITS)
@@ -188,7 +188,7 @@ def _append(batch: Batch, item: Any, kind: object) -> None:
 def needs_writing(items: list[Any], kinds: list[Any]) -> bool:
     """Tell whether there is more than receipts and adds that were skipped."""
     for item, kind in zip(items, kinds, strict=True):
-        if type(kind) is DestinationLedger:
+        if type(kind) is DestinationReferences:
             if item.state == WAITING:
                 return True
         elif kind is not RECEIPT:
@@ -196,12 +196,14 @@ def needs_writing(items: list[Any], kinds: list[Any]) -> bool:
     return False
 
 
-def _append_unit(batch: Batch, unit: Unit, location: int, file_id: int) -> int:
+def _append_atomic_batch(
+    batch: Batch, atomic_batch: AtomicBatch, location: int, file_id: int
+) -> int:
     """Append a transaction to *batch*; returns the bytes of its messages that are needed."""
-    batch.parts += unit.parts
-    batch.units.append(unit)
+    batch.parts += atomic_batch.parts
+    batch.atomic_batches.append(atomic_batch)
     live = 0
-    for reference, offset, size, destination in unit.adds:
+    for reference, offset, size, destination in atomic_batch.adds:
         reference.location = location + offset
         reference.size = size
         if reference.holders > 0:
@@ -209,14 +211,14 @@ def _append_unit(batch: Batch, unit: Unit, location: int, file_id: int) -> int:
             live += size
         else:
             reference.state = REMOVED
-        if unit.is_applied and destination.last_file != file_id:
+        if atomic_batch.is_applied and destination.last_file != file_id:
             destination.last_file = file_id
             batch.entered.append(destination)
         batch.references.append(reference)
-    batch.refers |= unit.refers
-    batch.refers.update(late.location >> OFFSET_BITS for late in unit.late)
-    if unit.book is not None:
-        batch.books.append(unit.book)
+    batch.refers |= atomic_batch.refers
+    batch.refers.update(late.location >> OFFSET_BITS for late in atomic_batch.late)
+    if atomic_batch.book is not None:
+        batch.books.append(atomic_batch.book)
     return live
 
 
@@ -238,7 +240,7 @@ def undo(batch: Batch) -> None:
     for reference in batch.references:
         reference.state = WAITING
         reference.location = 0
-    for unit in batch.units:
-        unit.wait()
+    for atomic_batch in batch.atomic_batches:
+        atomic_batch.wait()
     for entry in batch.entered:
         entry.last_file = 0

@@ -15,7 +15,7 @@ Place = tuple[Destination, str]
 """A topic, and the key of a durable subscription: one to a wildcard has several topics."""
 
 
-class FileLedger:
+class FileEntry:
     """One data file: bytes of live messages in it, the files its records undo, bytes on disk.
 
     `refers` holds the files of what records of this file acknowledge, replace or drop,
@@ -51,7 +51,7 @@ class FileLedger:
         self.needed = self.needs()
 
 
-class DestinationLedger:
+class DestinationReferences:
     """One destination: its encoded field, the files with adds of it, its subscriptions."""
 
     __slots__ = (
@@ -71,7 +71,7 @@ class DestinationLedger:
         self.field = destination_field(destination)
         self.files: set[int] = set()
         self.last_file = 0
-        self.subscriptions: dict[str, SubscriptionLedger] = {}
+        self.subscriptions: dict[str, SubscriptionReferences] = {}
         self._add_sizes = self._remove_sizes = (0, 0)
         self._add_frame = (b"", b"")
         self._remove_lead = b""
@@ -91,7 +91,7 @@ class DestinationLedger:
         return self._remove_lead
 
 
-class SubscriptionLedger:
+class SubscriptionReferences:
     """One durable subscription: its create records' files (the last is what keeps it alive).
 
     `pending` counts the messages it has not consumed.
@@ -112,7 +112,7 @@ class SubscriptionLedger:
         self.last_create = file_id
 
 
-class PreparedLedger:
+class PreparedReferences:
     """One prepared transaction: the files of its records, and what it consumed of topics.
 
     What has ended meanwhile together with its subscription is among that.
@@ -122,10 +122,10 @@ class PreparedLedger:
 
     def __init__(self) -> None:
         self.files: set[int] = set()
-        self.consumed: list[tuple[DestinationLedger, Reference]] = []
+        self.consumed: list[tuple[DestinationReferences, Reference]] = []
 
 
-class Ledger:
+class FileReferences:
     """The bookkeeping of one directory.
 
     `prepared` are the transactions without an outcome; `shadows` holds the
@@ -136,28 +136,28 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self.files: dict[int, FileLedger] = {}
-        self.destinations: dict[Destination, DestinationLedger] = {}
-        self.subscriptions: dict[Place, SubscriptionLedger] = {}
-        self.prepared: dict[XATransactionId, PreparedLedger] = {}
+        self.files: dict[int, FileEntry] = {}
+        self.destinations: dict[Destination, DestinationReferences] = {}
+        self.subscriptions: dict[Place, SubscriptionReferences] = {}
+        self.prepared: dict[XATransactionId, PreparedReferences] = {}
         self.shadows: dict[int, set[int]] = {}
         self.superseded: set[int] = set()
         self.copied = 0
         self.unsure: list[tuple[int, list[set[int]]]] = []
         self._last: Destination | None = None
-        self._last_entry: DestinationLedger
+        self._last_entry: DestinationReferences
 
-    def destination(self, destination: Destination) -> DestinationLedger:
+    def destination(self, destination: Destination) -> DestinationReferences:
         """Return the entry of *destination*, made at its first use."""
         if destination is self._last:
             return self._last_entry
         entry = self.destinations.get(destination)
         if entry is None:
-            entry = self.destinations[destination] = DestinationLedger(destination)
+            entry = self.destinations[destination] = DestinationReferences(destination)
         self._last, self._last_entry = destination, entry
         return entry
 
-    def subscribe(self, entry: SubscriptionLedger) -> set[int]:
+    def subscribe(self, entry: SubscriptionReferences) -> set[int]:
         """Enter a subscription in place of one of its topic with its key; returns its files."""
         destination, key = entry.subscription.destination, entry.subscription.key
         is_there = (destination, key) in self.subscriptions
@@ -180,7 +180,7 @@ class Ledger:
     def remove_destination(self, destination: Destination) -> list[set[int]]:
         """Forget a destination; returns the sets of files whose records its removal undoes.
 
-        They are the ledger's own: what still waits to be written enters its files later.
+        They are the files' own: what still waits to be written enters its files later.
         """
         self._last = None
         entry = self.destinations.pop(destination, None)
@@ -194,10 +194,10 @@ class Ledger:
         """Drop deleted files from all bookkeeping."""
         for file_id in file_ids:
             del self.files[file_id]
-        for ledger in self.files.values():
-            ledger.refers -= file_ids
-            ledger.outcomes -= file_ids
-            ledger.awaiting -= file_ids
+        for file_references in self.files.values():
+            file_references.refers -= file_ids
+            file_references.outcomes -= file_ids
+            file_references.awaiting -= file_ids
         for destination in self.destinations.values():
             destination.files -= file_ids
         for subscription in self.subscriptions.values():

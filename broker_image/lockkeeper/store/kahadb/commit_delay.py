@@ -8,7 +8,7 @@ all, and the producers are answered at once. Whether that pays is learnt from th
 from typing import Any, Final
 
 from lockkeeper.store.base import WAITING
-from lockkeeper.store.kahadb.ledger import DestinationLedger
+from lockkeeper.store.kahadb.file_references import DestinationReferences
 from lockkeeper.store.kahadb.waiting import RECORD
 
 HOLD_MICROSECONDS: Final = 300
@@ -18,7 +18,7 @@ _TRUST_MAX, _TRUST_NEEDED, _MISS_COSTS = 8, 4, 2
 _PROBE_EVERY = 64
 
 
-class Patience:
+class CommitDelay:
     """Learns whether to hold writes back."""
 
     __slots__ = ("_passed", "_trust", "is_holding")
@@ -50,7 +50,7 @@ def _may_be_overtaken(items: list[Any], kinds: list[Any]) -> bool:
         return False
     some_held = False
     for item, kind in zip(items, kinds, strict=True):
-        if type(kind) is DestinationLedger:
+        if type(kind) is DestinationReferences:
             if item.state == WAITING:
                 if not item.held:
                     return False

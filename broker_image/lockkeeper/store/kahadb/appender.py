@@ -1,7 +1,7 @@
-"""Operations into what waits to be written: records, receipts, and the ledger's bookkeeping.
+"""Operations, made into records and receipts that wait to be written.
 
-What an operation ends is subtracted from the ledger at once; files are deleted only when
-everything handed over before is durable (see `caretaker`). What keeps a file is booked when the
+What an operation ends is subtracted from the file references at once; files are deleted only when
+everything handed over before is durable (see `cleaner`). What keeps a file is booked when the
 record is written, for the file that it is in then.
 """
 
@@ -18,31 +18,31 @@ from lockkeeper.store.base import (
     WAITING,
     WRITTEN,
     Add,
+    AtomicBatchTooLargeError,
     Operation,
     Receipt,
     Reference,
     Remove,
     Run,
     Subscription,
-    UnitTooLargeError,
 )
-from lockkeeper.store.kahadb.commit import UNIT_BYTES_MAX, GroupCommit
-from lockkeeper.store.kahadb.frames import ack_frame, journal_key, subscription_frame
-from lockkeeper.store.kahadb.ledger import (
+from lockkeeper.store.kahadb.atomic_batch import AtomicBatch
+from lockkeeper.store.kahadb.commit import ATOMIC_BATCH_BYTES_MAX, GroupCommit
+from lockkeeper.store.kahadb.file_references import (
     OFFSET_BITS,
-    DestinationLedger,
-    Ledger,
-    PreparedLedger,
-    SubscriptionLedger,
+    DestinationReferences,
+    FileReferences,
+    PreparedReferences,
+    SubscriptionReferences,
 )
+from lockkeeper.store.kahadb.frames import ack_frame, journal_key, subscription_frame
 from lockkeeper.store.kahadb.paging import BodyReader
-from lockkeeper.store.kahadb.unit import Unit
 from lockkeeper.store.kahadb.waiting import (
+    ATOMIC_BATCH,
     BOOKED,
     LATE_REMOVE,
     RECEIPT,
     RECORD,
-    UNIT,
     Book,
     Booked,
     LateRemove,
@@ -52,11 +52,13 @@ _ACK_FIELD = 4
 _SUBSCRIPTION_FIELD = 5
 
 
-class Intake:
+class JournalAppender:
     """Takes operations for one directory; nothing here touches the disk but `key`."""
 
-    def __init__(self, ledger: Ledger, commit: GroupCommit, bodies: BodyReader) -> None:
-        self._ledger = ledger
+    def __init__(
+        self, file_references: FileReferences, commit: GroupCommit, bodies: BodyReader
+    ) -> None:
+        self._file_references = file_references
         self._commit = commit
         self._bodies = bodies
 
@@ -74,11 +76,11 @@ class Intake:
             self._commit.is_lazy = True
 
     def add_together(self, adds: Sequence[Add]) -> None:
-        """Record messages that must share a batch. Raises UnitTooLargeError."""
-        unit = Unit(None)
+        """Record messages that must share a batch. Raises AtomicBatchTooLargeError."""
+        atomic_batch = AtomicBatch(None)
         for destination, reference in adds:
-            unit.add(self._ledger.destination(destination), reference)
-        self._put_unit(unit, "the copies of a message")
+            atomic_batch.add(self._file_references.destination(destination), reference)
+        self._put_atomic_batch(atomic_batch, "the copies of a message")
         self._apply(adds)
 
     def remove(
@@ -86,13 +88,13 @@ class Intake:
     ) -> None:
         """Record the end of a message, or of one subscription's part in it."""
         key, rest = self._removal(reference, subscription)
-        entry = self._ledger.destination(destination)
+        entry = self._file_references.destination(destination)
         record = entry.remove_lead(len(key), len(rest)) + key + rest
-        ledger, commit = self._ledger, self._commit
+        file_references, commit = self._file_references, self._commit
         if reference.state == WAITING:
             self.put(LateRemove(record, reference), LATE_REMOVE)
-        elif ledger.shadows:
-            self._put_ending(record, [ledger.adds_of(reference.location)])
+        elif file_references.shadows:
+            self._put_ending(record, [file_references.adds_of(reference.location)])
         else:
             commit.items.append(record)
             commit.kinds.append(reference.location >> OFFSET_BITS)
@@ -103,18 +105,18 @@ class Intake:
         reference.holders -= 1
         if reference.holders <= 0 and reference.state == WRITTEN:
             reference.state = REMOVED
-            self._ledger.files[reference.location >> OFFSET_BITS].live -= reference.size
+            self._file_references.files[reference.location >> OFFSET_BITS].live -= reference.size
 
     def release_run(self, run: Run) -> None:
         """Count that messages of a queue to which nobody has references are live no more."""
         for file_id, size in run.bytes_by_file(OFFSET_BITS).items():
-            self._ledger.files[file_id].live -= size
+            self._file_references.files[file_id].live -= size
         run.end()
 
     def commit(self, transaction: TransactionId, operations: Sequence[Operation]) -> None:
         """Record a whole transaction with its outcome, and apply it."""
-        unit = self._transaction(transaction, operations)
-        self._put_ended(unit, encode_record(Commit(transaction)), transaction)
+        atomic_batch = self._transaction(transaction, operations)
+        self._put_ended(atomic_batch, encode_record(Commit(transaction)), transaction)
         self._apply(operations)
 
     def prepare(self, transaction: XATransactionId, operations: Sequence[Operation]) -> None:
@@ -122,39 +124,41 @@ class Intake:
 
         Until then it keeps what it adds, and all files that its records are in.
         """
-        unit = self._transaction(transaction, operations, is_outcome_known=False)
-        prepared = PreparedLedger()
-        unit.is_applied = False
-        unit.book = prepared.files.add
-        self._put_ended(unit, encode_record(Prepare(transaction)), transaction)
-        self._ledger.prepared[transaction] = prepared
+        atomic_batch = self._transaction(transaction, operations, is_outcome_known=False)
+        prepared = PreparedReferences()
+        atomic_batch.is_applied = False
+        atomic_batch.book = prepared.files.add
+        self._put_ended(atomic_batch, encode_record(Prepare(transaction)), transaction)
+        self._file_references.prepared[transaction] = prepared
         for operation in operations:
             if isinstance(operation, Add):
                 operation.reference.holders = 1
             elif operation.subscription is not None:
-                entry = self._ledger.destination(operation.destination)
+                entry = self._file_references.destination(operation.destination)
                 prepared.consumed.append((entry, operation.reference))
 
     def commit_prepared(
         self, transaction: XATransactionId, operations: Sequence[Operation]
     ) -> None:
         """Record the good outcome of a prepared transaction, and apply it."""
-        ledger = self._ledger
-        prepared = ledger.prepared.pop(transaction, None) or PreparedLedger()
-        files, entries = prepared.files, ledger.destinations
-        adds: list[tuple[DestinationLedger, Reference]] = []
+        file_references = self._file_references
+        prepared = file_references.prepared.pop(transaction, None) or PreparedReferences()
+        files, entries = prepared.files, file_references.destinations
+        adds: list[tuple[DestinationReferences, Reference]] = []
         consumed = [
             one for topic, one in prepared.consumed if entries.get(topic.destination) is topic
         ]
         for operation in operations:
             if isinstance(operation, Add):
-                adds.append((ledger.destination(operation.destination), operation.reference))
+                adds.append(
+                    (file_references.destination(operation.destination), operation.reference)
+                )
             elif operation.subscription is None:
                 consumed.append(operation.reference)
 
         def book(file_id: int) -> None:
-            ledger.end(file_id, files)
-            ledger.consume(files, [reference.location for reference in consumed])
+            file_references.end(file_id, files)
+            file_references.consume(files, [reference.location for reference in consumed])
             for entry, reference in adds:
                 entry.files.add(reference.location >> OFFSET_BITS)
 
@@ -165,7 +169,7 @@ class Intake:
         self, transaction: XATransactionId, operations: Sequence[Operation]
     ) -> None:
         """Record the bad outcome of a prepared transaction: what it added is gone."""
-        prepared = self._ledger.prepared.pop(transaction, None) or PreparedLedger()
+        prepared = self._file_references.prepared.pop(transaction, None) or PreparedReferences()
         self.roll_back(encode_record(Rollback(transaction)), prepared.files)
         for operation in operations:
             if isinstance(operation, Add):
@@ -174,33 +178,33 @@ class Intake:
 
     def roll_back(self, record: bytes, files: set[int]) -> None:
         """Record the end of a transaction whose records are in *files*."""
-        self._put_booked(record, lambda file_id: self._ledger.end(file_id, files))
+        self._put_booked(record, lambda file_id: self._file_references.end(file_id, files))
 
     def subscribe(self, subscription: Subscription) -> None:
         """Record a new durable subscription."""
         frame = subscription_frame(subscription)
         record = SubscriptionRecord(subscription.destination, subscription.key, False, frame)
-        entry = SubscriptionLedger(subscription, encode_record(record))
-        self._ledger.subscribe(entry)
+        entry = SubscriptionReferences(subscription, encode_record(record))
+        self._file_references.subscribe(entry)
         self.repeat(entry)
 
-    def repeat(self, entry: SubscriptionLedger) -> None:
+    def repeat(self, entry: SubscriptionReferences) -> None:
         """Record the creation of a subscription, which is now what keeps it alive."""
         self._put_booked(entry.record, entry.created_in)
 
     def unsubscribe(self, subscription: Subscription) -> None:
         """Record the end of a durable subscription."""
-        created = self._ledger.unsubscribe(subscription.destination, subscription.key)
+        created = self._file_references.unsubscribe(subscription.destination, subscription.key)
         record = SubscriptionRecord(subscription.destination, subscription.key)
         self._put_ending(encode_record(record), [created])
 
     def remove_destination(self, destination: Destination) -> None:
         """Record the end of a destination."""
-        ended = self._ledger.remove_destination(destination)
+        ended = self._file_references.remove_destination(destination)
         self._put_ending(encode_record(RemoveDestination(destination)), ended)
 
     def _put_booked(self, record: bytes, book: Book) -> None:
-        """Let a record wait that is entered into the ledger once it is written."""
+        """Let a record wait that is entered into the file references once it is written."""
         self.put(Booked(record, book), BOOKED)
 
     def _put_ending(self, record: bytes, several: list[set[int]]) -> None:
@@ -208,43 +212,47 @@ class Intake:
 
         The sets are read when it is written: what waits before it has a file then.
         """
-        self._put_booked(record, lambda file_id: self._ledger.refer(file_id, several))
+        self._put_booked(record, lambda file_id: self._file_references.refer(file_id, several))
 
     def _transaction(
         self,
         transaction: TransactionId,
         operations: Sequence[Operation],
         is_outcome_known: bool = True,
-    ) -> Unit:
+    ) -> AtomicBatch:
         """Return the records of a transaction without its outcome, as one that shares a batch.
 
         What it removes is referred to unless its outcome comes later.
         """
-        unit = Unit(transaction)
+        atomic_batch = AtomicBatch(transaction)
         is_xa = isinstance(transaction, XATransactionId)
         for operation in operations:
             reference = operation.reference
-            entry = self._ledger.destination(operation.destination)
+            entry = self._file_references.destination(operation.destination)
             if isinstance(operation, Add):
-                unit.add(entry, reference)
+                atomic_batch.add(entry, reference)
             elif reference.state in (WAITING, WRITTEN):
                 ack = self._acknowledgement(operation, transaction) if is_xa else b""
-                unit.remove(entry, *self._removal(reference, operation.subscription, ack))
+                atomic_batch.remove(entry, *self._removal(reference, operation.subscription, ack))
                 if is_outcome_known:
-                    self._refer_to_add(reference, unit)
-        return unit
+                    self._refer_to_add(reference, atomic_batch)
+        return atomic_batch
 
-    def _put_ended(self, unit: Unit, outcome: bytes, transaction: TransactionId) -> None:
-        """Let a whole transaction wait. Raises UnitTooLargeError."""
-        unit.end(outcome)
-        self._put_unit(unit, str(transaction))
+    def _put_ended(
+        self, atomic_batch: AtomicBatch, outcome: bytes, transaction: TransactionId
+    ) -> None:
+        """Let a whole transaction wait. Raises AtomicBatchTooLargeError."""
+        atomic_batch.end(outcome)
+        self._put_atomic_batch(atomic_batch, str(transaction))
 
-    def _put_unit(self, unit: Unit, name: str) -> None:
-        """Let a unit wait. Raises UnitTooLargeError, with its *name*."""
-        if unit.size > UNIT_BYTES_MAX:
-            raise UnitTooLargeError(f"{name}: {unit.size} bytes do not fit into a data file")
-        unit.wait()
-        self.put(unit, UNIT)
+    def _put_atomic_batch(self, atomic_batch: AtomicBatch, name: str) -> None:
+        """Let an atomic batch wait. Raises AtomicBatchTooLargeError, with its *name*."""
+        if atomic_batch.size > ATOMIC_BATCH_BYTES_MAX:
+            raise AtomicBatchTooLargeError(
+                f"{name}: {atomic_batch.size} bytes do not fit into a data file"
+            )
+        atomic_batch.wait()
+        self.put(atomic_batch, ATOMIC_BATCH)
 
     def _removal(
         self, reference: Reference, subscription: Subscription | None, ack: bytes = b""
@@ -266,19 +274,19 @@ class Intake:
         key = self._bodies.key(reference) if message is None else message.key
         return bytes_field(_ACK_FIELD, ack_frame(operation.destination, key, transaction))
 
-    def _refer_to_add(self, reference: Reference, unit: Unit) -> None:
-        """Note the file of the add that a removal in *unit* undoes, or that it has none yet."""
+    def _refer_to_add(self, reference: Reference, atomic_batch: AtomicBatch) -> None:
+        """Note the file of the add that a removal in *atomic_batch* undoes, or that it has none."""
         if reference.state == WAITING:
-            unit.late.append(reference)
+            atomic_batch.late.append(reference)
         else:
-            unit.refers.add(reference.location >> OFFSET_BITS)
-            if self._ledger.shadows:
-                unit.refers |= self._ledger.adds_of(reference.location)
+            atomic_batch.refers.add(reference.location >> OFFSET_BITS)
+            if self._file_references.shadows:
+                atomic_batch.refers |= self._file_references.adds_of(reference.location)
 
     def _apply(self, operations: Sequence[Operation]) -> None:
         """Count what a committed transaction did."""
         for operation in operations:
-            entry = self._ledger.destination(operation.destination)
+            entry = self._file_references.destination(operation.destination)
             if isinstance(operation, Remove):
                 self._consumed(entry, operation.reference, operation.subscription)
                 continue
@@ -291,7 +299,7 @@ class Intake:
                 self.release(operation.reference)
 
     def _consumed(
-        self, topic: DestinationLedger, reference: Reference, subscription: Subscription | None
+        self, topic: DestinationReferences, reference: Reference, subscription: Subscription | None
     ) -> None:
         """Count that a message, or one subscription's part in it, is done with."""
         if subscription is None:

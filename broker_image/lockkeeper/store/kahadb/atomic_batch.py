@@ -11,18 +11,18 @@ from lockkeeper.journal.splice import (
 )
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.store.base import WAITING, Reference
+from lockkeeper.store.kahadb.file_references import DestinationReferences
 from lockkeeper.store.kahadb.frames import journal_key
-from lockkeeper.store.kahadb.ledger import DestinationLedger
 
-IN_UNIT = -1
-"""The location of a message that waits as part of a unit."""
+IN_ATOMIC_BATCH = -1
+"""The location of a message that waits as part of an atomic batch."""
 
 
-class Unit:
+class AtomicBatch:
     """The records of one transaction, or none: `parts` joined are `size` bytes.
 
-    `adds` tells where in the unit the record of each added message begins and how many bytes it
-    has; `refers` are the files of messages that it removes, `late` those that have no location
+    `adds` tells where in it the record of each added message begins and how many bytes that has;
+    `refers` are the files of messages that it removes, `late` those that have no location
     yet; `book` is called with the number of the file once it is written. Unless it `is_applied`
     by itself, as when it is only prepared, its adds count later. Messages of one transaction
     are alike as a rule, so what stands around their ids is made anew only when it changes.
@@ -49,20 +49,20 @@ class Unit:
     def __init__(self, transaction: TransactionId | None) -> None:
         self.parts: list[bytes] = []
         self.size = 0
-        self.adds: list[tuple[Reference, int, int, DestinationLedger]] = []
+        self.adds: list[tuple[Reference, int, int, DestinationReferences]] = []
         self.late: list[Reference] = []
         self.refers: set[int] = set()
         self.is_applied = True
         self.book: Callable[[int], None] | None = None
         self._field = b"" if transaction is None else transaction_field(transaction)
-        self._added_to: DestinationLedger | None = None
+        self._added_to: DestinationReferences | None = None
         self._add_sizes = (0, 0)
         self._before = self._after = b""
-        self._removed_from: DestinationLedger | None = None
+        self._removed_from: DestinationReferences | None = None
         self._remove_sizes = (0, 0)
         self._remove_lead = b""
 
-    def add(self, entry: DestinationLedger, reference: Reference) -> None:
+    def add(self, entry: DestinationReferences, reference: Reference) -> None:
         """Append the record of a message that is added to a destination."""
         message = reference.loaded
         body, key = message.body, journal_key(message.key)
@@ -76,7 +76,7 @@ class Unit:
         self.parts += (before, key, after, body, ADD_TAILS[reference.priority])
         self.size += size
 
-    def remove(self, entry: DestinationLedger, key: bytes, rest: bytes) -> None:
+    def remove(self, entry: DestinationReferences, key: bytes, rest: bytes) -> None:
         """Append the record of a message that is consumed; *rest* are the fields after its id."""
         sizes = (len(key), len(rest))
         if entry is not self._removed_from or sizes != self._remove_sizes:
@@ -90,7 +90,7 @@ class Unit:
         """Let the added messages wait for their write; none of them can be skipped."""
         for reference, _, _, _ in self.adds:
             reference.state = WAITING
-            reference.location = IN_UNIT
+            reference.location = IN_ATOMIC_BATCH
 
     def end(self, record: bytes) -> None:
         """Append the record of the transaction's outcome."""

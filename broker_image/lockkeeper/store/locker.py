@@ -1,6 +1,6 @@
 """Guards of a directory: proof that this process, and no other, may write; and until when.
 
-A file lock says so until it is lost. A guard that must be renewed from outside also has a
+A file lock says so until it is lost. A locker that must be renewed from outside also has a
 deadline, past which another process may have been let in.
 """
 
@@ -20,7 +20,7 @@ class LockLostError(StoreError):
     """The directory is no longer ours: this process must stop writing at once."""
 
 
-class Guard(Protocol):
+class Locker(Protocol):
     """Something that at most one process holds at a time."""
 
     def try_acquire(self, now: int) -> bool:
@@ -81,22 +81,22 @@ class Deadline:
 
 
 class BothGuards:
-    """Two guards as one: the second is taken only by who has the first."""
+    """Two lockers as one: the second is taken only by who has the first."""
 
-    def __init__(self, first: Guard, second: Guard) -> None:
+    def __init__(self, first: Locker, second: Locker) -> None:
         self._first = first
         self._second = second
 
     def try_acquire(self, now: int) -> bool:
-        """See `Guard.try_acquire`. Who waits for the second keeps the first."""
+        """See `Locker.try_acquire`. Who waits for the second keeps the first."""
         return self._first.try_acquire(now) and self._second.try_acquire(now)
 
     def check(self) -> None:
-        """See `Guard.check`."""
+        """See `Locker.check`."""
         self._second.check()
         self._first.check()
 
     def release(self) -> None:
-        """See `Guard.release`."""
+        """See `Locker.release`."""
         self._second.release()
         self._first.release()

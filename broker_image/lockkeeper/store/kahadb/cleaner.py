@@ -1,39 +1,39 @@
 """Deleting data files that nothing needs any more, in two steps.
 
 First the files are chosen. They are deleted only once everything that had been handed over by
-then is durable: a removal that waits has emptied its file in the ledger already, but until it is
-on the disk a restart would still look for the message.
+then is durable: a removal that waits has left its file without references already, but until it
+is on the disk a restart would still look for the message.
 """
 
 from typing import Final
 
+from lockkeeper.store.kahadb.appender import JournalAppender
 from lockkeeper.store.kahadb.cleanup import collectable, movable_subscriptions
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.compaction import Compaction
+from lockkeeper.store.kahadb.file_references import FileReferences
 from lockkeeper.store.kahadb.files import JournalFiles
-from lockkeeper.store.kahadb.intake import Intake
-from lockkeeper.store.kahadb.ledger import Ledger
 
 FILES_AT_ONCE: Final = 2
 """A file takes the disk up to tens of milliseconds, and the event loop waits: two in each look."""
 
 
-class Caretaker:
+class JournalCleaner:
     """Looks after the data files every *interval* ms. Raises StoreError like the files do."""
 
     def __init__(
         self,
-        ledger: Ledger,
+        file_references: FileReferences,
         files: JournalFiles,
         commit: GroupCommit,
-        intake: Intake,
+        appender: JournalAppender,
         interval: int,
         compaction: Compaction,
     ) -> None:
-        self._ledger = ledger
+        self._file_references = file_references
         self._files = files
         self._commit = commit
-        self._intake = intake
+        self._appender = appender
         self._interval = interval
         self._compaction = compaction
         self._due = 0
@@ -42,9 +42,9 @@ class Caretaker:
 
     def run(self, now: int, in_haste: bool = False) -> None:
         """Do what is due at *now* (ms, by any clock that only grows), or all of it *in haste*."""
-        if self._ledger.superseded and self._files.descriptor >= 0:
-            self._delete(self._ledger.superseded)
-            self._ledger.superseded = set()
+        if self._file_references.superseded and self._files.descriptor >= 0:
+            self._delete(self._file_references.superseded)
+            self._file_references.superseded = set()
         if self._chosen and self._commit.is_durable(self._position):
             self._chosen.intersection_update(self._collectable())
             self._delete_some(self._chosen)
@@ -54,8 +54,8 @@ class Caretaker:
             self._due = 0
         if (in_haste or now >= self._due) and self._files.descriptor >= 0 and not self._chosen:
             self._due = now + self._interval
-            for entry in movable_subscriptions(self._ledger, self._files.file_id):
-                self._intake.repeat(entry)
+            for entry in movable_subscriptions(self._file_references, self._files.file_id):
+                self._appender.repeat(entry)
                 self._commit.is_lazy = True
             self._chosen = set(self._collectable())
             self._position = self._commit.position
@@ -67,9 +67,9 @@ class Caretaker:
                 self._commit.is_lazy = True
 
     def _collectable(self) -> list[int]:
-        ledger = self._ledger
-        pinned = ledger.pinned() | self._compaction.busy
-        return collectable(ledger.files, pinned, self._files.file_id)
+        file_references = self._file_references
+        pinned = file_references.pinned() | self._compaction.busy
+        return collectable(file_references.files, pinned, self._files.file_id)
 
     def _delete_some(self, chosen: set[int]) -> None:
         """Delete some of the files that were *chosen*, and drop them there.
@@ -87,7 +87,7 @@ class Caretaker:
 
     def _is_alone(self, file_id: int, gone: set[int]) -> bool:
         """Tell whether a file's records end nothing in another one, but for those *gone*."""
-        files = self._ledger.files
+        files = self._file_references.files
         needed = files[file_id].needs() - gone - {file_id}
         return not any(other in files for other in needed)
 
@@ -95,5 +95,5 @@ class Caretaker:
         if not file_ids:
             return
         self._files.delete(sorted(file_ids))
-        self._ledger.forget_files(file_ids)
+        self._file_references.forget_files(file_ids)
         self._compaction.forget(file_ids)

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from lockkeeper.journal.batch import EOF_RECORD
-from lockkeeper.store.guard import LockLostError
 from lockkeeper.store.kahadb.placing import make_file, place, sync_directory, unique_path
+from lockkeeper.store.locker import LockLostError
 
 SPARE_PREFIX = "next-"
 SPARE_SUFFIX = ".zeros"
