@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from lockkeeper.cli import dead_letters, journal, running, transactions
+from lockkeeper.cli.backup import backup, restore
 from lockkeeper.cli.browse import browse
 from lockkeeper.cli.destinations import destinations
 from lockkeeper.cli.entry import Version, run
@@ -29,6 +30,8 @@ app = typer.Typer(
 )
 for _command in (running.up, running.broker, status, destinations, why, send, receive, browse):
     app.command()(_command)
+app.command()(backup)
+app.command()(restore)
 app.command()(user)
 app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(transactions.app, name="transactions")

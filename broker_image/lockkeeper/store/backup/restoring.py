@@ -1,0 +1,77 @@
+"""A backup put back into an empty directory, whole or not at all.
+
+Files are fetched into a directory inside of it, which goes last: as long as it is there the
+restore is not finished, and the next one begins anew.
+"""
+
+from pathlib import Path
+
+from lockkeeper.journal.files import data_file_id
+from lockkeeper.store.backup.cutting import cut_at
+from lockkeeper.store.backup.manifest import MANIFEST_NAME, Manifest, read_manifest, rfc3339
+from lockkeeper.store.backup.opening import count_pending, open_journal
+from lockkeeper.store.backup.places import LocalPlace, Place
+from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb.placing import sync_directory
+
+UNFINISHED_NAME = ".restoring"
+IGNORED = frozenset(("lost+found",))
+"""What a new file system has."""
+
+
+def restore(place: Place, directory: Path, until: int | None = None) -> int:
+    """Put the backup at *place* into *directory*, which is empty or not there yet.
+
+    With *until* (ms since the epoch) the journal ends there. Returns how many messages a broker
+    will find. Raises StoreError, OSError.
+    """
+    manifest = fetch_manifest(place)
+    if until is not None and until > manifest.at:
+        reason = f"{place}: ends at {rfc3339(manifest.at)}; take a later backup, or that time"
+        raise StoreError(reason)
+    directory.mkdir(parents=True, exist_ok=True)
+    unfinished = LocalPlace(directory / UNFINISHED_NAME)
+    _begin(directory, unfinished)
+    for file in manifest.files:
+        content = place.read(file.name)
+        file.require(content, str(place))
+        unfinished.write(file.name, content)
+    if until is not None:
+        cut_at(unfinished.directory, until)
+    recovered = open_journal(unfinished.directory)
+    _finish(directory, unfinished)
+    return count_pending(recovered)
+
+
+def fetch_manifest(place: Place) -> Manifest:
+    """Return the manifest of the backup at *place*. Raises StoreError when there is none."""
+    try:
+        return read_manifest(place.read(MANIFEST_NAME), str(place))
+    except FileNotFoundError as error:
+        reason = f"{place}: no whole backup, {MANIFEST_NAME} is missing"
+        raise StoreError(f"{reason}; name the place that `lockkeeper backup` was given") from error
+
+
+def _begin(directory: Path, unfinished: LocalPlace) -> None:
+    """Make the directory for what is fetched; take away what an earlier restore left halfway."""
+    if unfinished.directory.exists():
+        for name in unfinished.names():
+            unfinished.delete(name)
+        for path in directory.iterdir():
+            if data_file_id(path.name) is not None:
+                path.unlink()
+    strangers = {path.name for path in directory.iterdir()} - IGNORED - {UNFINISHED_NAME}
+    if strangers:
+        reason = f"{directory}: not empty, {min(strangers)} is there"
+        raise StoreError(f"{reason}; give a directory that is not there yet")
+    unfinished.directory.mkdir(exist_ok=True)
+    sync_directory(directory)
+
+
+def _finish(directory: Path, unfinished: LocalPlace) -> None:
+    """Give the fetched files their names, durably."""
+    for name in unfinished.names():
+        (unfinished.directory / name).rename(directory / name)
+    sync_directory(directory)
+    unfinished.remove()
+    sync_directory(directory)
