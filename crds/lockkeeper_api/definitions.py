@@ -6,6 +6,7 @@ from lockkeeper_api.analysis.status import JournalAnalysisStatus
 from lockkeeper_api.broker import Broker
 from lockkeeper_api.destination import Destination
 from lockkeeper_api.journal_analysis import JournalAnalysis
+from lockkeeper_api.journal_backup import JournalBackup, JournalBackupStatus
 from lockkeeper_api.meta import GROUP, VERSION, ApiModel
 from lockkeeper_api.schema import flat_schema, structural_schema
 from lockkeeper_api.status import BrokerStatus, DestinationStatus
@@ -69,9 +70,28 @@ def journal_analysis_definition() -> dict[str, Any]:
     return _definition(JournalAnalysis, JournalAnalysisStatus, "lkj", columns, plural=plural)
 
 
+def journal_backup_definition() -> dict[str, Any]:
+    """Return the CustomResourceDefinition of JournalBackup."""
+    columns = [
+        _column("Broker", ".spec.broker"),
+        _column("State", ".status.state"),
+        {**_column("Schedule", ".spec.schedule.cron"), "priority": 1},
+        _column("Taken", ".status.result.takenAt", "date"),
+        _column("Pending", ".status.result.pending", "integer"),
+        {**_column("Place", ".status.result.place"), "priority": 1},
+        AGE,
+    ]
+    return _definition(JournalBackup, JournalBackupStatus, "lkbk", columns)
+
+
 def all_definitions() -> dict[str, dict[str, Any]]:
     """Return the definition of every resource by its kind."""
-    found = (broker_definition(), destination_definition(), journal_analysis_definition())
+    found = (
+        broker_definition(),
+        destination_definition(),
+        journal_analysis_definition(),
+        journal_backup_definition(),
+    )
     return {each["spec"]["names"]["kind"]: each for each in found}
 
 

@@ -12,6 +12,7 @@ from lockkeeper_api.broker import Broker
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.destination import Destination
 from lockkeeper_api.journal_analysis import JournalAnalysis
+from lockkeeper_api.journal_backup import JournalBackup
 from lockkeeper_api.meta import API_VERSION, ApiModel
 from lockkeeper_api.yaml_text import Document, read_documents
 
@@ -19,6 +20,7 @@ KINDS: dict[str, type[ApiModel]] = {
     "Broker": Broker,
     "Destination": Destination,
     "JournalAnalysis": JournalAnalysis,
+    "JournalBackup": JournalBackup,
 }
 SERVER_METADATA = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "finalizers",
@@ -166,10 +168,9 @@ def _identities(resource: ApiModel) -> Iterator[tuple[tuple[object, ...], str]]:
     if isinstance(resource, Broker):
         metadata = resource.metadata
         yield ("Broker", metadata.namespace, metadata.name), f"Broker {metadata.name}"
-    if isinstance(resource, JournalAnalysis):
-        metadata = resource.metadata
-        name = metadata.name
-        yield ("JournalAnalysis", metadata.namespace, name), f"JournalAnalysis {name}"
+    if isinstance(resource, JournalAnalysis | JournalBackup):
+        metadata, kind = resource.metadata, resource.kind
+        yield (kind, metadata.namespace, metadata.name), f"{kind} {metadata.name}"
     if isinstance(resource, Destination):
         metadata, spec = resource.metadata, resource.spec
         name = metadata.name

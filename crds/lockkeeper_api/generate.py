@@ -14,6 +14,7 @@ from lockkeeper_api.broker import Broker
 from lockkeeper_api.definitions import all_definitions
 from lockkeeper_api.destination import Destination
 from lockkeeper_api.journal_analysis import JournalAnalysis
+from lockkeeper_api.journal_backup import JournalBackup
 from lockkeeper_api.reference import policies_page, reference_page
 
 PROJECT = Path(__file__).parents[2]
@@ -36,6 +37,9 @@ def generated_files() -> dict[str, str]:
         ),
         "docs/reference/journal-analysis.md": reference_page(
             JournalAnalysis, "../samples/journal-analysis.yaml"
+        ),
+        "docs/reference/journal-backup.md": reference_page(
+            JournalBackup, "../samples/journal-backup.yaml"
         ),
         "docs/reference/policies.md": policies_page(),
     }

@@ -31,8 +31,11 @@ def test_a_backup_and_its_restore_say_what_was_done(
 def test_backups_beside_each_other_are_told_as_json(
     directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["backup", directory, str(tmp_path / "series"), "--keep", "2", "--json"]) == 0
+    report = tmp_path / "report"
+    arguments = ["--keep", "2", "--json", "--report", str(report)]
+    assert main(["backup", directory, str(tmp_path / "series"), *arguments]) == 0
     told = json.loads(capsys.readouterr().out)
+    assert json.loads(report.read_text()) == {**told, "files": 5}
     (made,) = (tmp_path / "series").iterdir()
     assert told.pop("place") == str(made)
     assert told == json.loads((made / "manifest.json").read_text())

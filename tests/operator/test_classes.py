@@ -6,14 +6,21 @@ import kopf
 import pytest
 from cluster_objects import SURROUNDINGS, by_kind, child, subject
 
-from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION, JOURNAL_ANALYSIS, POD
+from lockkeeper_operator.api.kinds import (
+    BROKER,
+    BY_NAME,
+    DESTINATION,
+    JOURNAL_ANALYSIS,
+    JOURNAL_BACKUP,
+    POD,
+)
 from lockkeeper_operator.caches.caches import Caches, selector_of
 from lockkeeper_operator.kopf_settings import tune
 from lockkeeper_operator.observed import Manifest
 from lockkeeper_operator.process.options import from_environment
 
 LABEL = "lockkeeper.dev/class"
-RESOURCES = (BROKER, DESTINATION, JOURNAL_ANALYSIS)
+RESOURCES = (BROKER, DESTINATION, JOURNAL_ANALYSIS, JOURNAL_BACKUP)
 
 
 def resource(name: str, class_name: str | None, version: int = 1, **more: Any) -> Manifest:
@@ -32,11 +39,13 @@ class Kept:
         self.caches = Caches(
             lambda kind, _, after: self.told.append((kind, after is not None)),
             lambda _, after: self.told.append(("analysis", after is not None)),
+            lambda _, after: self.told.append(("backup", after is not None)),
             class_name,
         )
 
     def names(self) -> list[str]:
-        stores = (self.caches.brokers, self.caches.destinations, self.caches.analyses)
+        caches = self.caches
+        stores = (caches.brokers, caches.destinations, caches.analyses, caches.backups)
         return [name for store in stores for _, name in store.names()]
 
 
@@ -48,8 +57,8 @@ def test_an_operator_keeps_what_is_of_its_class(class_name: str, kept: list[str]
     for kind in RESOURCES:
         for name, said in (("unsaid", None), ("blue", "blue"), ("other", "other")):
             operator.caches.put(kind, resource(name, said))
-    assert operator.names() == kept * 3
-    assert len(operator.told) == 3 * len(kept), "nobody is woken for what is another's"
+    assert operator.names() == kept * 4
+    assert len(operator.told) == 4 * len(kept), "nobody is woken for what is another's"
 
 
 def test_what_changes_its_class_changes_its_operator() -> None:

@@ -33,6 +33,10 @@ def backup(
         ),
     ] = None,
     as_json: Json = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write there what was done, as JSON, for operators."),
+    ] = None,
 ) -> None:
     """Copy a journal as it is at one moment, while a broker may be writing it.
 
@@ -50,6 +54,9 @@ def backup(
     manifest = back_up(directory, place)
     if keep is not None:
         delete_old(series, keep)
+    if report is not None:
+        told = {**manifest.as_object(), "files": len(manifest.files)}
+        report.write_text(json.dumps({"place": str(place), **told}))
     if as_json:
         typer.echo(json.dumps({"place": str(place), **manifest.as_object()}))
         return

@@ -57,17 +57,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{/* What the operator does to the objects of a namespace; each verb is one it uses. */}}
 {{- define "lockkeeper.rules" -}}
 - apiGroups: [lockkeeper.dev]
-  resources: [brokers, destinations]
+  resources: [brokers, destinations, journalbackups]
   verbs: [get, list, watch, patch]
 - apiGroups: [lockkeeper.dev]
   resources: [journalanalyses]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [lockkeeper.dev]
-  resources: [brokers/status, destinations/status, journalanalyses/status]
+  resources: [brokers/status, destinations/status, journalanalyses/status, journalbackups/status]
   verbs: [get, patch]
 # Where an owner may block the deletion of what it owns, who says so needs this.
 - apiGroups: [lockkeeper.dev]
-  resources: [brokers/finalizers, destinations/finalizers, journalanalyses/finalizers]
+  resources: [brokers/finalizers, destinations/finalizers, journalanalyses/finalizers, journalbackups/finalizers]
   verbs: [update]
 - apiGroups: [""]
   resources: [secrets, serviceaccounts, services]
@@ -83,15 +83,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, patch, delete]
+# What makes backups, and carries analyses out.
+- apiGroups: [batch]
+  resources: [cronjobs, jobs]
+  verbs: [get, list, watch, create, patch, delete]
 {{- if .Values.analytics.enabled }}
 # What drivers of analyses are given: they make and end executors, and what these need.
 - apiGroups: [""]
   resources: [configmaps, pods]
   verbs: [create, update, deletecollection]
-# What carries analyses out.
-- apiGroups: [batch]
-  resources: [cronjobs, jobs]
-  verbs: [get, list, watch, create, patch, delete]
+# What carries analyses out, besides Jobs.
 - apiGroups: [apps]
   resources: [deployments]
   verbs: [get, list, watch, create, patch, delete]

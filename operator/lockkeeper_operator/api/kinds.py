@@ -37,6 +37,7 @@ class Kind:
 BROKER = Kind(API_VERSION, "Broker", "brokers")
 DESTINATION = Kind(API_VERSION, "Destination", "destinations")
 JOURNAL_ANALYSIS = Kind(API_VERSION, "JournalAnalysis", "journalanalyses")
+JOURNAL_BACKUP = Kind(API_VERSION, "JournalBackup", "journalbackups")
 POD = Kind("v1", "Pod", "pods")
 NAMESPACE = Kind("v1", "Namespace", "namespaces", namespaced=False)
 NODE = Kind("v1", "Node", "nodes", namespaced=False)
@@ -70,5 +71,10 @@ MONITORS = (
 """Kinds of children where Prometheus' operator is installed."""
 
 BY_NAME = {
-    kind.name: kind for kind in (BROKER, DESTINATION, POD, NAMESPACE, EVENT, *CHILDREN, *MONITORS)
+    kind.name: kind
+    for kind in (
+        *(BROKER, DESTINATION, JOURNAL_BACKUP, POD, NAMESPACE, EVENT),
+        *CHILDREN,
+        *MONITORS,
+    )
 }

@@ -9,6 +9,7 @@ from lockkeeper_operator.api.kinds import (
     CHILDREN,
     DESTINATION,
     JOURNAL_ANALYSIS,
+    JOURNAL_BACKUP,
     LEASE,
     MONITORS,
     NAMESPACE,
@@ -25,9 +26,11 @@ OWN = "=".join(OWN_LABEL)
 BROKER_GROUP, TARGET_GROUP = "broker", "target"
 WATCHED_CHILDREN = tuple(kind for kind in (*CHILDREN, *MONITORS) if kind is not LEASE)
 """Leases change every few seconds each: they are read when they are needed."""
-WATCHED = tuple(dict.fromkeys((BROKER, DESTINATION, JOURNAL_ANALYSIS, POD, *WATCHED_CHILDREN)))
+WATCHED = tuple(
+    dict.fromkeys((BROKER, DESTINATION, JOURNAL_ANALYSIS, JOURNAL_BACKUP, POD, *WATCHED_CHILDREN))
+)
 
-RESOURCES = (BROKER, DESTINATION, JOURNAL_ANALYSIS)
+RESOURCES = (BROKER, DESTINATION, JOURNAL_ANALYSIS, JOURNAL_BACKUP)
 """What people write."""
 
 Told = Callable[[str, Manifest | None, Manifest | None], None]
@@ -63,25 +66,29 @@ def selector_of(kind: Kind, class_name: str = "") -> str:
 
 
 class Caches:
-    """Stores of Brokers, Destinations, analyses, pods, and of children by their kinds.
+    """Stores of Brokers, Destinations, analyses, backups, pods, and of children by their kinds.
 
-    *changed* is told of all but analyses, *analysed* of those; an analysis that is a Broker's
-    child is in two stores. Namespaces are put in by who reads one. Of what people write only that
-    of the operator's class is kept; *class_name* is empty where it has none.
+    *changed* is told of all but analyses and backups, *analysed* and *saved* of those; an analysis
+    that is a Broker's child is in two stores. Namespaces are put in by who reads one. Of what
+    people write only that of the operator's class is kept; *class_name* is empty where it has none.
     """
 
-    def __init__(self, changed: Told, analysed: Analysed, class_name: str = "") -> None:
+    def __init__(
+        self, changed: Told, analysed: Analysed, saved: Analysed, class_name: str = ""
+    ) -> None:
         self._changed, self.class_name = changed, class_name
         self.brokers = self._store(BROKER, lambda _: ())
         self.destinations = self._store(DESTINATION, _groups_of_destination)
         self.pods = self._store(POD, _groups_of_child)
         self.namespaces = self._store(NAMESPACE, lambda _: ())
         self.analyses = Store(JOURNAL_ANALYSIS, lambda _: (), analysed, self._is_mine)
+        self.backups = Store(JOURNAL_BACKUP, lambda _: (), saved, self._is_mine)
         self.children = {
             kind.name: self._store(kind, _groups_of_child) for kind in WATCHED_CHILDREN
         }
+        apart = (self.analyses, self.backups)
         self._by_kind = {
-            kind: tuple(store for store in (*self.stores(), self.analyses) if store.kind is kind)
+            kind: tuple(store for store in apart + self.stores() if store.kind is kind)
             for kind in WATCHED
         }
 

@@ -13,6 +13,7 @@ _KEPT_OF_STATUS = {
     "Broker": None,
     "Destination": None,
     "JournalAnalysis": None,
+    "JournalBackup": None,
     "StatefulSet": ("observedGeneration",),
     "PersistentVolumeClaim": ("phase", "capacity"),
     "Pod": ("phase", "reason", "podIP"),

@@ -19,6 +19,7 @@ from lockkeeper_operator.process.applying import steadfast_owners
 from lockkeeper_operator.steps import Apply, Create, Delete, Refused, Step
 
 RBAC_API = "rbac.authorization.k8s.io/v1"
+JOBS = (Kind("batch/v1", "CronJob", "cronjobs"), Kind("batch/v1", "Job", "jobs"))
 EVERYWHERE = (
     Kind("v1", "ServiceAccount", "serviceaccounts"),
     Kind(RBAC_API, "Role", "roles"),
@@ -27,8 +28,7 @@ EVERYWHERE = (
     Kind("v1", "Service", "services"),
     CLAIM,
     Kind("apps/v1", "Deployment", "deployments"),
-    Kind("batch/v1", "CronJob", "cronjobs"),
-    Kind("batch/v1", "Job", "jobs"),
+    *JOBS,
 )
 """Kinds of children that every cluster knows."""
 OF_SPARK = (
@@ -42,8 +42,11 @@ ENDED_PHASES = ("Succeeded", "Failed")
 class AnalysisObjects:
     """Reads and writes them. Every method raises ApiError."""
 
-    def __init__(self, api: ApiServer) -> None:
-        self._api = api
+    def __init__(
+        self, api: ApiServer, label: str = ANALYSIS_LABEL, kinds: tuple[Kind, ...] = EVERYWHERE
+    ) -> None:
+        """Children are of these *kinds*, and have a *label* with the name of what they are of."""
+        self._api, self._label, self._kinds = api, label, kinds
         self._nodes: dict[tuple[str, str], str] = {}
 
     async def apis(self) -> frozenset[str]:
@@ -56,14 +59,14 @@ class AnalysisObjects:
     ) -> dict[Key, Manifest]:
         """Return all objects that are labelled as the analysis's."""
         found: dict[Key, Manifest] = {}
-        for kind in (*EVERYWHERE, *(kind for kind in OF_SPARK if kind.api_version in apis)):
-            for item in await self._all(kind, namespace, f"{ANALYSIS_LABEL}={name}"):
+        for kind in (*self._kinds, *(kind for kind in OF_SPARK if kind.api_version in apis)):
+            for item in await self._all(kind, namespace, f"{self._label}={name}"):
                 found[kind.name, item["metadata"]["name"]] = {**item, "kind": kind.name}
         return found
 
     async def pods(self, namespace: str, name: str) -> list[Manifest]:
         """Return the pods of an analysis."""
-        return await self._all(POD, namespace, f"{ANALYSIS_LABEL}={name}")
+        return await self._all(POD, namespace, f"{self._label}={name}")
 
     async def node_of_claim(self, namespace: str, claim: str, fresh: bool) -> str:
         """Return the node on which *claim* is in use, empty for none.

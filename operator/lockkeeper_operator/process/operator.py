@@ -17,6 +17,7 @@ from lockkeeper_operator.observed import Manifest
 from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
 from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.authority import Authority, Trust
+from lockkeeper_operator.process.backup_reconciler import BackupReconciler
 from lockkeeper_operator.process.broker_reconciler import BrokerReconciler
 from lockkeeper_operator.process.clock import Clock
 from lockkeeper_operator.process.cordons import Cordons
@@ -31,10 +32,11 @@ from lockkeeper_operator.process.queue import WorkQueue
 from lockkeeper_operator.process.recorder import Recorder
 from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.process.upkeep import Upkeep, places_of
-from lockkeeper_operator.process.waking import Wakes, broker_of
+from lockkeeper_operator.process.waking import Wakes, asked_anew, broker_of
 from lockkeeper_operator.process.workers import Work, work
 
 BROKER_WORKERS, DESTINATION_WORKERS, ASKING_WORKERS, ANALYSIS_WORKERS = 4, 8, 32, 2
+BACKUP_WORKERS = 2
 AUTHORITY_SUFFIX = "-authority"
 """Of the Secret with the operator's authority, behind the name of its Lease."""
 log = logging.getLogger(__name__)
@@ -56,7 +58,10 @@ class Operator:
         self._wakes = Wakes()
         self.metrics = Metrics()
         around = options.surroundings
-        self.caches = Caches(self._changed, self._analysis_changed, around.class_name)
+        self._analysed: WorkQueue[tuple[str, str]] = WorkQueue()
+        self._saved: WorkQueue[tuple[str, str]] = WorkQueue()
+        analysed, saved = asked_anew(self._analysed), asked_anew(self._saved)
+        self.caches = Caches(self._changed, analysed, saved, around.class_name)
         self._admin = AdminEndpoints()
         self._namespaces = Namespaces(api, self.caches.namespaces)
         self.authority = Authority(
@@ -66,13 +71,15 @@ class Operator:
         self._tools = self._made_tools()
         self._brokers = BrokerReconciler(self._tools, options.surroundings)
         self._destinations = DestinationReconciler(self._tools)
-        self._analysed: WorkQueue[tuple[str, str]] = WorkQueue()
         image = options.analytics_image or analytics_image(around.image)
         self._analyses = AnalysisReconciler(
             self._tools, self.caches.analyses, image, around.domain, self.metrics.analyses.ended
         )
         self._analyses.enabled = options.analytics
         self._analyses.pull_secrets = around.pull_secrets
+        self._backups = BackupReconciler(
+            self._tools, self.caches.backups, around.image, around.pull_secrets
+        )
         self._inquiry = Inquiry(Poller(self._admin), self.caches, self._wakes)
         places = places_of(options.namespaces)
         self.upkeep = Upkeep(Census(api, self.caches), places, self.metrics, self._monitors_changed)
@@ -122,6 +129,7 @@ class Operator:
             ),
             Work("Asking", ASKING_WORKERS, wakes.asking, self._inquiry.ask),
             Work("JournalAnalysis", ANALYSIS_WORKERS, self._analysed, self._analyses.reconcile),
+            Work("JournalBackup", BACKUP_WORKERS, self._saved, self._backups.reconcile),
         ):  # fmt: skip
             for number in range(todo.count):
                 self._begin(work(todo, self.metrics), f"{todo.kind} {number}")
@@ -221,15 +229,6 @@ class Operator:
     def _changed(self, kind: str, before: Manifest | None, after: Manifest | None) -> None:
         self._wakes.changed(self.caches, kind, before, after)
 
-    def _analysis_changed(self, before: Manifest | None, after: Manifest | None) -> None:
-        """Look at an analysis that is new, asks for something else, or is gone; statuses are
-        the operator's own doing.
-        """
-        was, now = before or {}, after or {}
-        metadata = (after or was)["metadata"]
-        if before is None or after is None or was.get("spec") != now.get("spec"):
-            self._analysed.add((metadata["namespace"], metadata["name"]))
-
     def _depths(self) -> dict[str, float]:
         wakes = self._wakes
         return {
@@ -237,6 +236,7 @@ class Operator:
             "Destination": len(wakes.destinations),
             "Asking": len(wakes.asking),
             "JournalAnalysis": len(self._analysed),
+            "JournalBackup": len(self._saved),
         }
 
     def _objects(self) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """Keys to look at when an object has changed."""
 
+from collections.abc import Callable
+
 from lockkeeper_operator.api.kinds import BROKER, DESTINATION, NAMESPACE, POD
 from lockkeeper_operator.asking.desk import BrokerKey, Desks
 from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches, target_of
@@ -80,6 +82,21 @@ class Wakes:
         else:
             desk.stale = True
             self.asking.add(broker)
+
+
+def asked_anew(queue: WorkQueue[Name]) -> Callable[[Manifest | None, Manifest | None], None]:
+    """Return what puts an object into *queue* that is new, asks for something else, or is gone.
+
+    Statuses are the operator's own doing.
+    """
+
+    def changed(before: Manifest | None, after: Manifest | None) -> None:
+        was, now = before or {}, after or {}
+        if before is None or after is None or was.get("spec") != now.get("spec"):
+            metadata = (after or was)["metadata"]
+            queue.add((metadata["namespace"], metadata["name"]))
+
+    return changed
 
 
 def broker_of(metadata: Manifest) -> BrokerKey:

@@ -1,0 +1,143 @@
+"""The JournalBackup resource: a Broker's journal copied, once or on a schedule."""
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from lockkeeper_api.analysis.source import DirectoryPath, Url
+from lockkeeper_api.cluster.operation import CRON_PATTERN
+from lockkeeper_api.cluster.pods import Image
+from lockkeeper_api.meta import ApiModel, ApiVersion, Metadata
+from lockkeeper_api.raw import ObjectName
+from lockkeeper_api.rules import rules
+from lockkeeper_api.status import Conditions, Count, Generation, Time
+from lockkeeper_api.zones import TimeZone
+
+NAME_CHARACTERS_MAX = 40
+NAME_RULE = "metadata.name: at most 40 characters: a letter, then letters, digits and hyphens"
+_NAME_RULE = (
+    f"size(self.metadata.name) <= {NAME_CHARACTERS_MAX} && "
+    "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
+)
+ONE_TARGET = "expected exactly one of claim, url"
+_ONE_TARGET_RULE = "[has(self.claim), has(self.url)].exists_one(x, x)"
+OWN_IMAGE = "target.url needs image.name: an image with lockkeeper and fsspec's package for the URL"
+_OWN_IMAGE_RULE = "!has(self.target.url) || (has(self.image) && has(self.image.name))"
+
+
+class ClaimTarget(ApiModel):
+    """A PersistentVolumeClaim for backups; not the Broker's own."""
+
+    name: ObjectName
+    """Name of the claim."""
+    path: DirectoryPath | None = Field(default=None, min_length=1)
+    """Directory within the volume; absent: the name of this resource."""
+
+
+class Target(ApiModel):
+    """Where backups go, each into a directory named by its time."""
+
+    model_config = ConfigDict(json_schema_extra=rules((_ONE_TARGET_RULE, ONE_TARGET)))
+
+    claim: ClaimTarget | None = None
+    """A claim."""
+    url: Url | None = None
+    """A place that fsspec opens, such as `s3://bucket/departures`."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "Target":
+        if (self.claim is None) == (self.url is None):
+            raise ValueError(ONE_TARGET)
+        return self
+
+
+class BackupSchedule(ApiModel):
+    """Regular backups; one that is due while another is made is left out."""
+
+    cron: str = Field(max_length=128, pattern=CRON_PATTERN)
+    """When, as cron writes it, such as `0 3 * * *`."""
+    time_zone: TimeZone = "UTC"
+    """Time zone of the schedule, such as Europe/Berlin."""
+
+
+class JournalBackupSpec(ApiModel):
+    """What is copied, where to, and when. The Broker may run, and is not disturbed."""
+
+    model_config = ConfigDict(json_schema_extra=rules((_OWN_IMAGE_RULE, OWN_IMAGE)))
+
+    broker: ObjectName
+    """The Broker, in the same namespace."""
+    target: Target
+    """Where backups go. They stay when this resource is deleted."""
+    schedule: BackupSchedule | None = None
+    """Regular backups; absent: one, and another one when this spec is changed."""
+    suspend: bool = False
+    """Begin no backup; one that is being made goes on."""
+    keep: int = Field(default=7, ge=1, le=1000)
+    """How many backups to keep at the target; older ones are deleted after each new one."""
+    credentials: ObjectName | None = None
+    """A Secret whose keys become environment variables, for object stores: AWS_ACCESS_KEY_ID and
+    the like."""
+    image: Image = Image()
+    """The image that copies; absent: the broker's of the operator's release."""
+
+    @model_validator(mode="after")
+    def _has_image(self) -> "JournalBackupSpec":
+        if self.target.url is not None and self.image.name is None:
+            raise ValueError(OWN_IMAGE)
+        return self
+
+
+class JournalBackup(ApiModel):
+    """A Broker's journal copied while it is written; each copy is opened before it counts."""
+
+    model_config = ConfigDict(json_schema_extra=rules((_NAME_RULE, NAME_RULE)))
+
+    api_version: ApiVersion
+    """lockkeeper.dev/v1alpha1."""
+    kind: Literal["JournalBackup"]
+    """JournalBackup."""
+    metadata: Metadata
+    """Who the backup is."""
+    spec: JournalBackupSpec
+    """What is copied, where to, and when."""
+
+
+class BackupResult(ApiModel):
+    """A backup that was made; see the manifest's reference for the fields."""
+
+    place: str = Field(max_length=2048)
+    """Where it is: a URL, or a path as the Job has it, below /backups in the claim."""
+    taken_at: Time
+    """The moment of the journal that it is: everything durable then is in it."""
+    mark: str = Field(max_length=64)
+    """Where the journal ended, FILE:OFFSET."""
+    epoch: Count
+    """Number of the last master's term."""
+    files: Count
+    """Data files."""
+    size: Count
+    """Their bytes."""
+    pending: Count
+    """Messages that a broker finds in it."""
+
+
+BackupState = Annotated[str, Field(max_length=32)]
+
+
+class JournalBackupStatus(ApiModel):
+    """What the operator found and did."""
+
+    observed_generation: Generation | None = None
+    """The generation that all else is about."""
+    conditions: Conditions = Field(default=[])
+    """Ready: the last backup was made, or the schedule stands; Reconciling: one is being made or
+    waited for; Stalled: the last one failed, or none can be made."""
+    state: BackupState | None = None
+    """The latest run's state, or why there is none."""
+    job: str | None = Field(default=None, max_length=253)
+    """The latest run's Job."""
+    last_successful_time: Time | None = None
+    """When a run succeeded last."""
+    result: BackupResult | None = None
+    """The last backup that was made."""

@@ -1,0 +1,11 @@
+"""Job or CronJob: the only child of a backup."""
+
+from lockkeeper_operator.backups.desired import cron_job, job
+from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.observed import Manifest
+
+
+def run(subject: BackupSubject) -> Manifest:
+    """Return it: a backup has exactly one child."""
+    schedule = subject.spec.schedule
+    return job.build(subject) if schedule is None else cron_job.build(subject, schedule)

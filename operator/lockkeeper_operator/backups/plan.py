@@ -1,0 +1,71 @@
+"""From what there is of a backup to the next steps.
+
+A single backup is made once: when it has ended, the status remembers it, and it is not made again.
+Those of a schedule are made by the cluster, from what is kept up to date here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockkeeper_operator.analyses.runs import ENDED, Run, runs_of
+from lockkeeper_operator.backups.desired.run import run
+from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.child_steps import child_steps, stamped
+from lockkeeper_operator.observed import Key, Manifest, Observed, key_of
+from lockkeeper_operator.ownership import stranger
+from lockkeeper_operator.steps import Conflict, Create, Step, Wait
+from lockkeeper_operator.target import Desired
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A backup's surroundings: objects labelled as its own, its pods, and its status."""
+
+    children: Mapping[Key, Manifest] = field(default_factory=dict)
+    pods: tuple[Manifest, ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The Jobs that are there, the latest first."""
+        return runs_of(self.children.values(), ())
+
+
+def backup_plan(seen: Seen, subject: BackupSubject) -> tuple[Step, ...]:
+    """Return what is to be done about a backup. Jobs of an earlier spec go."""
+    manifest = run(subject)
+    key = key_of(manifest)
+    problem = _problem(subject)
+    if subject.spec.schedule is not None:
+        return (problem,) if problem is not None else _steps(seen.children, subject, manifest)
+    others = {name: child for name, child in seen.children.items() if name != key}
+    steps = _steps(others, subject)
+    present = seen.children.get(key)
+    if present is not None:
+        # What is in a Job cannot be changed.
+        owner = stranger(present, subject.instance, subject.uid)
+        return (*steps, Conflict(*key, owner)) if owner else steps
+    if seen.status.get("job") == key[1] and seen.status.get("state") in ENDED:
+        return steps
+    return (*steps, problem or Create(stamped(manifest)))
+
+
+def _steps(
+    children: Mapping[Key, Manifest], subject: BackupSubject, *wanted: Manifest
+) -> tuple[Step, ...]:
+    desired = Desired(subject.instance, subject.uid, children=wanted)
+    return tuple(child_steps(Observed(children=children), desired))
+
+
+def _problem(subject: BackupSubject) -> Wait | None:
+    """Return why no backup can be begun now, None if nothing speaks against it."""
+    journal, claim = subject.journal, subject.spec.target.claim
+    if journal.problem:
+        return Wait(journal.problem, journal.why)
+    if claim is not None and claim.name == journal.claim:
+        why = f"target.claim: {claim.name} holds the journal itself; name another claim"
+        return Wait("TargetIsJournal", why)
+    if subject.spec.suspend and subject.spec.schedule is None:
+        return Wait("Suspended", "suspend is set")
+    return None

@@ -1,0 +1,119 @@
+"""Looks at one JournalBackup: observes, plans, carries out, tells."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from pydantic import ValidationError
+
+from lockkeeper_api import BrokerSpec
+from lockkeeper_api.analysis.source import Source
+from lockkeeper_api.complaints import complaint
+from lockkeeper_api.journal_backup import JournalBackupSpec
+from lockkeeper_operator.analyses.journal import claim_name, journal_of
+from lockkeeper_operator.analyses.times import written
+from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.api.kinds import JOURNAL_BACKUP
+from lockkeeper_operator.api.server import APPLY
+from lockkeeper_operator.backups.names import BACKUP_LABEL
+from lockkeeper_operator.backups.plan import Seen, backup_plan
+from lockkeeper_operator.backups.status import backup_status, refused_status
+from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.caches.store import Store
+from lockkeeper_operator.names import FIELD_MANAGER
+from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.process.analysis_objects import JOBS, AnalysisObjects
+from lockkeeper_operator.process.tools import Tools
+from lockkeeper_operator.steps import Wait
+
+ACTIVE_SECONDS = 5.0
+"""How often a backup is looked at while it is being made, or waited for."""
+REST_SECONDS = 60.0
+
+
+class BackupReconciler:
+    """Brings JournalBackups to what they are to be."""
+
+    def __init__(
+        self, tools: Tools, store: Store, image: str, pull_secrets: tuple[str, ...]
+    ) -> None:
+        self._tools, self._store = tools, store
+        self._image, self._pull_secrets = image, pull_secrets
+        self._objects = AnalysisObjects(tools.api, BACKUP_LABEL, JOBS)
+        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        """What time it is."""
+
+    async def reconcile(self, namespace: str, name: str) -> float | None:
+        """Look at a backup; returns the seconds after which to look again at the latest.
+
+        Raises ApiError for what may work later.
+        """
+        resource = self._store.get(namespace, name)
+        if resource is None or "deletionTimestamp" in resource["metadata"]:
+            # Its Jobs go with it, by Kubernetes' own doing.
+            return None
+        generation, previous = resource["metadata"]["generation"], resource.get("status", {})
+        now = written(self.now())
+        try:
+            spec = JournalBackupSpec.model_validate(resource["spec"])
+        except ValidationError as error:
+            found = (complaint(JournalBackupSpec, each) for each in error.errors())
+            problems = "; ".join(f"spec.{path}: {reason}" for path, reason in found)
+            await self._write(resource, refused_status(problems, previous, generation, now))
+            return None
+        subject = await self._subject(resource, spec)
+        seen = await self._seen(subject, previous)
+        steps = backup_plan(seen, subject)
+        refused, unseen = await self._objects.carry_out(steps, namespace)
+        if steps and not unseen:
+            seen = await self._seen(subject, previous)
+        status = backup_status(seen, subject, steps, refused, generation, now)
+        await self._write(resource, status)
+        is_active = any(not run.ended for run in seen.runs)
+        is_waiting = any(isinstance(step, Wait) for step in steps)
+        return ACTIVE_SECONDS if is_active or is_waiting or unseen else REST_SECONDS
+
+    async def _subject(self, resource: Manifest, spec: JournalBackupSpec) -> BackupSubject:
+        metadata = resource["metadata"]
+        namespace, name = metadata["namespace"], metadata["name"]
+        source = Source(broker=spec.broker)
+        broker = self._tools.caches.brokers.get(namespace, spec.broker)
+        claim = claim_name(name, source, broker)
+        found = await self._objects.claim(namespace, claim)
+        node = await self._objects.node_of_claim(namespace, claim, fresh=True)
+        broker_spec = BrokerSpec.model_validate((broker or {}).get("spec", {}))
+        journal = journal_of(name, source, broker, found, node)
+        return BackupSubject(
+            name=name,
+            namespace=namespace,
+            uid=metadata["uid"],
+            spec=spec,
+            journal=journal,
+            user=broker_spec.security.run_as_user,
+            default_image=self._image,
+            default_pull_secrets=self._pull_secrets,
+        )
+
+    async def _seen(self, subject: BackupSubject, status: Manifest) -> Seen:
+        namespace, name = subject.namespace, subject.name
+        children = await self._objects.children(namespace, name, frozenset())
+        pods = await self._objects.pods(namespace, name)
+        return Seen(children, tuple(pods), status)
+
+    async def _write(self, resource: Manifest, status: Manifest | None) -> None:
+        """Write the status, unless it is written already or the backup is gone."""
+        if status is None:
+            return
+        metadata = resource["metadata"]
+        change = {
+            "apiVersion": resource["apiVersion"],
+            "kind": resource["kind"],
+            "metadata": {name: metadata[name] for name in ("name", "namespace", "uid")},
+            "status": status,
+        }
+        path = JOURNAL_BACKUP.path(metadata["namespace"], metadata["name"], "status")
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        try:
+            self._store.put(await self._tools.api.request("PATCH", path, query, change, APPLY))
+        except ApiError as error:
+            if error.status != NOT_FOUND:
+                raise

@@ -1,0 +1,148 @@
+"""The operator and JournalBackups: from a resource to a Job and back to a status."""
+
+import json
+from typing import Any
+
+import pytest
+from control_plane import ControlPlane
+from simulated import World, eventually, in_loop, world
+
+from lockkeeper_operator.api.errors import ApiError
+from lockkeeper_operator.api.kinds import POD, Kind
+from lockkeeper_operator.backups.names import BACKUP_LABEL
+
+KIND = "JournalBackup"
+JOB = Kind("batch/v1", "Job", "jobs")
+CRON_JOB = Kind("batch/v1", "CronJob", "cronjobs")
+T1, T2 = "2027-03-01T03:00:00Z", "2027-03-01T03:05:00Z"
+SECONDS = 30.0
+"""A backup is looked at every 5 s."""
+TO_CLAIM = {"broker": "demo", "target": {"claim": {"name": "backups"}}}
+REPORT = {
+    "place": "/backups/once/20270301T030000Z", "takenAt": T1, "mark": "db-3.log:77", "epoch": 4,
+    "files": 3, "size": 9000, "pending": 12,
+}  # fmt: skip
+
+
+async def jobs(found: World, kind: Kind = JOB) -> list[dict[str, Any]]:
+    return [item async for page, _ in found.api.pages(kind, found.namespace) for item in page]
+
+
+async def until(found: World, name: str, state: str) -> dict[str, Any]:
+    async def holds() -> bool:
+        return (await found.get(KIND, name)).get("status", {}).get("state") == state
+
+    await eventually(holds, SECONDS, lambda: found.get(KIND, name))
+    status: dict[str, Any] = (await found.get(KIND, name))["status"]
+    return status
+
+
+def patch_status(found: World, kind: str, name: str, **status: Any) -> None:
+    """Play the part of the Job's controller, or of the kubelet."""
+    found.control_plane.kubectl(
+        *("patch", kind, name, "-n", found.namespace, "--subresource=status"),
+        *("--type=merge", "-p", json.dumps({"status": status})),
+    )
+
+
+def make_pod(found: World, job: dict[str, Any], message: str) -> None:
+    """Make the pod of a Job, ended with *message*."""
+    name = job["metadata"]["name"]
+    labels = {BACKUP_LABEL: "once", "batch.kubernetes.io/job-name": name}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels},
+        "spec": job["spec"]["template"]["spec"],
+    }
+    arguments = ("apply", "-n", found.namespace, "-f", "-")
+    found.control_plane.kubectl(*arguments, text=json.dumps(pod))
+    ended = {"exitCode": 0, "message": message, "reason": "Completed"}
+    one = {"name": "backup", "image": "i", "imageID": "i", "ready": False, "restartCount": 0}
+    status = {**one, "state": {"terminated": ended}}
+    patch_status(found, POD.plural, name, phase="Succeeded", containerStatuses=[status])
+
+
+@in_loop
+async def test_a_backup_waits_for_its_broker_is_made_once_and_told(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.make(KIND, "once", TO_CLAIM)
+        await until(found, "once", "BrokerMissing")
+        assert await found.condition(KIND, "once", "Reconciling") == ("True", "BrokerMissing")
+        await found.broker()
+        await until(found, "once", "Submitted")
+        (job,) = await jobs(found)
+        name = job["metadata"]["name"]
+        volumes = job["spec"]["template"]["spec"]["volumes"]
+        claims = [each["persistentVolumeClaim"] for each in volumes if each["name"] != "temporary"]
+        assert {each["claimName"] for each in claims} == {"demo-journal", "backups"}
+        make_pod(found, job, json.dumps(REPORT))
+        done = [{"type": kind, "status": "True"} for kind in ("SuccessCriteriaMet", "Complete")]
+        patch_status(
+            found, "job", name, startTime=T1, conditions=done, completionTime=T2, succeeded=1
+        )
+        status = await until(found, "once", "Succeeded")
+        assert status["result"] == REPORT
+        assert status["lastSuccessfulTime"] == T2
+        assert await found.condition(KIND, "once") == ("True", "BackedUp")
+        # What was made is not made again, also when its Job is gone.
+        control_plane.kubectl("delete", "job", name, "-n", namespace, "--wait=false")
+        await found.make(KIND, "once", {**TO_CLAIM, "keep": 2})
+
+        async def is_seen() -> bool:
+            resource = await found.get(KIND, "once")
+            seen: int = resource["status"]["observedGeneration"]
+            return seen == resource["metadata"]["generation"]
+
+        await eventually(is_seen, SECONDS, lambda: found.get(KIND, "once"))
+        assert await jobs(found) == []
+        assert (await found.get(KIND, "once"))["status"]["result"] == REPORT
+
+
+@in_loop
+async def test_a_schedule_is_a_cron_job_that_follows_its_spec(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker()
+        schedule = {"cron": "0 3 * * *", "timeZone": "Europe/Berlin"}
+        await found.make(KIND, "nightly", {**TO_CLAIM, "schedule": schedule})
+        await found.ready(KIND, "nightly", SECONDS)
+        (cron,) = await jobs(found, CRON_JOB)
+        assert cron["metadata"]["name"] == "nightly-backup"
+        assert cron["spec"]["schedule"] == "0 3 * * *"
+        await found.make(KIND, "nightly", {**TO_CLAIM, "schedule": {"cron": "0 4 * * *"}})
+
+        async def is_later() -> bool:
+            return [each["spec"]["schedule"] for each in await jobs(found, CRON_JOB)] == [
+                "0 4 * * *"
+            ]
+
+        await eventually(is_later, SECONDS)
+        await found.make(KIND, "nightly", TO_CLAIM)
+
+        async def is_single() -> bool:
+            return not await jobs(found, CRON_JOB) and len(await jobs(found)) == 1
+
+        await eventually(is_single, SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"broker": "demo", "target": {}}, "expected exactly one of claim, url"),
+        ({"broker": "demo", "target": {"url": "s3://b/c"}}, "target.url needs image.name"),
+        ({**TO_CLAIM, "keep": 0}, "spec.keep"),
+        ({**TO_CLAIM, "schedule": {"cron": "tomorrow"}}, "spec.schedule.cron"),
+    ],
+)
+@in_loop
+async def test_the_api_server_refuses_what_makes_no_sense(
+    control_plane: ControlPlane, namespace: str, spec: dict[str, Any], said: str
+) -> None:
+    async with world(control_plane, namespace) as found:
+        with pytest.raises(ApiError) as refused:
+            await found.make(KIND, "wrong", spec)
+        assert said in refused.value.message
