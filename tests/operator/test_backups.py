@@ -18,7 +18,7 @@ from lockkeeper_operator.steps import Apply, Conflict, Create, Delete, Refused, 
 
 JOURNAL = Journal(claim="orders-journal", path="kahadb", group=10001, one_node=True, node="a")
 TO_CLAIM = {"broker": "orders", "target": {"claim": {"name": "backups"}}}
-NIGHTLY = {"schedule": {"cron": "0 3 * * *", "timeZone": "Europe/Berlin"}}
+NIGHTLY: dict[str, Any] = {"schedule": {"cron": "0 3 * * *", "timeZone": "Europe/Berlin"}}
 T1, T2, T3 = (f"2027-03-01T03:0{minute}:00Z" for minute in (1, 2, 3))
 REPORT = {
     "place": "/backups/nightly/20270301T030100Z", "takenAt": T1, "at": 1, "mark": "db-3.log:77",

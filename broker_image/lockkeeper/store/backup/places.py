@@ -135,8 +135,8 @@ def open_place(text: str) -> Place:
     try:
         import fsspec
     except ImportError as error:
-        reason = f"{text}: URLs need fsspec: pip install 'lockkeeper-mq[backup]', or give a directory"
-        raise StoreError(reason) from error
+        way_out = "pip install 'lockkeeper-mq[backup]', or give a directory"
+        raise StoreError(f"{text}: URLs need fsspec: {way_out}") from error
     try:
         filesystem, path = fsspec.core.url_to_fs(text)
     except (ImportError, ValueError) as error:
