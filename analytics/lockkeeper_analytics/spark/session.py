@@ -40,8 +40,14 @@ LARGE_BYTES = 256 * 1024 * 1024
 """Below, jobs last seconds: code of Java's first compiler comes sooner. From here on the code of
 its second one makes up for the wait (1 GB: 187 s instead of 232 s)."""
 
+_REPORT_SETTINGS = {
+    # Adaptive execution makes a job of each shuffle, and plans what is behind it anew.
+    "spark.sql.adaptive.enabled": "false",
+}
+
 SMALL_BYTES = 16 * 1024 * 1024
 _SMALL_SETTINGS = {
+    **_REPORT_SETTINGS,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
@@ -90,11 +96,11 @@ def register(session: SparkSession) -> None:
 
 @contextmanager
 def suited(session: SparkSession, size: int) -> Iterator[None]:
-    """Make *session* quick for journals of *size* bytes, where these are small, for a while.
+    """Make *session* quick for the reports of journals of *size* bytes, for a while.
 
     It may be somebody else's session, who has other things to do with it afterwards.
     """
-    settings = _SMALL_SETTINGS if size <= SMALL_BYTES else {}
+    settings = _SMALL_SETTINGS if size <= SMALL_BYTES else _REPORT_SETTINGS
     before = {name: session.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         session.conf.set(name, value)
