@@ -24,8 +24,7 @@ from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reading.pins import text_of
-from lockkeeper_analytics.reports import REPORTS
-from lockkeeper_analytics.reports.report import Report
+from lockkeeper_analytics.reports import GROUPS, REPORTS
 from lockkeeper_analytics.results import Read, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
 from lockkeeper_analytics.spark.pinning import pinned
@@ -143,8 +142,8 @@ def _write(
 ) -> Outcome:
     """Write reports for machines, and the page over them.
 
-    Several are worked out at a time, in order, and each is told of when its turn to be written
-    has come: the ones before it are done.
+    Those of a group are one query. Several groups are worked out at a time, in order, and each
+    report is told of when its turn to be written has come: the ones before it are done.
     """
     tables: Tables = {}
     counts: dict[str, int] = {}
@@ -153,10 +152,11 @@ def _write(
         # Spark warns of a pandas that it does not know; none is used here.
         warnings.simplefilter("ignore", FutureWarning)
         try:
-            asked = [pool.submit(_answer, REPORTS[name], journal, out) for name in names]
-            for number, (name, answer) in enumerate(zip(names, asked, strict=True), 1):
+            asked = [(each, pool.submit(_answer, each, journal, out)) for each in _groups_of(names)]
+            in_order = [(name, answer) for group, answer in asked for name in group]
+            for number, (name, answer) in enumerate(in_order, 1):
                 tell(f"report {number} of {len(names)}: {REPORTS[name].title}")
-                found = answer.result()
+                found = answer.result()[name]
                 counts[name] = found.rows
                 tables[name] = write_rows(REPORTS[name], found, out)
         finally:
@@ -168,8 +168,14 @@ def _write(
     return Outcome(page, write_summary(tables, counts, read, page, out), read.records)
 
 
-def _answer(report: Report, journal: Journal, out: Path) -> Collected:
-    return collect(report.answer(journal), out / f"{report.name}.parquet")
+def _groups_of(names: Sequence[str]) -> list[list[str]]:
+    """Return *names*, which are in the page's order, by the headings that they stand under."""
+    groups = ([each.name for each in group if each.name in names] for group in GROUPS.values())
+    return [group for group in groups if group]
+
+
+def _answer(names: Sequence[str], journal: Journal, out: Path) -> dict[str, Collected]:
+    return collect({name: REPORTS[name].answer(journal) for name in names}, out)
 
 
 def _is_here(master: str) -> bool:

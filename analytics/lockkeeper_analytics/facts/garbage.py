@@ -6,8 +6,9 @@ A file may go when nothing live is in it and no record of it ends something in a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.effects import OUTCOMES, with_position
@@ -20,6 +21,7 @@ from lockkeeper_analytics.facts.lives import (
     subscriptions_of,
     waiting_in,
 )
+from lockkeeper_analytics.spark.collected import gathered
 
 SEVERAL = 2
 """Of what keeps a file, two are as good as many: one of them can go, and the file stays."""
@@ -42,27 +44,36 @@ class Pins:
 
 
 def pins_of(journal: Journal) -> dict[str, dict[int, Pins]]:
-    """Return what keeps the files of each directory, by directory and number."""
+    """Return what keeps the files of each directory, by directory and number.
+
+    Files with a record are there, also those that nothing keeps.
+    """
+    asked = gathered(
+        {
+            "files": journal.records.select("directory", "file_id").distinct(),
+            "live": _live(journal),
+            "subscriptions": _subscriptions(journal),
+            "transactions": _undecided(journal),
+            "references": _references(journal),
+        }
+    )
+    rows = {name: table.to_pylist() for name, table in asked.items()}
     found: dict[str, dict[int, Pins]] = {}
+    for row in rows["files"]:
+        found.setdefault(row["directory"], {})[row["file_id"]] = Pins()
 
-    def of(row: Row) -> Pins:
-        return found.setdefault(row["directory"], {}).setdefault(row["file_id"], Pins())
+    def of(row: dict[str, Any]) -> Pins:
+        return found[row["directory"]][row["file_id"]]
 
-    for row in _live(journal).collect():
+    for row in rows["live"]:
         pins = of(row)
         pins.live[f"{row['destination_kind']}://{row['destination']}"] = row["messages"]
         pins.live_bytes += row["bytes"]
-    for row in _subscriptions(journal).collect():
+    for row in rows["subscriptions"]:
         of(row).subscriptions.append(row["subscription"])
-    for row in (
-        _transactions(journal)
-        .where("settled IS NULL")
-        .select("directory", "file_id", "transaction")
-        .distinct()
-        .collect()
-    ):
+    for row in rows["transactions"]:
         of(row).transactions.append(row["transaction"])
-    for row in _references(journal).collect():
+    for row in rows["references"]:
         of(row).refers.add(row["refers"])
     return found
 
@@ -129,6 +140,12 @@ def _transactions(journal: Journal) -> DataFrame:
     return told.select(
         "directory", "transaction", "file_id", F.array_min(later).alias("settled")
     ).distinct()
+
+
+def _undecided(journal: Journal) -> DataFrame:
+    """Return the files of each transaction that has no outcome."""
+    open_ones = _transactions(journal).where("settled IS NULL")
+    return open_ones.select("directory", "file_id", "transaction").distinct()
 
 
 def _references(journal: Journal) -> DataFrame:

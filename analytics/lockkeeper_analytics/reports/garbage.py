@@ -30,14 +30,10 @@ def garbage(journal: Journal) -> DataFrame:
     All of it is told of now, whatever is asked for: somebody may remove files by it.
     """
     present = journal.now
-    pins = pins_of(present)
-    read: dict[str, set[int]] = {}
-    for directory, number in present.records.select("directory", "file_id").distinct().collect():
-        read.setdefault(directory, set()).add(number)
     rows = [
         row
-        for directory in sorted(read)
-        for row in _rows(_files(directory, read[directory]), directory, pins.get(directory, {}))
+        for directory, known in sorted(pins_of(present).items())
+        for row in _rows(_files(directory, set(known)), directory, known)
     ]
     return present.records.sparkSession.createDataFrame(rows, _DDL)
 

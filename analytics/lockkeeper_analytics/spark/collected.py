@@ -1,12 +1,15 @@
-"""The rows of a report in bounded memory: the first of them here, all of them in a file."""
+"""The rows of reports in bounded memory: the first of them here, all of them in files."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 ROWS_MAX = 100_000
 """So many rows of a report come into this process's memory, its page and its JSON."""
@@ -19,9 +22,31 @@ class Collected(NamedTuple):
     rows: int
 
 
-def collect(frame: DataFrame, path: Path) -> Collected:
-    """Write all rows of *frame* to *path* as Parquet, and return the first of them."""
-    found = frame.limit(ROWS_MAX + 1).toArrow()
+def collect(frames: Mapping[str, DataFrame], out: Path) -> dict[str, Collected]:
+    """Write all rows of each frame to NAME.parquet in *out*, and return the first of them.
+
+    One query of Spark answers all *frames*, which are known by their names.
+    """
+    first = {name: frame.limit(ROWS_MAX + 1) for name, frame in frames.items()}
+    return {
+        name: _written(frames[name], found, out / f"{name}.parquet")
+        for name, found in gathered(first).items()
+    }
+
+
+def gathered(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
+    """Return all rows of each frame; one query reads once what several of them read.
+
+    Each frame has a column, whose values are lists of one row; in the rows of others it is null.
+    """
+    rows = [frame.select(F.array(F.struct("*")).alias(name)) for name, frame in frames.items()]
+    every = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows)
+    found = every.toArrow()
+    return {name: pa.Table.from_struct_array(pc.list_flatten(found[name])) for name in frames}
+
+
+def _written(frame: DataFrame, found: pa.Table, path: Path) -> Collected:
+    """Write all rows of *frame* to *path*; *found* are the first ROWS_MAX, and one more."""
     if found.num_rows <= ROWS_MAX:
         pq.write_table(found, path)
         return Collected(found, found.num_rows)

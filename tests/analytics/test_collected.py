@@ -1,0 +1,70 @@
+"""Reports that one query answers together have the rows that each has alone."""
+
+import pyarrow.parquet as pq
+import pytest
+from journal_two_runs import write_two_runs
+from pyspark.sql import functions as F
+
+from lockkeeper_analytics import job
+from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
+from lockkeeper_analytics.reports import GROUPS, REPORTS
+from lockkeeper_analytics.spark.collected import gathered
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+JOBS_MAX = 70
+"""22 reports, the facts that they are made of, and small tables that are handed to all tasks."""
+
+
+@pytest.fixture
+def directory(tmp_path):
+    write_two_runs(tmp_path / "journal")
+    return tmp_path / "journal"
+
+
+def jobs_of(spark):
+    """Return how many jobs the session has run."""
+    return spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs()
+
+
+def test_frames_come_as_they_are(spark):
+    numbers = spark.range(5)
+    frames = {
+        "ordered": numbers.withColumn("seconds", F.lit(3)).orderBy(F.desc("id")).limit(4),
+        "nested": numbers.select(
+            F.create_map(F.lit("a"), F.col("id")).alias("map"),
+            F.array("id", F.lit(None)).alias("list"),
+            F.when(F.col("id") > 2, F.timestamp_millis("id")).alias("id"),
+        ),
+        "empty": spark.createDataFrame([], "id string, other double"),
+        "nulls": numbers.select(F.lit(None).cast("string").alias("id")),
+    }
+    alone = {name: frame.toArrow() for name, frame in frames.items()}
+    before = jobs_of(spark)
+    found = gathered(frames)
+    assert jobs_of(spark) == before + 1
+    assert list(found) == list(frames)
+    for name, table in found.items():
+        assert table.equals(alone[name]) and table.schema.equals(alone[name].schema), name
+
+
+def test_all_reports_have_the_rows_that_each_has_alone(spark, directory, tmp_path):
+    out = tmp_path / "report"
+    before = jobs_of(spark)
+    job.analyze([str(directory)], out, session=spark)
+    assert jobs_of(spark) - before <= JOBS_MAX
+    journal = settled(journal_of(read_records(spark, [str(directory)])), tmp_path / "frames")
+    for name, report in REPORTS.items():
+        alone, told = report.answer(journal).toArrow(), pq.read_table(out / f"{name}.parquet")
+        assert told.equals(alone) and told.schema.equals(alone.schema), name
+
+
+def test_reports_of_a_group_are_one_query():
+    assert job._groups_of(["rates", "pattern", "backlog", "garbage"]) == [
+        ["rates", "pattern"],
+        ["backlog"],
+        ["garbage"],
+    ]
+    assert job._groups_of(list(REPORTS)) == [
+        [each.name for each in group] for group in GROUPS.values()
+    ]
