@@ -158,6 +158,7 @@ class OpenWireSession:
         limit = self._buffer.frame_bytes_max
         acknowledge_run = self._acks.acknowledge_run
         in_time = self._broker.now.to_bytes(8, "big")
+        agreement = self._admitted()
         while position <= last:
             start = position + 4
             (size,) = _SIZE.unpack_from(data, position)
@@ -168,13 +169,13 @@ class OpenWireSession:
                 break
             kind = data[start]
             if kind in MESSAGE_TYPES:
-                self._receive_message(data, start, end, in_time)
+                self._receive_message(data, start, end, in_time, agreement)
             elif kind == MESSAGE_ACK:
                 run_end = acknowledge_run(data, position, length)
                 if run_end > position:
                     position = run_end
                     continue
-                self._receive_acknowledgement(data, start, end)
+                self._receive_acknowledgement(data, start, end, agreement)
             else:
                 self._receive_command(data, start, end)
                 if self.closing:
@@ -183,6 +184,7 @@ class OpenWireSession:
                     self._held = [data[end:]]
                     return
                 limit = self._buffer.frame_bytes_max
+                agreement = self._admitted()
             position = end
         if last < position <= length - 4:
             self._unread, self.unread = data, length - position
@@ -229,13 +231,14 @@ class OpenWireSession:
             self._end()
             self.connection.announce()
 
-    def _receive_message(self, data: bytes, start: int, end: int, in_time: bytes) -> None:
-        agreement = self._agreement
-        if (
-            agreement is None
-            or self._progress.phase is not OPEN
-            or end - start < RESPONSE_REQUIRED_AT + 1
-        ):
+    def _admitted(self) -> Agreement | None:
+        """Return what was agreed on, once the client may do more than say who it is."""
+        return self._agreement if self._progress.phase is OPEN else None
+
+    def _receive_message(
+        self, data: bytes, start: int, end: int, in_time: bytes, agreement: Agreement | None
+    ) -> None:
+        if agreement is None or end - start < RESPONSE_REQUIRED_AT + 1:
             raise ProtocolError("a message before its connection is open, or cut short")
         if not agreement.spliced:
             decoded, _ = agreement.codec.decode(data, start, end)
@@ -270,9 +273,10 @@ class OpenWireSession:
         size += len(message.marshalled_properties or b"")
         return ProducerCredit(self.connection, message.producer_id, size)
 
-    def _receive_acknowledgement(self, data: bytes, start: int, end: int) -> None:
-        agreement = self._agreement
-        if agreement is None or self._progress.phase is not OPEN:
+    def _receive_acknowledgement(
+        self, data: bytes, start: int, end: int, agreement: Agreement | None
+    ) -> None:
+        if agreement is None:
             raise ProtocolError("an acknowledgement before its connection is open")
         _check_command(end - start)
         receipt: Receipt | None = None
