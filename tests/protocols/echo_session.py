@@ -73,7 +73,7 @@ class EchoSession:
                 message_id=MessageId(producer, next(self._sent)),
                 content=line,
             )
-            message = encoded(fields, self._broker.next_sequence())
+            message = encoded(fields, next(self._broker.sequences))
             self._broker.send(self.connection, message, None)
 
     def _fail(self, why: str) -> None:

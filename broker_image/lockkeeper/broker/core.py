@@ -1,6 +1,6 @@
 """The broker: commands of connections come in, outputs go to their outboxes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from lockkeeper.broker.access.authenticator import Authenticator
@@ -86,8 +86,8 @@ class Broker:
         )
         self.context.slow_consumers.abort = self.abort
         self.memory, self.containment = self.context.memory, self.context.containment
-        # For each message that comes: a call without a frame of its own.
-        self.next_sequence: Callable[[], int] = self.context.sequences.__next__
+        # Each message that comes takes the next one: without a call of a method.
+        self.sequences: Iterator[int] = self.context.sequences
         self.guard = Guard(self.registry, self.router)
         self.audit = ProducerAudit()
         self.transactions = TransactionManager(

@@ -245,7 +245,7 @@ class OpenWireSession:
             data = openwire.encode(decoded)
             start, end = 0, len(data)
         broker = self._broker
-        message = self._reader.receive(data, start, end, broker.next_sequence(), in_time)
+        message = self._reader.receive(data, start, end, next(broker.sequences), in_time)
         receipt: Receipt | None = None
         if data[start + RESPONSE_REQUIRED_AT]:
             correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
