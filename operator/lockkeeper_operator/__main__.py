@@ -11,7 +11,7 @@ from kubernetes.aio.config import ConfigException
 from lockkeeper_operator import embedded
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.server import connect
-from lockkeeper_operator.desired.subject import Monitoring, Surroundings
+from lockkeeper_operator.desired.subject import Installation, Monitoring
 from lockkeeper_operator.process import logs
 from lockkeeper_operator.process.options import (
     ANALYTICS,
@@ -160,7 +160,7 @@ def run(
     if context.invoked_subcommand is not None:
         return
     options = Options(
-        surroundings=Surroundings(
+        installation=Installation(
             image,
             operator_namespace,
             domain=domain,

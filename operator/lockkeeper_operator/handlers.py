@@ -29,7 +29,7 @@ async def start(settings: kopf.OperatorSettings, memo: Any, **_: Any) -> None:
         memo.operator = await _development(settings)
     operator: Operator = memo.operator
     options = operator.options
-    tune(settings, options.namespaces is None, options.surroundings.class_name)
+    tune(settings, options.namespaces is None, options.installation.class_name)
     try:
         await operator.start()
     except OSError as error:

@@ -79,7 +79,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """A Broker's surroundings: objects of its namespace by kind and name, and its pods."""
+    """A Broker's installation: objects of its namespace by kind and name, and its pods."""
 
     children: Mapping[Key, Manifest] = field(default_factory=dict)
     pods: tuple[Pod, ...] = ()

@@ -18,7 +18,7 @@ from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION, EVENT
 from lockkeeper_operator.api.server import ApiServer, connect
-from lockkeeper_operator.desired.subject import Surroundings
+from lockkeeper_operator.desired.subject import Installation
 from lockkeeper_operator.embedded import run
 from lockkeeper_operator.process.operator import Operator
 from lockkeeper_operator.process.options import Options
@@ -59,8 +59,8 @@ class World:
         It works already, unless nobody is to *wait* for that.
         """
         chosen = {"identity": "one", "election": False, "namespaces": (self.namespace,), **options}
-        surroundings = Surroundings("example/lockkeeper:1", operator_namespace=self.namespace)
-        options = Options(surroundings, host="127.0.0.1", port=0, **chosen)
+        installation = Installation("example/lockkeeper:1", operator_namespace=self.namespace)
+        options = Options(installation, host="127.0.0.1", port=0, **chosen)
         path = str(kubeconfig or self.control_plane.kubeconfig)
         async with running(options, path, wait) as operator:
             self.operators.append(operator)

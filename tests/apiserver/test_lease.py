@@ -23,7 +23,7 @@ from pods import Pod, free_port, wait_until  # noqa: E402
 from lockkeeper.message.destination import queue  # noqa: E402
 from lockkeeper_api import BrokerSpec  # noqa: E402
 from lockkeeper_operator.desired import role  # noqa: E402
-from lockkeeper_operator.desired.subject import Subject, Surroundings  # noqa: E402
+from lockkeeper_operator.desired.subject import Installation, Subject  # noqa: E402
 
 pytestmark = pytest.mark.crash
 
@@ -121,7 +121,7 @@ class Cluster:
 
     def _objects(self) -> list[dict[str, Any]]:
         subject = Subject(
-            "orders", self.namespace, "uid", BrokerSpec(replicas=2), Surroundings("image")
+            "orders", self.namespace, "uid", BrokerSpec(replicas=2), Installation("image")
         )
         rights = role.build(subject)
         del rights["metadata"]["ownerReferences"]

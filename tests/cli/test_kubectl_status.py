@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from lockkeeper.cli.cluster.objects import Surroundings
+from lockkeeper.cli.cluster.objects import BrokerObjects
 from lockkeeper.cli.cluster.status import tree
 
 NOON = 1_800_014_400.0
@@ -29,7 +29,7 @@ def broker(*conditions: dict[str, Any], **status: Any) -> dict[str, Any]:
     }
 
 
-def shown(found: Surroundings) -> str:
+def shown(found: BrokerObjects) -> str:
     text = io.StringIO()
     Console(file=text, width=200).print(tree(found, NOON))
     return text.getvalue()
@@ -53,7 +53,7 @@ def test_a_pair_that_serves() -> None:
         "status": {"conditions": [READY], "depth": 1204, "consumers": 3, "name": "orders.in"},
     }
     pods = [pod("orders-0", "master"), pod("orders-1", "standby")]
-    text = shown(Surroundings(broker(READY), pods, lease, claim, [queue]))
+    text = shown(BrokerObjects(broker(READY), pods, lease, claim, [queue]))
     for line in (
         "orders  Serving: serves clients",
         "orders-0  master  node1  ready  12 min 0 s",
@@ -72,7 +72,7 @@ def test_one_in_trouble_says_what_it_is() -> None:
         "message": "waits for orders-1",
     }  # fmt: skip
     down = {"type": "Ready", "status": "False", "reason": "NoMaster", "message": "no pod leads"}
-    found = Surroundings(
+    found = BrokerObjects(
         broker(down, upgrading, lastFailover={"time": "2027-01-15T11:00:00Z", "cause": "killed"}),
         [pod("orders-0", None, containerStatuses=[waiting])],
         None,

@@ -5,14 +5,14 @@ from typing import Any
 from lockkeeper_operator.desired.children import children
 from lockkeeper_operator.desired.subject import (
     Certificate,
+    Installation,
     Manifest,
     Subject,
-    Surroundings,
     subject_of,
 )
 
 MONITORS = frozenset({"PodMonitor", "ServiceMonitor"})
-SURROUNDINGS = Surroundings(image="example/lockkeeper:1", monitors=MONITORS)
+SURROUNDINGS = Installation(image="example/lockkeeper:1", monitors=MONITORS)
 
 
 def broker_resource(annotations: dict[str, str] | None = None, **spec: Any) -> Manifest:
@@ -31,13 +31,13 @@ def broker_resource(annotations: dict[str, str] | None = None, **spec: Any) -> M
 
 
 def subject(
-    surroundings: Surroundings = SURROUNDINGS,
+    installation: Installation = SURROUNDINGS,
     annotations: dict[str, str] | None = None,
     **spec: Any,
 ) -> Subject:
     return subject_of(
         broker_resource(annotations, **spec),
-        surroundings,
+        installation,
         passwords={"client": "secret", "jfk": "runway"},
         password_hashes={"client": "hash-of-client", "jfk": "hash-of-jfk"},
         admin_token="token",

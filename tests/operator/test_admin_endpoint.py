@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from lockkeeper_operator.asking.admin_endpoint import (
+from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
     BrokerSilentError,

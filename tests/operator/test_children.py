@@ -11,7 +11,7 @@ from lockkeeper_api import parse_resources
 from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_operator.desired.children import children
 from lockkeeper_operator.desired.configuration import configuration, configuration_hash
-from lockkeeper_operator.desired.subject import Surroundings
+from lockkeeper_operator.desired.subject import Installation
 from lockkeeper_operator.process.options import monitoring_of
 
 PROJECT = Path(__file__).parents[2]
@@ -174,11 +174,11 @@ def test_monitors_are_written_where_the_cluster_knows_them() -> None:
         assert (endpoint["path"], endpoint["interval"]) == ("/metrics", "15s")
     assert "ServiceMonitor" in by_kind(subject(monitoring={"kind": "ServiceMonitor"}))
     assert "PodMonitor" not in by_kind(subject(monitoring={"kind": "None"}))
-    assert "PodMonitor" not in by_kind(subject(Surroundings(image="x")))
+    assert "PodMonitor" not in by_kind(subject(Installation(image="x")))
 
 
 def test_the_network_policy_lets_clients_in_and_keeps_strangers_from_the_admin_endpoint() -> None:
-    spec = child(subject(Surroundings(image="x")), "NetworkPolicy")["spec"]
+    spec = child(subject(Installation(image="x")), "NetworkPolicy")["spec"]
     listeners, admin = spec["ingress"]
     assert "from" not in listeners
     assert [peer["podSelector"] for peer in admin["from"]] == [

@@ -109,5 +109,5 @@ def test_the_analysis_of_a_broker_stays_with_its_operator() -> None:
 
 
 def test_a_developers_operator_has_a_class_too() -> None:
-    assert from_environment({"LOCKKEEPER_CLASS": "blue"}).surroundings.class_name == "blue"
-    assert from_environment({}).surroundings.class_name == ""
+    assert from_environment({"LOCKKEEPER_CLASS": "blue"}).installation.class_name == "blue"
+    assert from_environment({}).installation.class_name == ""

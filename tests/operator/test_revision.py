@@ -5,7 +5,7 @@ from cluster_objects import child, subject
 
 from lockkeeper_operator.desired.configuration import configuration_hash
 from lockkeeper_operator.desired.revision import revision_of
-from lockkeeper_operator.desired.subject import Surroundings
+from lockkeeper_operator.desired.subject import Installation
 
 LISTENER: dict[str, Any] = {"name": "openwire"}
 
@@ -56,7 +56,7 @@ def test_what_needs_a_restart_is_a_new_revision(spec: dict[str, Any]) -> None:
 
 
 def test_a_new_release_of_the_operator_restarts_nothing() -> None:
-    new = subject(Surroundings(image="example/lockkeeper:2"))
+    new = subject(Installation(image="example/lockkeeper:2"))
     assert revision_of(new) == revision_of(subject())
     assert configuration_hash(new) == configuration_hash(subject())
 

@@ -15,8 +15,8 @@ from lockkeeper.message.openwire import ConnectionId, ConnectionInfo
 from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.settings import ListenerSettings
-from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
+from lockkeeper.server.listeners import Listeners
 from lockkeeper.server.recorder import FlightRecorder
 from lockkeeper.store.memory import MemoryStore
 from lockkeeper_api.broker import Listener, Recorder
@@ -55,10 +55,10 @@ class Running:
         self.broker.recover()
         recorder = FlightRecorder(self.broker, store, Recorder())
         self.engine = Engine(self.broker, store, recorder, print, wall=self.clock)
-        self._doors = Doors([self._listener])
-        await self._doors.bind(0)
-        await self._doors.open(self.engine)
-        self.port = self._doors.ports[self._listener.name]
+        self._listeners = Listeners([self._listener])
+        await self._listeners.bind(0)
+        await self._listeners.open(self.engine)
+        self.port = self._listeners.ports[self._listener.name]
         return self
 
     async def __aexit__(
@@ -67,7 +67,7 @@ class Running:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._doors.close()
+        self._listeners.close()
         self.engine.close()
 
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 from pods import Pod, free_port, wait_until
 
-from lockkeeper_operator.asking.admin_endpoint import (
+from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
     BrokerRefusedError,

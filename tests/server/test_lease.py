@@ -19,7 +19,7 @@ from lockkeeper.message.destination import queue
 from lockkeeper.server.cluster.api_server import ApiServer
 from lockkeeper.server.cluster.election import SECOND_NS
 from lockkeeper.server.cluster.lease import LeaseGuard, LeaseTimes
-from lockkeeper.server.cluster.surroundings import ApiServerAccess
+from lockkeeper.server.cluster.pod_environment import ApiServerAccess
 from lockkeeper.server.storage import Storage
 from lockkeeper.store.kahadb.preallocation import SPARE_PREFIX, SPARE_SUFFIX
 

@@ -7,8 +7,8 @@ from api_objects import ApiObjects
 
 from lockkeeper.server.cluster.api_server import ApiServer
 from lockkeeper.server.cluster.identity import PodIdentity
+from lockkeeper.server.cluster.pod_environment import ApiServerAccess
 from lockkeeper.server.cluster.role_label import RoleLabel
-from lockkeeper.server.cluster.surroundings import ApiServerAccess
 
 POD = PodIdentity("pair-0", "uid-0", "default")
 SECONDS_MAX = 5

@@ -16,7 +16,7 @@ from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import LOGIN_FRAME_BYTES_MAX
 from lockkeeper.protocols.settings import ListenerSettings
-from lockkeeper.server.access import Gatekeeper
+from lockkeeper.server.access import PasswordAuthenticator
 from lockkeeper.server.checks import Checks
 from lockkeeper.server.metrics import exposition, families
 from lockkeeper.server.strangers import DISPLACED, FULL, LATE
@@ -32,8 +32,8 @@ def listener(**fields: object) -> Listener:
     return Listener.model_validate({"name": "openwire", "port": 0, "loginTimeout": "1s"} | fields)
 
 
-def gatekeeper() -> Gatekeeper:
-    return Gatekeeper(Access(), {"anna": hashed("tea", secrets.token_bytes(16))})
+def authenticator() -> PasswordAuthenticator:
+    return PasswordAuthenticator(Access(), {"anna": hashed("tea", secrets.token_bytes(16))})
 
 
 async def strange(running: Running) -> asyncio.StreamReader:
@@ -45,7 +45,7 @@ async def strange(running: Running) -> asyncio.StreamReader:
     return reader
 
 
-def serve(test: Callable[[Running], Awaitable[None]], keeper: Gatekeeper | None = None,
+def serve(test: Callable[[Running], Awaitable[None]], keeper: PasswordAuthenticator | None = None,
           **fields: object) -> None:  # fmt: skip
     async def run() -> None:
         async with Running(listener(**fields), keeper) as running:
@@ -79,7 +79,7 @@ def test_a_long_frame_before_the_login_is_refused_by_its_size() -> None:
             writer.write(struct.pack(">i", LOGIN_FRAME_BYTES_MAX + 1))
             assert not await is_cut(reader, 1.5)
 
-    serve(test, gatekeeper())
+    serve(test, authenticator())
 
 
 @pytest.mark.parametrize("greets", [True, False])
@@ -100,7 +100,7 @@ def test_signs_of_life_do_not_lengthen_the_time_to_log_in(greets: bool) -> None:
         assert running.engine.strangers.turned_away[LATE] == 1
         assert len(running.engine.peers) == 0
 
-    serve(test, gatekeeper())
+    serve(test, authenticator())
 
 
 def test_one_too_many_displaces_the_oldest_stranger_and_nobody_who_is_in() -> None:
@@ -180,7 +180,7 @@ def test_a_thousand_clients_of_one_user_log_in_at_once() -> None:
         assert (time.process_time() - began) * 2.5 < 3
         assert len(running.broker.connections) == len(open_ones) == 400
 
-    serve(test, gatekeeper(), loginTimeout="10s")
+    serve(test, authenticator(), loginTimeout="10s")
 
 
 def asked(checks: Checks, *questions: tuple[str, str]) -> dict[str, list[float]]:

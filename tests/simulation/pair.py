@@ -15,7 +15,7 @@ from simulation.loop import Loop
 import lockkeeper.server.cluster.membership as membership
 import lockkeeper.server.process as process_module
 from lockkeeper.server.cluster.identity import PodIdentity
-from lockkeeper.server.cluster.surroundings import ApiServerAccess, Surroundings
+from lockkeeper.server.cluster.pod_environment import ApiServerAccess, PodEnvironment
 from lockkeeper.server.configuration import Configuration, hash_of, read_files
 from lockkeeper.server.process import BrokerProcess, ProcessOptions
 from lockkeeper.server.roles import MASTER, RECOVERING
@@ -86,16 +86,16 @@ class Replica:
         pair = self._pair
         hub = pair.world.hub
         loop = Loop(hub, pair.world.kernel, pair.world.network, process)
-        surroundings = None
+        pod_environment = None
         if pair.has_lease:
             pod = PodIdentity(self.name, f"uid-{self._number}-{self._pods}", "default")
-            surroundings = Surroundings(pod, ApiServerAccess("http://api"))
+            pod_environment = PodEnvironment(pod, ApiServerAccess("http://api"))
         resource, file = pair.resource_of(self.port), pair.file_of(self.port)
         options = ProcessOptions(
             resource,
             pair.directory,
             self._number,
-            cluster=surroundings,
+            cluster=pod_environment,
             declared=Configuration(resource, (), hash_of(read_files([file]))),
             files=[file],
             accept_loss=pair.accepts_loss,

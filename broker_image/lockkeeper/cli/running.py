@@ -91,10 +91,10 @@ def broker(
 
     Example: lockkeeper broker --data /var/lib/lockkeeper --listen openwire://0.0.0.0:61616
     """
-    from lockkeeper.server.cluster.heritage import give_back_inherited_lease
-    from lockkeeper.server.cluster.surroundings import surroundings
+    from lockkeeper.server.cluster.lease_handover import give_back_inherited_lease
+    from lockkeeper.server.cluster.pod_environment import pod_environment
 
-    where = surroundings()
+    where = pod_environment()
     # Before anything that takes long to load: a standby waits for it.
     give_back_inherited_lease(where)
 

@@ -28,7 +28,7 @@ ANONYMOUS = "anonymous"
 PASSWORD_CHARACTERS_MAX = 1024
 
 
-class Gatekeeper:
+class PasswordAuthenticator:
     """Knows who may connect; implements `Authenticator`.
 
     Users are those of the file with hashes; if the Broker lists users, only these.
@@ -111,12 +111,12 @@ class Gatekeeper:
         self._checks.close()
 
 
-def gatekeeper_of(access: Access, directory: Path) -> Gatekeeper:
+def authenticator_of(access: Access, directory: Path) -> PasswordAuthenticator:
     """Return who lets the users in that a *directory* of secrets has. Raises InvalidSecretError."""
     users = read_users(directory)
     if not users and not access.anonymous:
         logger.warning("%s knows no user: nobody can connect", directory / USERS)
-    return Gatekeeper(access, users)
+    return PasswordAuthenticator(access, users)
 
 
 def _sized(part: bytes) -> bytes:

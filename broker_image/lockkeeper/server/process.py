@@ -18,13 +18,13 @@ from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.server.admin import Admin
 from lockkeeper.server.admin.encryption import encryption_of
 from lockkeeper.server.cluster.membership import Membership
-from lockkeeper.server.cluster.surroundings import Surroundings
+from lockkeeper.server.cluster.pod_environment import PodEnvironment
 from lockkeeper.server.configuration import Configuration
 from lockkeeper.server.conversion import converted
-from lockkeeper.server.doors import Doors
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.fence import Fence
+from lockkeeper.server.listeners import Listeners
 from lockkeeper.server.recorder import FlightRecorder, cause_of_start
 from lockkeeper.server.reloading import Reloading
 from lockkeeper.server.roles import ROLES, STANDBY, STARTING, STOPPED, Role
@@ -69,7 +69,7 @@ class ProcessOptions:
     replica: int = 0
     peers: Sequence[str] = ()
     supervised: bool = False
-    cluster: Surroundings | None = None
+    cluster: PodEnvironment | None = None
     secrets: Path | None = None
     declared: Configuration | None = None
     files: Sequence[Path] = ()
@@ -85,7 +85,7 @@ class BrokerProcess:
     since: float = field(default_factory=time.time)
     _engine: Engine | None = None
     _failure: StoreError | None = None
-    _doors: Doors | None = None
+    _listeners: Listeners | None = None
     _epoch: int | None = None
     _takes_over: bool = False
     _unfit: str = ""
@@ -242,16 +242,16 @@ class BrokerProcess:
         """Be the master."""
         waited = self.role == STANDBY
         self._become("takes the lock")
-        doors = self._doors = Doors(
+        listeners = self._listeners = Listeners(
             self.options.resource.spec.listeners, self.options.secrets, self._reloading.watch
         )
         try:
-            await doors.bind(PORT_RETRY_SECONDS_AFTER_STANDBY if waited else PORT_RETRY_SECONDS)
-            await self._open(storage, doors, waited)
+            await listeners.bind(PORT_RETRY_SECONDS_AFTER_STANDBY if waited else PORT_RETRY_SECONDS)
+            await self._open(storage, listeners, waited)
         finally:
-            doors.close()
+            listeners.close()
 
-    async def _open(self, storage: Storage, doors: Doors, waited: bool) -> None:
+    async def _open(self, storage: Storage, listeners: Listeners, waited: bool) -> None:
         """Read the journal, let clients in, and serve until told to stop."""
         spec = measured(self.options.resource.spec, self.options.directory)
         store = storage.open(spec)
@@ -278,7 +278,7 @@ class BrokerProcess:
         self._reloading.serve(engine, given, self.name)
         try:
             if not self._stopping.is_set():
-                await doors.open(engine)
+                await listeners.open(engine)
                 self._become("has read the journal")
                 self._has_led = True
                 self._membership.lead()
@@ -286,7 +286,7 @@ class BrokerProcess:
                 if self._failure is None:
                     await self._membership.step_down()
         finally:
-            doors.close()
+            listeners.close()
             self._close(engine, store, recorder)
 
     def _make_broker(self, store: Store, spec: BrokerSpec) -> Broker:
@@ -299,7 +299,7 @@ class BrokerProcess:
             policy_map(resource, self._reloading.destinations),
             converted(spec, BrokerSettings),
             now,
-            self._reloading.gatekeeper,
+            self._reloading.authenticator,
         )
 
     def _fail(self, error: StoreError) -> None:
@@ -346,7 +346,7 @@ class BrokerProcess:
 
     def _address_of(self, listener: Listener) -> str:
         """Return where *listener* is, with the port it found when it was to take any."""
-        ports = self._doors.ports if self._doors is not None else {}
+        ports = self._listeners.ports if self._listeners is not None else {}
         port = ports.get(listener.name, listener.port)
         return f"{listener.protocol}://{listener.host or LOOPBACK}:{port}"
 

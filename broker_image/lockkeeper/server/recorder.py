@@ -10,7 +10,7 @@ from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
 from lockkeeper.journal.counters import COUNTERS
-from lockkeeper.server.clientele import Clientele
+from lockkeeper.server.client_recorder import ClientRecorder
 from lockkeeper.server.conversion import milliseconds
 from lockkeeper.server.views import destination_view
 from lockkeeper.store.base import Store
@@ -34,9 +34,9 @@ class FlightRecorder:
         self._clock_at = 0
         self._statistics_at = broker.steady
         self._written: dict[str, dict[str, Any]] = {}
-        self._clientele = Clientele(broker)
+        self._clients = ClientRecorder(broker)
         if self._enabled:
-            broker.listen(self._clientele)
+            broker.listen(self._clients)
 
     def before_write(self, now: int) -> None:
         """Add events that wait, and the time if the last note of it is old.
@@ -45,7 +45,7 @@ class FlightRecorder:
         """
         if not self._enabled:
             return
-        for told in self._clientele.take(EVENTS_PER_WRITE_MAX):
+        for told in self._clients.take(EVENTS_PER_WRITE_MAX):
             self._write_event(told, {})
         steady = self._broker.steady
         if steady - self._clock_at >= self._clock_interval:
@@ -61,7 +61,7 @@ class FlightRecorder:
             return
         self._statistics_at = steady
         connections = self._broker.connections.values()
-        self._clientele.look([each for one in connections for each in one.consumers.values()])
+        self._clients.look([each for one in connections for each in one.consumers.values()])
         self.write_statistics(now)
 
     def write_statistics(self, now: int) -> None:
@@ -84,7 +84,7 @@ class FlightRecorder:
     def event(self, event: str, now: int, **details: object) -> None:
         """Note that something happened to the broker: start, takeover, configuration, stop."""
         if self._enabled:
-            for told in self._clientele.take():
+            for told in self._clients.take():
                 self._write_event(told, {})
             self._write_event({"at": now, "event": event}, details)
 

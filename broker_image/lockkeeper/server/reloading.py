@@ -16,7 +16,7 @@ from typing import Any
 from lockkeeper.broker.access.renewal import renew_rights
 from lockkeeper.broker.adopting import adopt_policies
 from lockkeeper.broker.errors import BrokerError
-from lockkeeper.server.access import Gatekeeper, gatekeeper_of
+from lockkeeper.server.access import PasswordAuthenticator, authenticator_of
 from lockkeeper.server.configuration import (
     Configuration,
     RefusedConfigurationError,
@@ -81,7 +81,7 @@ class Reloading:
         self.refused: str | None = None
         self.refusal: str | None = None
         self._declared = declared
-        self.gatekeeper: Gatekeeper | None = None
+        self.authenticator: PasswordAuthenticator | None = None
         self._engine: Engine | None = None
         self._replica = ""
         self._troubles: dict[str, str] = {}
@@ -95,8 +95,8 @@ class Reloading:
         """Let only users in, those of the moment. Raises InvalidSecretError."""
         users = [secrets / USERS]
         seen = signature(users)
-        gatekeeper = self.gatekeeper = gatekeeper_of(self.broker.spec.access, secrets)
-        self.watch(users, lambda: self._reload_users(secrets, gatekeeper), seen)
+        authenticator = self.authenticator = authenticator_of(self.broker.spec.access, secrets)
+        self.watch(users, lambda: self._reload_users(secrets, authenticator), seen)
 
     def watch(self, files: Sequence[Path], reload: Callable[[], None], seen: Signature) -> None:
         """Call *reload*, which may raise InvalidSecretError, whenever one of *files* changes.
@@ -132,8 +132,8 @@ class Reloading:
     def serve(self, engine: Engine, given: Broker, replica: str) -> None:
         """Have a master go by it, which was *given* a resource when it began."""
         self._engine, self._replica = engine, replica
-        if self.gatekeeper is not None:
-            self.gatekeeper.engine = engine
+        if self.authenticator is not None:
+            self.authenticator.engine = engine
         if self.broker is not given:
             self._apply(engine, self._declared)
         else:
@@ -142,8 +142,8 @@ class Reloading:
     def leave(self) -> None:
         """Forget the master: it is none any more."""
         self._engine = None
-        if self.gatekeeper is not None:
-            self.gatekeeper.close()
+        if self.authenticator is not None:
+            self.authenticator.close()
 
     # Configurations
 
@@ -182,8 +182,8 @@ class Reloading:
         check_change(self._declared.broker, new.broker)
         if self._engine is not None:
             self._apply(self._engine, new)
-        if self.gatekeeper is not None:
-            self.gatekeeper.change_access(new.broker.spec.access)
+        if self.authenticator is not None:
+            self.authenticator.change_access(new.broker.spec.access)
             self._renew_rights()
         self.broker = changed(self.broker, new.broker)
         self.destinations = new.destinations
@@ -205,14 +205,14 @@ class Reloading:
 
     # Users
 
-    def _reload_users(self, secrets: Path, gatekeeper: Gatekeeper) -> None:
-        gatekeeper.change_users(read_users(secrets))
+    def _reload_users(self, secrets: Path, authenticator: PasswordAuthenticator) -> None:
+        authenticator.change_users(read_users(secrets))
         self._renew_rights()
 
     def _renew_rights(self) -> None:
-        if self._engine is not None and self.gatekeeper is not None:
+        if self._engine is not None and self.authenticator is not None:
             self._engine.stamp()
-            renew_rights(self._engine.broker, self.gatekeeper.renewed)
+            renew_rights(self._engine.broker, self.authenticator.renewed)
             self._engine.wake()
 
     # What the admin endpoint tells

@@ -38,5 +38,5 @@ def build(subject: Subject) -> Manifest | None:
 
 def _class(subject: Subject) -> dict[str, str]:
     """Return what keeps the analysis with the operator of its Broker."""
-    name = subject.surroundings.class_name
+    name = subject.installation.class_name
     return {CLASS_LABEL: name} if name else {}

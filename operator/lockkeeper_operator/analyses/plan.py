@@ -29,7 +29,7 @@ SUSPENDED, BACK_OFF, CHILD_ENDS = "Suspended", "BackOff", "ChildEnds"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An analysis's surroundings: objects labelled as its own, its pods, and its status."""
+    """An analysis's installation: objects labelled as its own, its pods, and its status."""
 
     children: Mapping[Key, Manifest] = field(default_factory=dict)
     pods: tuple[Manifest, ...] = ()

@@ -20,7 +20,7 @@ from lockkeeper_operator.target import Desired
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A backup's surroundings: objects labelled as its own, its pods, and its status."""
+    """A backup's installation: objects labelled as its own, its pods, and its status."""
 
     children: Mapping[Key, Manifest] = field(default_factory=dict)
     pods: tuple[Manifest, ...] = ()

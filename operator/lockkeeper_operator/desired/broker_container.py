@@ -22,7 +22,7 @@ def broker_container(subject: Subject) -> Manifest:
     spec = subject.spec
     container: Manifest = {
         "name": CONTAINER,
-        "image": spec.image.name or subject.surroundings.image,
+        "image": spec.image.name or subject.installation.image,
         "imagePullPolicy": spec.image.pull_policy,
         "command": ["lockkeeper", "broker"],
         "args": [

@@ -21,7 +21,7 @@ _SERVES_TLS = {
 def build(subject: Subject) -> Manifest | None:
     """Return the monitor, or None where none is wanted or the cluster does not know the kind."""
     settings = subject.spec.monitoring
-    if not settings.enabled or settings.kind not in subject.surroundings.monitors:
+    if not settings.enabled or settings.kind not in subject.installation.monitors:
         return None
     endpoints = [_encrypted(subject), _plain()]
     for endpoint in endpoints:
@@ -63,7 +63,7 @@ def _plain() -> Manifest:
 
 def _complete(endpoint: Manifest, subject: Subject) -> None:
     """Add what the Broker says, and what the operator was told for all of them."""
-    interval, around = subject.spec.monitoring.interval, subject.surroundings.monitoring
+    interval, around = subject.spec.monitoring.interval, subject.installation.monitoring
     if interval is not None:
         endpoint["interval"] = format_duration(interval)
     endpoint["relabelings"] += around.relabelings

@@ -41,11 +41,11 @@ def _askers(subject: Subject) -> list[Manifest]:
     policy = subject.spec.security.network_policy
     operator = {
         "namespaceSelector": {
-            "matchLabels": {NAMESPACE_NAME_LABEL: subject.surroundings.operator_namespace}
+            "matchLabels": {NAMESPACE_NAME_LABEL: subject.installation.operator_namespace}
         },
         "podSelector": {"matchLabels": {NAME_LABEL: OPERATOR}},
     }
     monitors = list(policy.monitors)
-    if not monitors and subject.spec.monitoring.kind in subject.surroundings.monitors:
+    if not monitors and subject.spec.monitoring.kind in subject.installation.monitors:
         monitors = [{"namespaceSelector": {}}]
     return [{"podSelector": {"matchLabels": selector(subject)}}, operator, *monitors]

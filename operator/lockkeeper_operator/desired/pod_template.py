@@ -66,7 +66,7 @@ def _pull_secrets(subject: Subject) -> Sequence[str]:
     image = subject.spec.image
     if image.pull_secrets or image.name is not None:
         return image.pull_secrets
-    return subject.surroundings.pull_secrets
+    return subject.installation.pull_secrets
 
 
 def _security(subject: Subject) -> Manifest:

@@ -25,7 +25,7 @@ class Monitoring:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class Installation:
     """What the operator knows that no Broker says.
 
     *image* is that of its own release, *monitors* the kinds of Prometheus' operator that the
@@ -66,7 +66,7 @@ class Subject:
     namespace: str
     uid: str
     spec: BrokerSpec
-    surroundings: Surroundings
+    installation: Installation
     annotations: Mapping[str, str] = field(default_factory=dict)
     passwords: Mapping[str, str] = field(default_factory=dict, repr=False)
     password_hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -129,7 +129,7 @@ class Subject:
 
     def host(self, service: str) -> str:
         """Return the name in DNS of a Service of this namespace."""
-        return f"{service}.{self.namespace}.svc.{self.surroundings.domain}"
+        return f"{service}.{self.namespace}.svc.{self.installation.domain}"
 
     @property
     def admin_host(self) -> str:
@@ -165,7 +165,7 @@ def admin_secret_of(broker: str) -> str:
 
 def subject_of(
     resource: Manifest,
-    surroundings: Surroundings,
+    installation: Installation,
     passwords: Mapping[str, str] | None = None,
     password_hashes: Mapping[str, str] | None = None,
     admin_token: str = "",
@@ -182,7 +182,7 @@ def subject_of(
         namespace=metadata["namespace"],
         uid=metadata["uid"],
         spec=BrokerSpec.model_validate(resource.get("spec", {})),
-        surroundings=surroundings,
+        installation=installation,
         annotations=metadata.get("annotations", {}),
         passwords=passwords or {},
         password_hashes=password_hashes or {},

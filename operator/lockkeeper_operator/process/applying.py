@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from lockkeeper_operator.api.errors import CONFLICT, INVALID, NOT_FOUND, ApiError
 from lockkeeper_operator.api.kinds import BY_NAME, MONITORS, POD
 from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.asking.admin_endpoint import (
+from lockkeeper_operator.caches.caches import Caches
+from lockkeeper_operator.observed import Key, Manifest, key_of
+from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
     BrokerRefusedError,
     BrokerSilentError,
 )
-from lockkeeper_operator.caches.caches import Caches
-from lockkeeper_operator.observed import Key, Manifest, key_of
 from lockkeeper_operator.process.clearing import Clearing
 from lockkeeper_operator.steps import (
     Apply,

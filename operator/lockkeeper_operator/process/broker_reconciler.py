@@ -11,16 +11,16 @@ from lockkeeper_api import BrokerSpec
 from lockkeeper_api.complaints import complaint
 from lockkeeper_operator.api.errors import ApiError
 from lockkeeper_operator.api.kinds import CLAIM, LEASE
-from lockkeeper_operator.asking.admin_endpoint import Address
-from lockkeeper_operator.asking.desk import Desk, asked_pod
 from lockkeeper_operator.caches.caches import BROKER_GROUP
 from lockkeeper_operator.caches.packing import trimmed
 from lockkeeper_operator.desired.configuration import configuration
-from lockkeeper_operator.desired.subject import Subject, Surroundings, subject_of
+from lockkeeper_operator.desired.subject import Installation, Subject, subject_of
 from lockkeeper_operator.draining import handover_for_drain
 from lockkeeper_operator.events import Event, events_of_status, events_of_steps
 from lockkeeper_operator.observed import Key, Manifest, Observed, Pod, key_of, pod_of
 from lockkeeper_operator.plan import plan
+from lockkeeper_operator.polling.admin_endpoint import Address
+from lockkeeper_operator.polling.poll_state import PollState, asked_pod
 from lockkeeper_operator.process.applying import Applier
 from lockkeeper_operator.process.certificates import AdminCertificates
 from lockkeeper_operator.process.credentials import CredentialStore, Who
@@ -46,11 +46,11 @@ ROUNDS_MAX = 4
 class BrokerReconciler:
     """Brings Brokers to what they are to be."""
 
-    def __init__(self, tools: Tools, surroundings: Surroundings) -> None:
+    def __init__(self, tools: Tools, installation: Installation) -> None:
         self._tools = tools
-        self.surroundings = surroundings
+        self.installation = installation
         self._credentials = CredentialStore(tools.api, tools.caches)
-        self._certificates = AdminCertificates(tools.authority, tools.caches, surroundings.domain)
+        self._certificates = AdminCertificates(tools.authority, tools.caches, installation.domain)
         self._applier = Applier(tools.api, tools.caches, tools.admin, tools.absent)
         self._failing: dict[tuple[str, str], float] = {}
         """Brokers at which looks could not be ended, since when."""
@@ -68,7 +68,7 @@ class BrokerReconciler:
         resource = self._tools.caches.brokers.get(namespace, name)
         if resource is None or "deletionTimestamp" in resource["metadata"]:
             # Its children go with it, by Kubernetes' own doing.
-            self._tools.desks.close((namespace, name))
+            self._tools.poll_states.close((namespace, name))
             self._credentials.forget(namespace, name)
             self._failing.pop((namespace, name), None)
             self._handovers.forget((namespace, name))
@@ -78,7 +78,7 @@ class BrokerReconciler:
             spec = BrokerSpec.model_validate(resource.get("spec", {}))
         except ValidationError as error:
             now = asyncio.get_running_loop().time()
-            self._tools.desks.open((namespace, name), now).heard = True
+            self._tools.poll_states.open((namespace, name), now).heard = True
             await self._refuse(resource, error)
             return None
         try:
@@ -98,7 +98,7 @@ class BrokerReconciler:
         found = await self._credentials.of(who, spec)
         subject = subject_of(
             resource,
-            self.surroundings,
+            self.installation,
             found.passwords,
             found.hashes,
             found.admin_token,
@@ -107,17 +107,20 @@ class BrokerReconciler:
         return subject, found.foreign or spec.storage.existing_claim is not None
 
     async def _bring(self, resource: Manifest, subject: Subject, foreign: bool) -> float | None:
-        desk = self._desk_of(subject)
+        state = self._poll_state_of(subject)
         desired = desired_of(subject)
         unseen: dict[Key, Manifest] = {}
         stuck: dict[Key, Conflict | Refused] = {}
         done: list[Step] = []
         for _ in range(ROUNDS_MAX):
-            observed = replace(await self._observed(subject, desk, unseen), stuck=stuck)
+            observed = replace(await self._observed(subject, state, unseen), stuck=stuck)
             observed = self._with_patience(subject, observed, desired)
             steps = plan(observed, desired)
             outcome = await self._applier.carry_out(
-                steps, subject.namespace, self._addresses(subject, desk), configuration(subject)
+                steps,
+                subject.namespace,
+                self._addresses(subject, state),
+                configuration(subject),
             )
             problems = {(each.kind, each.name): each for each in outcome.problems}
             done += [step for step in steps if _child_of(step) not in problems]
@@ -125,27 +128,27 @@ class BrokerReconciler:
                 break
             unseen |= outcome.unseen
             stuck |= problems
-        desk.unsettled = bool(steps) or not observed.pods or _is_unsettled(observed, desired)
+        state.unsettled = bool(steps) or not observed.pods or _is_unsettled(observed, desired)
         told = (*steps, *(problems[key] for key in problems if key not in observed.stuck))
-        await self._tell(resource, Facts(observed, desired, told), (*done, *told), desk.heard)
+        await self._tell(resource, Facts(observed, desired, told), (*done, *told), state.heard)
         if any(isinstance(step, Wait) for step in steps):
             return WAITING_SECONDS
         # Nothing tells when others give way.
         return OTHERS_SECONDS if foreign or stuck else None
 
-    def _desk_of(self, subject: Subject) -> Desk:
-        """Return the Broker's desk, where whoever asks it finds what opens it."""
+    def _poll_state_of(self, subject: Subject) -> PollState:
+        """Return the Broker's state, where whoever asks it finds what opens it."""
         now = asyncio.get_running_loop().time()
         key = (subject.namespace, subject.name)
-        desk = self._tools.desks.open(key, now)
+        state = self._tools.poll_states.open(key, now)
         opening = (subject.spec.admin.port, subject.admin_token, subject.admin_host)
-        if (desk.port, desk.token, desk.name) != opening:
-            desk.port, desk.token, desk.name = opening
+        if (state.port, state.token, state.name) != opening:
+            state.port, state.token, state.name = opening
             self._tools.ask(key)
-        return desk
+        return state
 
     async def _observed(
-        self, subject: Subject, desk: Desk, unseen: dict[Key, Manifest]
+        self, subject: Subject, state: PollState, unseen: dict[Key, Manifest]
     ) -> Observed:
         namespace, name = subject.namespace, subject.name
         children = unseen | self._tools.caches.children_of(namespace, name)
@@ -158,7 +161,7 @@ class BrokerReconciler:
             if claim is not None and subject.spec.storage.existing_claim is not None:
                 children[key] = claim
         found = self._tools.caches.pods.group(BROKER_GROUP, namespace, name)
-        pods = tuple(pod_of(pod, desk.reports.get(pod["metadata"]["uid"])) for pod in found)
+        pods = tuple(pod_of(pod, state.reports.get(pod["metadata"]["uid"])) for pod in found)
         own = tuple(pod for pod in pods if _is_own(pod, name))
         tolerated = {
             key: self._applier.clearing.tolerated(child) for key, child in children.items()
@@ -178,10 +181,10 @@ class BrokerReconciler:
         key = (subject.namespace, subject.name)
         return replace(observed, gave_up=self._handovers.gave_up(key, observed, now))
 
-    def _addresses(self, subject: Subject, desk: Desk) -> dict[str, Address]:
+    def _addresses(self, subject: Subject, state: PollState) -> dict[str, Address]:
         found = self._tools.caches.pods.group(BROKER_GROUP, subject.namespace, subject.name)
         asked = ((pod["metadata"]["name"], asked_pod(pod)) for pod in found)
-        return {name: desk.address(pod) for name, pod in asked if pod is not None}
+        return {name: state.address(pod) for name, pod in asked if pod is not None}
 
     async def _tell(
         self, resource: Manifest, facts: Facts, done: Sequence[Step], heard: bool

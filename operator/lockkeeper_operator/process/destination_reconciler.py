@@ -16,9 +16,6 @@ from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_api.quantities import format_duration
 from lockkeeper_operator.allowing import is_allowed
 from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.asking.admin_endpoint import BrokerRefusedError, BrokerSilentError
-from lockkeeper_operator.asking.desk import Desk
-from lockkeeper_operator.asking.views import DestinationView, policy_hash, view_of
 from lockkeeper_operator.caches.caches import TARGET_GROUP, Target, target_of
 from lockkeeper_operator.destination_plan import (
     FINALIZER,
@@ -30,6 +27,9 @@ from lockkeeper_operator.destination_plan import (
     destination_plan,
 )
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
+from lockkeeper_operator.polling.poll_state import PollState
+from lockkeeper_operator.polling.views import DestinationView, policy_hash, view_of
 from lockkeeper_operator.process.destination_steps import DestinationSteps, Place
 from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.status.destination_accepted import TYPE as ACCEPTED
@@ -120,24 +120,24 @@ class DestinationReconciler:
 
         An operator that has just begun must not write that it does not know anything yet.
         """
-        desk = self._desk(target)
-        return self._broker(target) is None or (desk is not None and desk.heard)
+        state = self._state(target)
+        return self._broker(target) is None or (state is not None and state.heard)
 
     def _place(self, look: _Look) -> Place | None:
         """Return where its broker answers, None where it does not."""
-        desk = self._desk(look.target)
-        if desk is None or desk.master is None:
+        state = self._state(look.target)
+        if state is None or state.master is None:
             return None
-        return Place(desk, desk.master, look.target)
+        return Place(state, state.master, look.target)
 
-    def _desk(self, target: Target) -> Desk | None:
-        return self._tools.desks.get((target.namespace, target.broker))
+    def _state(self, target: Target) -> PollState | None:
+        return self._tools.poll_states.get((target.namespace, target.broker))
 
     async def _look(self, resource: Manifest, spec: DestinationSpec) -> _Look:
         metadata, target = resource["metadata"], target_of(resource)
         deleting = "deletionTimestamp" in metadata
         finalizer = FINALIZER in metadata.get("finalizers", ())
-        broker, desk = self._broker(target), self._desk(target)
+        broker, polled = self._broker(target), self._state(target)
         if target.kind not in KINDS:
             broker = None  # No broker has such a thing.
         facts = DestinationFacts(
@@ -145,13 +145,13 @@ class DestinationReconciler:
             broker=f"{target.namespace}/{target.broker}",
             broker_there=broker is not None,
             allowed=broker is not None and await self._is_allowed(broker, target, metadata),
-            broker_answers=desk is not None and desk.master is not None,
+            broker_answers=polled is not None and polled.master is not None,
             holder=self._holder(resource, target),
         )
         acceptable = facts.broker_there and facts.allowed and not facts.holder
         view = None
-        if desk is not None and acceptable and (not deleting or finalizer):
-            view = await self._view(desk, target, fresh=deleting)
+        if polled is not None and acceptable and (not deleting or finalizer):
+            view = await self._view(polled, target, fresh=deleting)
         own = f"{metadata['namespace']}/{metadata['name']}"
         wanted = policy_hash(resource.get("spec", {}).get("policy"))
         facts = replace(
@@ -166,7 +166,7 @@ class DestinationReconciler:
             deleting=deleting,
             finalizer=finalizer,
             accepted=acceptable and not facts.foreign,
-            broker=self._broker_state(broker, desk, metadata),
+            broker=self._broker_state(broker, polled, metadata),
             exists=view is not None,
             empty=view is not None and view.empty,
             in_sync=facts.in_sync,
@@ -220,15 +220,15 @@ class DestinationReconciler:
                 return "/".join(name)
         return ""
 
-    async def _view(self, desk: Desk, target: Target, fresh: bool) -> DestinationView | None:
+    async def _view(self, state: PollState, target: Target, fresh: bool) -> DestinationView | None:
         """Return what the broker has; what nobody owns is not in its list, so it is asked."""
         key = (target.kind, target.name)
-        if desk.master is None or (key in desk.owned and not fresh):
-            return desk.owned.get(key)
+        if state.master is None or (key in state.owned and not fresh):
+            return state.owned.get(key)
         try:
-            said = await self._tools.admin.destination(desk.master, *key)
+            said = await self._tools.admin.destination(state.master, *key)
         except (BrokerSilentError, BrokerRefusedError):
-            desk.master, desk.silent_since = None, asyncio.get_running_loop().time()
+            state.master, state.silent_since = None, asyncio.get_running_loop().time()
             self._tools.ask((target.namespace, target.broker))
             return None
         return None if said is None else view_of(said)
@@ -243,18 +243,18 @@ class DestinationReconciler:
         return not any(each["type"] == ACCEPTED and each["status"] == YES for each in conditions)
 
     def _broker_state(
-        self, broker: Manifest | None, desk: Desk | None, metadata: Manifest
+        self, broker: Manifest | None, state: PollState | None, metadata: Manifest
     ) -> BrokerState:
         if broker is None:
             return BrokerState.GONE
-        if desk is not None and desk.master is not None:
+        if state is not None and state.master is not None:
             return BrokerState.ANSWERS
         deleted = metadata.get("deletionTimestamp")
         if deleted is None:
             return BrokerState.SILENT
         # One that was never asked, as its own spec is no good, is as silent as can be: since this
         # process knows of it.
-        since = self._begun if desk is None else desk.silent_since
+        since = self._begun if state is None else state.silent_since
         silent = asyncio.get_running_loop().time() - since
         waited = min(silent, self._tools.clock.seconds_since(deleted))
         return BrokerState.LOST if waited >= LOST_SECONDS else BrokerState.SILENT

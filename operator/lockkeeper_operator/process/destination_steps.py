@@ -8,13 +8,13 @@ from lockkeeper_api import DestinationSpec
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.api.kinds import DESTINATION
-from lockkeeper_operator.asking.admin_endpoint import Address
-from lockkeeper_operator.asking.desk import Desk
-from lockkeeper_operator.asking.views import policy_said, view_of
 from lockkeeper_operator.caches.caches import Target
 from lockkeeper_operator.destination_plan import FINALIZER, Action, DestinationStep
 from lockkeeper_operator.events import destination_event
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.polling.admin_endpoint import Address
+from lockkeeper_operator.polling.poll_state import PollState
+from lockkeeper_operator.polling.views import policy_said, view_of
 from lockkeeper_operator.process.tools import Tools
 
 ON_BROKER = (Action.DECLARE, Action.SET_POLICY, Action.REMOVE, Action.REMOVE_IF_EMPTY)
@@ -22,9 +22,9 @@ ON_BROKER = (Action.DECLARE, Action.SET_POLICY, Action.REMOVE, Action.REMOVE_IF_
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a destination is, or is to be: its Broker's desk and its master."""
+    """Where a destination is, or is to be: its Broker's state and its master."""
 
-    desk: Desk
+    state: PollState
     master: Address
     target: Target
 
@@ -51,7 +51,7 @@ class DestinationSteps:
         for step in steps:
             removed = 0
             # A new master knows of no owners yet; that it is told is nothing to be told of.
-            known = place is not None and _key(place) in place.desk.owned
+            known = place is not None and _key(place) in place.state.owned
             quiet = step.action is Action.SET_POLICY and not known
             match step.action:
                 case Action.ADD_FINALIZER | Action.REMOVE_FINALIZER:
@@ -83,11 +83,11 @@ class DestinationSteps:
             policy = None if spec.policy is None else policy_said(spec.policy)
             await admin.declare(place.master, *key, policy, owner)
         said = await admin.destination(place.master, *key)
-        place.desk.touched[key] = asyncio.get_running_loop().time()
+        place.state.touched[key] = asyncio.get_running_loop().time()
         if said is None:
-            place.desk.owned.pop(key, None)
+            place.state.owned.pop(key, None)
         else:
-            place.desk.owned[key] = view_of(said)
+            place.state.owned[key] = view_of(said)
 
     async def _set_finalizer(self, resource: Manifest, wanted: bool) -> None:
         present = resource["metadata"].get("finalizers", [])

@@ -6,9 +6,9 @@ serves again, and is left alone for a while: it would be fenced again and again 
 
 from dataclasses import dataclass
 
-from lockkeeper_operator.asking.desk import BrokerKey
 from lockkeeper_operator.names import MASTER
 from lockkeeper_operator.observed import Observed
+from lockkeeper_operator.polling.poll_state import BrokerKey
 
 TAKE_OVER_SECONDS_MAX = 20.0
 """Longer than a Lease lasts that nobody gave back; who reads the journal has taken over by then."""

@@ -1,8 +1,8 @@
 """Asks the pods of Brokers what they are, and wakes whom that concerns."""
 
-from lockkeeper_operator.asking.desk import AskedPod, asked_pod
-from lockkeeper_operator.asking.poller import DESTINATIONS_SECONDS, STATUS_SECONDS, Poller
 from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches
+from lockkeeper_operator.polling.poll_state import AskedPod, asked_pod
+from lockkeeper_operator.polling.poller import DESTINATIONS_SECONDS, STATUS_SECONDS, Poller
 from lockkeeper_operator.process.waking import Wakes
 
 
@@ -15,14 +15,14 @@ class Inquiry:
     async def ask(self, namespace: str, name: str) -> float | None:
         """Ask the pods of a Broker; returns when to do it again."""
         key = (namespace, name)
-        desk = self._wakes.desks.get(key)
-        if desk is None or not desk.port:
+        state = self._wakes.poll_states.get(key)
+        if state is None or not state.port:
             return None
         has_any = bool(self._caches.destinations.names_in(BROKER_GROUP, namespace, name))
-        if desk.stale:
-            desk.pods = self._pods(namespace, name)
-        news = await self._poller.ask(desk, has_any)
-        first, desk.heard = not desk.heard, True
+        if state.stale:
+            state.pods = self._pods(namespace, name)
+        news = await self._poller.ask(state, has_any)
+        first, state.heard = not state.heard, True
         if news.pods or first:
             self._wakes.brokers.add(key)
         if news.master or first:
@@ -31,8 +31,8 @@ class Inquiry:
             group = (TARGET_GROUP, namespace, name, kind, destination)
             for each in self._caches.destinations.names_in(*group):
                 self._wakes.destinations.add(each)
-        if desk.unsettled:
-            return desk.patience
+        if state.unsettled:
+            return state.patience
         return DESTINATIONS_SECONDS if has_any else STATUS_SECONDS
 
     def _pods(self, namespace: str, name: str) -> tuple[AskedPod, ...]:

@@ -9,11 +9,11 @@ from typing import Any
 
 from lockkeeper_operator.api.server import ApiServer
 from lockkeeper_operator.api.watching import WatchedRequests
-from lockkeeper_operator.asking.admin_endpoint import AdminEndpoints
-from lockkeeper_operator.asking.poller import Poller
 from lockkeeper_operator.caches.caches import Caches
 from lockkeeper_operator.caches.census import Census
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.polling.admin_endpoint import AdminEndpoints
+from lockkeeper_operator.polling.poller import Poller
 from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
 from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.authority import Authority, Trust
@@ -57,7 +57,7 @@ class Operator:
         self.api, self.options, self._stop, self._stopped = api, options, stop, stopped
         self._wakes = Wakes()
         self.metrics = Metrics()
-        around = options.surroundings
+        around = options.installation
         self._analysed: WorkQueue[tuple[str, str]] = WorkQueue()
         self._saved: WorkQueue[tuple[str, str]] = WorkQueue()
         analysed, saved = asked_anew(self._analysed), asked_anew(self._saved)
@@ -69,7 +69,7 @@ class Operator:
         )
         self._cordons = Cordons(api, self._cordons_changed)
         self._tools = self._made_tools()
-        self._brokers = BrokerReconciler(self._tools, options.surroundings)
+        self._brokers = BrokerReconciler(self._tools, options.installation)
         self._destinations = DestinationReconciler(self._tools)
         image = options.analytics_image or analytics_image(around.image)
         self._analyses = AnalysisReconciler(
@@ -200,7 +200,7 @@ class Operator:
             api=self.api,
             caches=self.caches,
             namespaces=self._namespaces,
-            desks=self._wakes.desks,
+            poll_states=self._wakes.poll_states,
             admin=self._admin,
             authority=self.authority,
             recorder=Recorder(self.api, clock, self.options.identity),
@@ -216,7 +216,7 @@ class Operator:
             self._wakes.brokers.add(key)
 
     def _monitors_changed(self, kinds: frozenset[str]) -> None:
-        self._brokers.surroundings = replace(self._brokers.surroundings, monitors=kinds)
+        self._brokers.installation = replace(self._brokers.installation, monitors=kinds)
         for key in self.caches.brokers.names():
             self._wakes.brokers.add(key)
 

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lockkeeper_operator.desired.subject import Monitoring, Surroundings
+from lockkeeper_operator.desired.subject import Installation, Monitoring
 
 BROKER_IMAGE = "LOCKKEEPER_BROKER_IMAGE"
 ANALYTICS_IMAGE = "LOCKKEEPER_ANALYTICS_IMAGE"
@@ -38,7 +38,7 @@ class Options:
     Without *analytics* they are not carried out.
     """
 
-    surroundings: Surroundings
+    installation: Installation
     identity: str
     analytics_image: str = ""
     analytics: bool = True
@@ -56,7 +56,7 @@ def from_environment(said: Mapping[str, str] = os.environ) -> Options:
     It holds no Lease unless it is asked to, and is to be seen from this machine only.
     """
     return Options(
-        surroundings=Surroundings(
+        installation=Installation(
             said.get(BROKER_IMAGE, DEFAULT_IMAGE),
             said.get(OPERATOR_NAMESPACE, DEFAULT_NAMESPACE),
             domain=said.get(DOMAIN, DEFAULT_DOMAIN),

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.asking.admin_endpoint import AdminEndpoints
-from lockkeeper_operator.asking.desk import BrokerKey, Desks
 from lockkeeper_operator.caches.caches import Caches
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.polling.admin_endpoint import AdminEndpoints
+from lockkeeper_operator.polling.poll_state import BrokerKey, PollStates
 from lockkeeper_operator.process.authority import Authority
 from lockkeeper_operator.process.clock import Clock
 from lockkeeper_operator.process.namespaces import Namespaces
@@ -22,7 +22,7 @@ class Tools:
     api: ApiServer
     caches: Caches
     namespaces: Namespaces
-    desks: Desks
+    poll_states: PollStates
     admin: AdminEndpoints
     authority: Authority
     recorder: Recorder

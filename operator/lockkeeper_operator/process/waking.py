@@ -3,11 +3,11 @@
 from collections.abc import Callable
 
 from lockkeeper_operator.api.kinds import BROKER, DESTINATION, NAMESPACE, POD
-from lockkeeper_operator.asking.desk import BrokerKey, Desks
 from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches, target_of
 from lockkeeper_operator.caches.store import Name
 from lockkeeper_operator.names import INSTANCE_LABEL
 from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.polling.poll_state import BrokerKey, PollStates
 from lockkeeper_operator.process.queue import WorkQueue
 
 
@@ -18,7 +18,7 @@ class Wakes:
         self.brokers: WorkQueue[BrokerKey] = WorkQueue()
         self.destinations: WorkQueue[Name] = WorkQueue()
         self.asking: WorkQueue[BrokerKey] = WorkQueue()
-        self.desks = Desks()
+        self.poll_states = PollStates()
 
     def changed(
         self, caches: Caches, kind: str, before: Manifest | None, after: Manifest | None
@@ -76,11 +76,11 @@ class Wakes:
 
     def _pod(self, broker: BrokerKey) -> None:
         """Ask first: what a pod says of itself counts more than what its object says."""
-        desk = self.desks.get(broker)
-        if desk is None:
+        state = self.poll_states.get(broker)
+        if state is None:
             self.brokers.add(broker)
         else:
-            desk.stale = True
+            state.stale = True
             self.asking.add(broker)
 
 

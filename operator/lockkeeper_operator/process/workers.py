@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.asking.admin_endpoint import BrokerRefusedError, BrokerSilentError
+from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
 from lockkeeper_operator.process.metrics import Metrics
 from lockkeeper_operator.process.queue import WorkQueue
 

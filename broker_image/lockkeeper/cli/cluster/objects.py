@@ -14,7 +14,7 @@ CONTAINER = "broker"
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class BrokerObjects:
     """One Broker: itself, its pods, Lease, claim, and the Destinations of its namespace."""
 
     broker: Manifest
@@ -29,12 +29,12 @@ class Surroundings:
         return str(self.broker["metadata"]["name"])
 
 
-def surroundings(kubectl: Kubectl, name: str) -> Surroundings:
+def broker_objects(kubectl: Kubectl, name: str) -> BrokerObjects:
     """Return the Broker *name* with all that belongs to it. Raises KubectlError."""
     broker = kubectl.get(BROKERS, name)
     pods = pods_of(kubectl, name)
     claim = _claim_of(pods)
-    return Surroundings(
+    return BrokerObjects(
         broker,
         pods,
         kubectl.find("leases.coordination.k8s.io", name),

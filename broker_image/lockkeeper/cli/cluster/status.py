@@ -13,11 +13,11 @@ from rich.tree import Tree
 from lockkeeper.cli.cluster.kubectl import Kubectl, Manifest
 from lockkeeper.cli.cluster.objects import (
     MASTER,
-    Surroundings,
+    BrokerObjects,
+    broker_objects,
     condition,
     role_of,
     seconds_since,
-    surroundings,
 )
 from lockkeeper.cli.errors import FAILED
 from lockkeeper.cli.output import counted, duration_text
@@ -30,7 +30,7 @@ TRANSIENT = {"Upgrading": "True", "Paused": "True", "ConfigurationApplied": "Fal
 
 def show_status(kubectl: Kubectl, name: str, as_json: bool) -> None:
     """Print the Broker; exit code 1 when it does not serve."""
-    found = surroundings(kubectl, name)
+    found = broker_objects(kubectl, name)
     if as_json:
         print(json.dumps(_data(found), indent=2))
     else:
@@ -40,7 +40,7 @@ def show_status(kubectl: Kubectl, name: str, as_json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def tree(found: Surroundings, now: float) -> Tree:
+def tree(found: BrokerObjects, now: float) -> Tree:
     """Return the tree; *now* is in seconds since 1970."""
     root = Tree(Text.assemble((found.name, "bold"), "  ", _readiness(found.broker)))
     for line in _notes(found.broker):
@@ -98,7 +98,7 @@ def _state(pod: Manifest) -> str:
     return str(pod.get("status", {}).get("phase", "Unknown"))
 
 
-def _lock(found: Surroundings, now: float) -> Text:
+def _lock(found: BrokerObjects, now: float) -> Text:
     if found.lease is None:
         return Text("lock  the file's alone, no Lease")
     spec = found.lease.get("spec", {})
@@ -113,7 +113,7 @@ def _lock(found: Surroundings, now: float) -> Text:
     return Text(text)
 
 
-def _journal(found: Surroundings) -> Text:
+def _journal(found: BrokerObjects) -> Text:
     if found.claim is None:
         return Text("journal  no claim seen", "yellow")
     claim = found.claim
@@ -123,7 +123,7 @@ def _journal(found: Surroundings) -> Text:
     return Text(text, "" if phase == "Bound" else "yellow")
 
 
-def _add_destinations(root: Tree, found: Surroundings) -> None:
+def _add_destinations(root: Tree, found: BrokerObjects) -> None:
     count = len(found.destinations)
     branch = root.add(Text(f"destinations  {counted(count, 'resource')}"))
     for each in found.destinations[:DESTINATIONS_SHOWN_MAX]:
@@ -143,7 +143,7 @@ def _destination(resource: Manifest) -> Text:
     return Text("  ".join(parts), "" if ready["status"] == "True" else "yellow")
 
 
-def _data(found: Surroundings) -> Manifest:
+def _data(found: BrokerObjects) -> Manifest:
     """Return the objects, for scripts."""
     return {
         "broker": found.broker,

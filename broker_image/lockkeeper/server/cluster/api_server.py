@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from lockkeeper.server.cluster.surroundings import ApiServerAccess
+from lockkeeper.server.cluster.pod_environment import ApiServerAccess
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"

@@ -22,7 +22,7 @@ from lockkeeper.server.cluster.election import (
     renewed,
     written_lease,
 )
-from lockkeeper.server.cluster.surroundings import now_text
+from lockkeeper.server.cluster.pod_environment import now_text
 from lockkeeper.store.locker import Deadline, LockLostError, boot_time
 
 logger = logging.getLogger(__name__)

@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from lockkeeper.server.cluster.api_server import ApiServer
 from lockkeeper.server.cluster.lease import LeaseGuard, LeaseTimes
-from lockkeeper.server.cluster.predecessors import Predecessors
+from lockkeeper.server.cluster.pod_environment import PodEnvironment
 from lockkeeper.server.cluster.role_label import RoleLabel
-from lockkeeper.server.cluster.surroundings import Surroundings
+from lockkeeper.server.cluster.stale_masters import StaleMasters
 from lockkeeper.server.roles import MASTER, STANDBY
 from lockkeeper.store.locker import LockLostError
 from lockkeeper_api import Broker
@@ -23,12 +23,12 @@ class Membership:
     """
 
     def __init__(
-        self, where: Surroundings | None, broker: Broker, lost: Callable[[LockLostError], None]
+        self, where: PodEnvironment | None, broker: Broker, lost: Callable[[LockLostError], None]
     ) -> None:
         """*lost* is called when the process may be master no longer."""
         self._apis: list[ApiServer] = []
         self._label: RoleLabel | None = None
-        self._others: Predecessors | None = None
+        self._others: StaleMasters | None = None
         self.lease: LeaseGuard | None = None
         if where is None or where.api_server is None:
             return
@@ -36,7 +36,7 @@ class Membership:
         self._apis = [ApiServer(where.api_server) for _ in range(3)]
         label_api, lease_api, others_api = self._apis
         self._label = RoleLabel(label_api, where.pod)
-        self._others = Predecessors(others_api, where.pod, self._check)
+        self._others = StaleMasters(others_api, where.pod, self._check)
         settings = broker.spec.locker.lease
         if settings.enabled:
             path = where.lease_path(broker.metadata.name)

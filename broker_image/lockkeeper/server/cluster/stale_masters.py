@@ -35,7 +35,7 @@ _CHANGE = [
 ]
 
 
-class Predecessors:
+class StaleMasters:
     """Looks at the other pods of a StatefulSet once, after a take-over."""
 
     def __init__(self, api: ApiServer, pod: PodIdentity, check: Callable[[], None]) -> None:
@@ -54,7 +54,7 @@ class Predecessors:
     def begin(self) -> None:
         """Have the others' labels right as soon as that can be."""
         if self._task is None:
-            self._task = asyncio.create_task(self._demote_all(), name="predecessors")
+            self._task = asyncio.create_task(self._demote_all(), name="stale_masters")
 
     async def end(self) -> None:
         """Leave the others alone: this process is master no more."""

@@ -11,13 +11,13 @@ import urllib.request
 from typing import Any
 
 from lockkeeper.server.cluster.election import freed, read_lease, written_lease
-from lockkeeper.server.cluster.surroundings import ApiServerAccess, Surroundings, now_text
+from lockkeeper.server.cluster.pod_environment import ApiServerAccess, PodEnvironment, now_text
 
 ANSWER_SECONDS_MAX = 1.0
 ANSWER_BYTES_MAX = 1 << 20
 
 
-def give_back_inherited_lease(where: Surroundings | None) -> bool:
+def give_back_inherited_lease(where: PodEnvironment | None) -> bool:
     """Free the Lease if it is held in the name of this pod; tells whether it was.
 
     What goes wrong is left to the process's own locker, which does the same a little later. A

@@ -21,7 +21,7 @@ EVENTS_PER_SECOND_MAX = 20
 """How fast the right to another event comes back."""
 
 
-class Clientele:
+class ClientRecorder:
     """Listens to the core and keeps what there is to write; see `ClientListener`."""
 
     def __init__(self, broker: Broker) -> None:

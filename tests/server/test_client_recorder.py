@@ -16,7 +16,7 @@ from lockkeeper.message.destination import Destination, parse_destination, queue
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import AckType, ActiveMQTextMessage
 from lockkeeper.message.rewrite import encoded
-from lockkeeper.server.clientele import (
+from lockkeeper.server.client_recorder import (
     CUT,
     EVENTS_AT_ONCE_MAX,
     EVENTS_PER_SECOND_MAX,

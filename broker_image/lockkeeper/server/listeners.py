@@ -29,7 +29,7 @@ Watch: TypeAlias = Callable[[Sequence[Path], Callable[[], None], Signature], Non
 """See `Reloading.watch`."""
 
 
-class Doors:
+class Listeners:
     """The sockets of all listeners; `ports` has the port of each by its name."""
 
     def __init__(
@@ -76,8 +76,8 @@ class Doors:
         if encryption is None:
             self._servers.append(await listen(bound, reception))
             return
-        door = EncryptedListener(bound, reception, encryption.context)
-        self._encrypted.setdefault(listener.name, []).append(door)
+        encrypted = EncryptedListener(bound, reception, encryption.context)
+        self._encrypted.setdefault(listener.name, []).append(encrypted)
 
     def _follow(self, name: str) -> None:
         """Have the listener called *name* go on with new certificates when they come."""
@@ -87,8 +87,8 @@ class Doors:
 
         def change() -> None:
             encryption.reload()
-            for door in self._encrypted.get(name, ()):
-                door.context = encryption.context
+            for encrypted in self._encrypted.get(name, ()):
+                encrypted.context = encryption.context
 
         self._watch(encryption.files, change, encryption.seen)
 
@@ -96,8 +96,8 @@ class Doors:
         """Let nobody in any more."""
         for server in self._servers:
             server.close()
-        for door in chain(*self._encrypted.values()):
-            door.close()
+        for encrypted in chain(*self._encrypted.values()):
+            encrypted.close()
         for sockets in self._bound.values():
             for bound in sockets:
                 bound.close()

@@ -9,15 +9,15 @@ import pytest
 from api_objects import LEASE_PATH, ApiObjects
 from pods import NAMESPACE
 
-from lockkeeper.server.cluster.heritage import ANSWER_SECONDS_MAX, give_back_inherited_lease
-from lockkeeper.server.cluster.surroundings import Surroundings, surroundings
+from lockkeeper.server.cluster.lease_handover import ANSWER_SECONDS_MAX, give_back_inherited_lease
+from lockkeeper.server.cluster.pod_environment import PodEnvironment, pod_environment
 
 LEASE = LEASE_PATH.format(NAMESPACE, "orders")
 SLOW_TO_LOAD = ("aiohttp", "pydantic", "yaml", "uvloop", "lockkeeper_api")
 
 
-def where(api: ApiObjects, pod: str = "orders-0") -> Surroundings | None:
-    return surroundings(
+def where(api: ApiObjects, pod: str = "orders-0") -> PodEnvironment | None:
+    return pod_environment(
         {
             "LOCKKEEPER_POD": pod,
             "LOCKKEEPER_POD_UID": f"uid-of-{pod}",
@@ -50,7 +50,7 @@ def test_that_of_others_is_left_alone(api: ApiObjects, holder: str) -> None:
 
 def test_whatever_is_missing_keeps_nobody_from_starting(api: ApiObjects) -> None:
     assert not give_back_inherited_lease(None)
-    assert not give_back_inherited_lease(surroundings({"LOCKKEEPER_POD": "orders-0"}))
+    assert not give_back_inherited_lease(pod_environment({"LOCKKEEPER_POD": "orders-0"}))
     assert not give_back_inherited_lease(where(api, "nameless"))
     del api.objects[LEASE]
     assert not give_back_inherited_lease(where(api))
@@ -62,7 +62,8 @@ def test_whatever_is_missing_keeps_nobody_from_starting(api: ApiObjects) -> None
 
 def test_it_needs_no_library_that_takes_time_to_load() -> None:
     program = (
-        "import sys, lockkeeper.server.cluster.heritage, lockkeeper.server.cluster.surroundings;"
+        "import sys, lockkeeper.server.cluster.lease_handover;"
+        "import lockkeeper.server.cluster.pod_environment;"
         f"print([name for name in {SLOW_TO_LOAD} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

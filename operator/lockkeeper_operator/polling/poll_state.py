@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from lockkeeper_api.pod_names import ROLE_LABEL
-from lockkeeper_operator.asking.admin_endpoint import Address
-from lockkeeper_operator.asking.views import DestinationView
 from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, MASTER
 from lockkeeper_operator.observed import Manifest, Report
+from lockkeeper_operator.polling.admin_endpoint import Address
+from lockkeeper_operator.polling.views import DestinationView
 
 BrokerKey: TypeAlias = tuple[str, str]
 """Namespace and name of a Broker."""
@@ -40,7 +40,7 @@ def asked_pod(pod: Manifest) -> AskedPod | None:
 
 
 @dataclass(slots=True)
-class Desk:
+class PollState:
     """One Broker.
 
     *reports* are of pods, by uid, *misses* how often a pod has not answered in a row. *master* is
@@ -81,28 +81,28 @@ class Desk:
         return Address(pod.host, self.port, self.token)
 
 
-class Desks:
-    """The desks of all Brokers."""
+class PollStates:
+    """The states of all Brokers."""
 
     def __init__(self) -> None:
-        self._desks: dict[BrokerKey, Desk] = {}
+        self._states: dict[BrokerKey, PollState] = {}
 
-    def __getitem__(self, broker: BrokerKey) -> Desk:
-        return self._desks[broker]
+    def __getitem__(self, broker: BrokerKey) -> PollState:
+        return self._states[broker]
 
-    def get(self, broker: BrokerKey) -> Desk | None:
-        """Return the desk of a Broker, None where there is none yet."""
-        return self._desks.get(broker)
+    def get(self, broker: BrokerKey) -> PollState | None:
+        """Return the state of a Broker, None where there is none yet."""
+        return self._states.get(broker)
 
-    def open(self, broker: BrokerKey, now: float) -> Desk:
-        """Return the desk of a Broker, a new one where there is none."""
-        if broker not in self._desks:
-            self._desks[broker] = Desk(silent_since=now)
-        return self._desks[broker]
+    def open(self, broker: BrokerKey, now: float) -> PollState:
+        """Return the state of a Broker, a new one where there is none."""
+        if broker not in self._states:
+            self._states[broker] = PollState(silent_since=now)
+        return self._states[broker]
 
     def close(self, broker: BrokerKey) -> None:
         """Forget a Broker."""
-        self._desks.pop(broker, None)
+        self._states.pop(broker, None)
 
 
 def changed_views(

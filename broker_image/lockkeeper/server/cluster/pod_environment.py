@@ -1,6 +1,6 @@
 """The pod that a process runs in, and how it reaches the API server: by its environment alone.
 
-Never here: a library that takes time to load; `heritage.py` comes before all of them.
+Never here: a library that takes time to load; `lease_handover.py` comes before all of them.
 """
 
 import os
@@ -29,7 +29,7 @@ class ApiServerAccess:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class PodEnvironment:
     """The pod of a process, and how it reaches the API server if it does."""
 
     pod: PodIdentity
@@ -45,12 +45,12 @@ def now_text() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def surroundings(environment: Mapping[str, str] = os.environ) -> Surroundings | None:
+def pod_environment(environment: Mapping[str, str] = os.environ) -> PodEnvironment | None:
     """Return the pod that this process runs in, None outside of pods."""
     pod = pod_identity(environment)
     if pod is None:
         return None
-    return Surroundings(pod, _access(environment) if pod.is_known_to_cluster else None)
+    return PodEnvironment(pod, _access(environment) if pod.is_known_to_cluster else None)
 
 
 def _access(environment: Mapping[str, str]) -> ApiServerAccess | None:
