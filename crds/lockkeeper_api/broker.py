@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field
 
+from lockkeeper_api.changes import LIVE, OPERATOR, POD
 from lockkeeper_api.cluster.access import Access
 from lockkeeper_api.cluster.exposure import ListenerService, Tls
 from lockkeeper_api.cluster.lease import Lease
@@ -67,7 +68,7 @@ class Listener(ApiModel):
     ActiveMQ tells with updateClusterClients); empty: nothing is told."""
     tls: Tls | None = None
     """Cluster: encryption; absent: none."""
-    service: ListenerService = ListenerService()
+    service: Annotated[ListenerService, OPERATOR] = ListenerService()
     """Cluster: the Service BROKER-LISTENER, which leads to the master."""
 
 
@@ -191,7 +192,7 @@ class BrokerSpec(ApiModel):
     `lockkeeper up` passes over what is described as "Cluster:"; the operator carries it out.
     """
 
-    replicas: int = Field(default=1, ge=1, le=9)
+    replicas: Annotated[int, OPERATOR] = Field(default=1, ge=1, le=9)
     """Processes that share the store: one is the master, the others stand by."""
     listeners: Annotated[list[Listener], AfterValidator(_unique)] = Field(
         default=[Listener(name="openwire")],
@@ -246,33 +247,35 @@ class BrokerSpec(ApiModel):
         timedelta(minutes=5)
     )
     """How often such subscriptions are looked for."""
-    destination_policies: list[DestinationPolicyEntry] = Field(default=[], max_length=512)
+    destination_policies: Annotated[list[DestinationPolicyEntry], LIVE] = Field(
+        default=[], max_length=512
+    )
     """How destinations behave; those that no entry matches get the defaults of one."""
-    storage: Storage = Storage()
+    storage: Annotated[Storage, POD] = Storage()
     """Cluster: where the journal lies; local processes have it where --data says."""
-    access: Access = Access()
+    access: Annotated[Access, LIVE] = Access()
     """Cluster: who may connect and what they may do."""
-    image: Image = Image()
+    image: Annotated[Image, POD] = Image()
     """Cluster: the container image."""
-    resources: Raw | None = None
+    resources: Annotated[Raw | None, POD] = None
     """Cluster: requests and limits of the broker's container."""
-    pods: Pods = Pods()
+    pods: Annotated[Pods, POD] = Pods()
     """Cluster: where pods run, with what, and what else is in them."""
-    security: Security = Security()
+    security: Annotated[Security, POD] = Security()
     """Cluster: what pods may do, and who reaches them."""
-    disruption_budget: DisruptionBudget = DisruptionBudget()
+    disruption_budget: Annotated[DisruptionBudget, OPERATOR] = DisruptionBudget()
     """Cluster: how many pods may be away when nodes are drained."""
-    monitoring: Monitoring = Monitoring()
+    monitoring: Annotated[Monitoring, OPERATOR] = Monitoring()
     """Cluster: what Prometheus is told."""
-    update: Update = Update()
+    update: Annotated[Update, OPERATOR] = Update()
     """Cluster: how changes that need a restart reach the pods."""
-    paused: bool = False
+    paused: Annotated[bool, OPERATOR] = False
     """Cluster: the operator leaves everything as it is."""
-    hibernated: bool = False
+    hibernated: Annotated[bool, OPERATOR] = False
     """Cluster: no pods; the journal stays."""
-    allowed_destinations: AllowedDestinations = AllowedDestinations()
+    allowed_destinations: Annotated[AllowedDestinations, OPERATOR] = AllowedDestinations()
     """Cluster: from which namespaces Destinations may come."""
-    analytics: Analytics = Analytics()
+    analytics: Annotated[Analytics, OPERATOR] = Analytics()
     """Cluster: regular analyses of the journal."""
 
 

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from lockkeeper_api.activemq_names import ACTIVEMQ_NAMES
-from lockkeeper_api.broker import Broker
+from lockkeeper_api.broker import Broker, BrokerSpec
+from lockkeeper_api.changes import LIVE, OPERATOR, paths
 from lockkeeper_api.definitions import all_definitions
 from lockkeeper_api.meta import API_VERSION, ApiModel
 from lockkeeper_api.policy import DestinationPolicy
@@ -35,11 +36,32 @@ def reference_page(model: type[ApiModel], sample: str) -> str:
         "`30s`, `1h30m`. A field that is not listed here is an error. What begins with *Cluster:*",
         "is for the operator; `lockkeeper up` passes it over.",
     ]
+    if model is Broker:
+        lines += _changes()
     metadata = schema["properties"]["metadata"]
     lines += _section("metadata", metadata)
     for path, section in _objects("spec", schema["properties"]["spec"]):
         lines += _section(path, section)
     return "\n".join(lines) + "\n"
+
+
+def _changes() -> list[str]:
+    """Return the lines about what may change while a Broker's pods run."""
+    taken_over, carried_out = (
+        ", ".join(f"`{path}`" for path in paths(BrokerSpec, change)) for change in (LIVE, OPERATOR)
+    )
+    return [
+        "",
+        "## Changes of a running Broker",
+        "",
+        f"Brokers take over changes of {taken_over} while they run.",
+        "",
+        f"The operator carries out changes of {carried_out}, and no pod starts anew.",
+        "",
+        "Every other change of `spec` starts the pods anew, the master last (`spec.update`).",
+        "",
+        "Paths are within `spec`.",
+    ]
 
 
 def policies_page() -> str:

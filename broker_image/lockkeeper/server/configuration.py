@@ -3,22 +3,17 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from lockkeeper_api import Broker, Destination, InvalidResourceError, combine
-from lockkeeper_api.broker import BrokerSpec, Listener
+from lockkeeper_api.broker import BrokerSpec
+from lockkeeper_api.changes import LIVE, OPERATOR, POD, names, without
 from lockkeeper_api.hashes import hash_of_text
 
 TEXT_BYTES_MAX = 2 << 20
-TAKEN_OVER = ("destination_policies", "access")
-"""Parts of the spec that are taken over by a process that runs."""
-FOR_OTHERS = (
-    "replicas", "storage", "image", "resources", "pods", "security", "disruption_budget",
-    "monitoring", "update", "paused", "hibernated", "allowed_destinations", "analytics",
-)  # fmt: skip
-"""Parts that no broker process looks at."""
 Sources: TypeAlias = Sequence[tuple[str, str]]
 """Names of files and their texts."""
+_UNHEEDED = without(BrokerSpec, LIVE, POD, OPERATOR)
 
 
 class RefusedConfigurationError(Exception):
@@ -75,22 +70,13 @@ def check_change(old: Broker, new: Broker) -> None:
 
 
 def _changed_fields(old: BrokerSpec, new: BrokerSpec) -> Iterator[str]:
-    for name, field in BrokerSpec.model_fields.items():
-        if name in TAKEN_OVER or name in FOR_OTHERS:
-            continue
-        before, after = getattr(old, name), getattr(new, name)
-        if name == "listeners":
-            before, after = _heeded(before), _heeded(after)
-        if before != after:
-            yield f"spec.{field.alias or name}"
-
-
-def _heeded(listeners: Sequence[Listener]) -> list[dict[str, Any]]:
-    """Return what a process heeds of its listeners: no Services."""
-    return [listener.model_dump(exclude={"service"}) for listener in listeners]
+    before, after = (each.model_dump(exclude=_UNHEEDED) for each in (old, new))
+    for name, value in before.items():
+        if value != after[name]:
+            yield f"spec.{BrokerSpec.model_fields[name].alias or name}"
 
 
 def changed(running: Broker, new: Broker) -> Broker:
     """Return *running*, addresses of the command line included, with what is taken over."""
-    update = {name: getattr(new.spec, name) for name in TAKEN_OVER}
+    update = {name: getattr(new.spec, name) for name in names(BrokerSpec, LIVE)}
     return running.model_copy(update={"spec": running.spec.model_copy(update=update)})

@@ -1,9 +1,10 @@
 """Security of pods: their rights, and who reaches them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from lockkeeper_api.changes import OPERATOR
 from lockkeeper_api.meta import ApiModel
 from lockkeeper_api.raw import Raw
 
@@ -33,5 +34,5 @@ class Security(ApiModel):
     """Cluster: nothing but the journal and temporary files can be written."""
     seccomp_profile: Literal["RuntimeDefault", "Unconfined"] = "RuntimeDefault"
     """Cluster: system calls that there are; Unconfined is not restricted any more."""
-    network_policy: NetworkPolicy = NetworkPolicy()
+    network_policy: Annotated[NetworkPolicy, OPERATOR] = NetworkPolicy()
     """Cluster: who may connect."""

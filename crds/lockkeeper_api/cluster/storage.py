@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from lockkeeper_api.changes import OPERATOR
 from lockkeeper_api.meta import ApiModel
 from lockkeeper_api.quantities import Size, sizes
 from lockkeeper_api.raw import ObjectName, Strings
@@ -39,7 +40,7 @@ class Storage(ApiModel):
     """Cluster: a PersistentVolumeClaim that is there, an ActiveMQ broker's for example."""
     path: str = Field(default="", max_length=255, pattern=r"^([A-Za-z0-9_-][A-Za-z0-9._-]*(/|$))*$")
     """Cluster: directory of the journal within the volume, such as `data/kahadb`."""
-    size: Annotated[Size, sizes("64Mi", "1Pi")] = Field(
+    size: Annotated[Size, sizes("64Mi", "1Pi"), OPERATOR] = Field(
         default=10 << 30,
         json_schema_extra=rules((_GROWTH_RULE, "a volume cannot shrink")),
     )
@@ -48,9 +49,9 @@ class Storage(ApiModel):
     """Cluster: StorageClass; absent: the cluster's default."""
     access_modes: list[AccessMode] | None = Field(default=None, min_length=1, max_length=2)
     """Cluster: absent: ReadWriteOnce for one replica, ReadWriteMany for several."""
-    labels: Strings | None = None
+    labels: Annotated[Strings | None, OPERATOR] = None
     """Cluster: labels of the claim, for backups and the like."""
-    deletion_policy: Literal["Retain", "Delete"] = "Retain"
+    deletion_policy: Annotated[Literal["Retain", "Delete"], OPERATOR] = "Retain"
     """Cluster: what becomes of the claim when the Broker is deleted; Retain: a Broker of the same
     name finds its journal again."""
 

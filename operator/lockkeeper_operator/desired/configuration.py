@@ -4,17 +4,14 @@ from typing import Any
 
 import yaml
 
-from lockkeeper_api.broker import Listener
+from lockkeeper_api.broker import BrokerSpec, Listener
+from lockkeeper_api.changes import OPERATOR, POD, names, without
 from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.desired.subject import Manifest, Subject
 
 EVERYWHERE = "0.0.0.0"
-FOR_THE_OPERATOR = {
-    "replicas", "storage", "image", "resources", "pods", "security", "disruption_budget",
-    "monitoring", "update", "paused", "hibernated", "allowed_destinations", "analytics",
-    "listeners", "admin", "access",
-}  # fmt: skip
+ELSEWHERE = names(BrokerSpec, POD, OPERATOR) | {"listeners", "admin", "access"}
 """Parts of the spec that the file does not have, or not as they are."""
 
 
@@ -23,7 +20,7 @@ def configuration(subject: Subject) -> str:
     spec: Manifest = {
         "listeners": [_listener(listener) for listener in subject.spec.listeners],
         "admin": {"host": EVERYWHERE, **_said(subject.spec.admin)},
-        **_said(subject.spec, exclude=FOR_THE_OPERATOR),
+        **_said(subject.spec, exclude=ELSEWHERE),
         "access": _access(subject),
     }
     resource = {
@@ -48,7 +45,7 @@ def _said(model: Any, **options: Any) -> Manifest:
 
 def _listener(listener: Listener) -> Manifest:
     """Return a listener, on all addresses of the pod unless it says where."""
-    return {"host": EVERYWHERE, **_said(listener, exclude={"service"})}
+    return {"host": EVERYWHERE, **_said(listener, exclude=without(Listener, OPERATOR))}
 
 
 def _access(subject: Subject) -> Manifest:

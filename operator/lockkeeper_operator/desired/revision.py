@@ -5,30 +5,14 @@ operator, with other builders, another default image or new fields, changes no r
 restarts nothing; its pod template waits until a pod starts for another reason.
 """
 
-from typing import Any
-
+from lockkeeper_api.broker import BrokerSpec, Listener
+from lockkeeper_api.changes import LIVE, OPERATOR, Exclusion, without
 from lockkeeper_api.meta import ApiModel
 from lockkeeper_operator.desired.hashes import hash_of
 from lockkeeper_operator.desired.subject import Manifest, Subject
 from lockkeeper_operator.names import RESTART_ANNOTATION
 
-WITHOUT_RESTART: dict[str, Any] = {
-    "replicas": True,
-    "paused": True,
-    "hibernated": True,
-    "update": True,
-    "disruption_budget": True,
-    "monitoring": True,
-    "allowed_destinations": True,
-    "analytics": True,
-    "storage": {"size": True, "labels": True, "deletion_policy": True},
-    "listeners": True,  # Said one by one, without their Services.
-    "security": {"network_policy": True},
-    # What brokers take over while they run: a change is pushed to them.
-    "destination_policies": True,
-    "access": True,
-}
-"""Parts of the spec whose change reaches a Broker that goes on running."""
+_UNHEEDED = without(BrokerSpec, LIVE, OPERATOR)
 
 
 def revision_of(subject: Subject) -> str:
@@ -39,15 +23,17 @@ def revision_of(subject: Subject) -> str:
     """
     said = {
         name: value
-        for name, value in _said(subject.spec, WITHOUT_RESTART).items()
+        for name, value in _said(subject.spec, {**_UNHEEDED, "listeners": True}).items()
         if value not in ({}, [])
     }
-    listeners = [_said(listener, {"service": True}) for listener in subject.spec.listeners]
+    listeners = [
+        _said(listener, without(Listener, LIVE, OPERATOR)) for listener in subject.spec.listeners
+    ]
     return hash_of([said, listeners, subject.annotations.get(RESTART_ANNOTATION, "")])
 
 
-def _said(model: ApiModel, without: dict[str, Any]) -> Manifest:
+def _said(model: ApiModel, excluded: Exclusion) -> Manifest:
     said: Manifest = model.model_dump(
-        mode="json", by_alias=True, exclude_defaults=True, exclude=without
+        mode="json", by_alias=True, exclude_defaults=True, exclude=excluded
     )
     return said
