@@ -92,6 +92,9 @@ class Reference:
     on disk (ms since the epoch, 0 for none), UNKNOWN when it has not been read since the broker
     started. `priority` is 0 to 9 where messages are ordered by it, else UNORDERED.
     `redeliveries` counts failed deliveries.
+
+    `state`, `location`, `size` and `receipt` are the store's to write once a message was handed
+    over, everything else is the broker's; `holders` both count down.
     """
 
     __slots__ = (
