@@ -15,6 +15,7 @@ from lockkeeper_operator.desired.subject import Installation, Monitoring
 from lockkeeper_operator.process import logs
 from lockkeeper_operator.process.options import (
     ANALYTICS,
+    BACKUPS,
     CLASS,
     DEFAULT_LEASE,
     LEASE,
@@ -69,6 +70,14 @@ Analytics = Annotated[
         help="Carry out JournalAnalyses, which needs the right to make pods.",
     ),
 ]
+Backups = Annotated[
+    bool,
+    typer.Option(
+        "--backups/--no-backups",
+        envvar=BACKUPS,
+        help="Make the backups that JournalBackups ask for.",
+    ),
+]
 Lease = Annotated[
     str, typer.Option("--lease", envvar=LEASE, help="Name of the Lease that the leader holds.")
 ]
@@ -119,6 +128,7 @@ def run(
     image: Image = "lockkeeper:latest",
     analytics_image: AnalyticsImage = "",
     analytics: Analytics = True,
+    backups: Backups = True,
     namespaces: Namespaces = "",
     operator_namespace: Annotated[
         str,
@@ -171,6 +181,7 @@ def run(
         identity=identity or socket.gethostname(),
         analytics_image=analytics_image,
         analytics=analytics,
+        backups=backups,
         namespaces=listed(namespaces),
         election=election,
         lease=lease,

@@ -148,13 +148,13 @@ def test_other_tables_agree_with_recovery(directory):
 
 
 def test_a_clean_up_would_free_the_files_that_the_table_says(directory):
-    ledger = replay_directory(directory).ledger
+    references = replay_directory(directory).file_references
     rows = rows_of(directory, table="files")
     freed = {row["file_id"] for row in rows if row["freed_by_cleanup"]}
-    current = max(ledger.files)
+    current = max(references.files)
     # Open transactions of clients that are gone are rolled back at the start.
     held = {row["file_id"] for row in rows if row["transactions"]}
-    going = set(collectable(ledger.files, ledger.pinned() | held, current))
+    going = set(collectable(references.files, references.pinned() | held, current))
     records = rows_of(directory, columns="kind,file_id,subscription")
     # Right after a start the broker is more careful than it need be: with removed destinations,
     # and with acknowledgements of subscriptions that are to another topic meanwhile.

@@ -84,10 +84,10 @@ def test_with_watched_namespaces_nothing_counts_in_the_whole_cluster(helm: str) 
     assert places == {"shop", "billing", SYSTEM}
 
 
-def test_without_analyses_the_operator_makes_no_pods(helm: str) -> None:
+def test_without_analyses_and_backups_the_operator_makes_no_pods(helm: str) -> None:
     full = roles(objects(rendered(helm)))["ClusterRole lockkeeper"]
     assert {"create", "deletecollection"} <= full["pods"]
-    made = objects(rendered(helm, "analytics.enabled=false"))
+    made = objects(rendered(helm, "analytics.enabled=false", "backups.enabled=false"))
     less = roles(made)["ClusterRole lockkeeper"]
     assert less["pods"] == {"get", "list", "watch", "patch", "delete"}
     assert less["configmaps"] == {"get", "list", "watch", "create", "patch", "delete"}
@@ -95,6 +95,13 @@ def test_without_analyses_the_operator_makes_no_pods(helm: str) -> None:
     (deployment,) = [each for each in made if each["kind"] == "Deployment"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert {"name": "LOCKKEEPER_ANALYTICS", "value": "false"} in container["env"]
+    assert {"name": "LOCKKEEPER_BACKUPS", "value": "false"} in container["env"]
+
+
+@pytest.mark.parametrize("off", ["analytics", "backups"])
+def test_jobs_are_made_for_analyses_as_well_as_for_backups(helm: str, off: str) -> None:
+    kept = roles(objects(rendered(helm, f"{off}.enabled=false")))["ClusterRole lockkeeper"]
+    assert "create" in kept["jobs"] & kept["cronjobs"]
 
 
 def test_whoever_writes_the_roles_himself_writes_those_of_the_hook_too(helm: str) -> None:

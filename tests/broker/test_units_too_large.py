@@ -14,7 +14,7 @@ LARGE, SMALL = "x" * 900, "small"
 @pytest.fixture
 def bench(tmp_path, make_bench, monkeypatch):
     """A broker whose files hold 2000 bytes of what must share a batch."""
-    monkeypatch.setattr("lockkeeper.store.kahadb.appender.UNIT_BYTES_MAX", 2000)
+    monkeypatch.setattr("lockkeeper.store.kahadb.appender.ATOMIC_BATCH_BYTES_MAX", 2000)
     return make_bench(KahaDBStore(tmp_path))
 
 

@@ -254,7 +254,7 @@ def test_a_report_that_is_none_is_passed_over() -> None:
 
 
 def test_a_spec_that_is_none_is_told_once() -> None:
-    status = refused_status("spec.keep: too many", {"state": "Succeeded"}, 3, T3)
+    status = refused_status("InvalidSpec", "spec.keep: too many", {"state": "Succeeded"}, 3, T3)
     assert status is not None
     assert (status["state"], true(status)) == ("Succeeded", {"Stalled": "InvalidSpec"})
-    assert refused_status("spec.keep: too many", status, 3, "later") is None
+    assert refused_status("InvalidSpec", "spec.keep: too many", status, 3, "later") is None

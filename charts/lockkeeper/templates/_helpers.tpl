@@ -83,10 +83,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, patch, delete]
+{{- if or .Values.analytics.enabled .Values.backups.enabled }}
 # What makes backups, and carries analyses out.
 - apiGroups: [batch]
   resources: [cronjobs, jobs]
   verbs: [get, list, watch, create, patch, delete]
+{{- end }}
 {{- if .Values.analytics.enabled }}
 # What drivers of analyses are given: they make and end executors, and what these need.
 - apiGroups: [""]

@@ -44,10 +44,13 @@ def backup_status(
 
 
 def refused_status(
-    message: str, previous: Mapping[str, Any], generation: int, now: str
+    reason: str, message: str, previous: Mapping[str, Any], generation: int, now: str
 ) -> dict[str, Any] | None:
-    """Return the status of a spec that is none, None if it is written already."""
-    verdicts = _stalled("InvalidSpec", message)
+    """Return the status of a backup that is not made, None if it is written already.
+
+    Its spec is none, or this operator makes none.
+    """
+    verdicts = _stalled(reason, message)
     conditions = [
         each.model_dump(mode="json", by_alias=True, exclude_none=True)
         for each in dated(verdicts, dict(previous), generation, now)

@@ -41,6 +41,8 @@ class BackupReconciler:
         self._objects = AnalysisObjects(tools.api, BACKUP_LABEL, JOBS)
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         """What time it is."""
+        self.enabled = True
+        """Whether this operator makes backups."""
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Look at a backup; returns the seconds after which to look again at the latest.
@@ -58,7 +60,14 @@ class BackupReconciler:
         except ValidationError as error:
             found = (complaint(JournalBackupSpec, each) for each in error.errors())
             problems = "; ".join(f"spec.{path}: {reason}" for path, reason in found)
-            await self._write(resource, refused_status(problems, previous, generation, now))
+            refusal = refused_status("InvalidSpec", problems, previous, generation, now)
+            await self._write(resource, refusal)
+            return None
+        if not self.enabled:
+            problem = "this operator makes no backups"
+            await self._write(
+                resource, refused_status("Disabled", problem, previous, generation, now)
+            )
             return None
         subject = await self._subject(resource, spec)
         seen = await self._seen(subject, previous)

@@ -80,6 +80,7 @@ class Operator:
         self._backups = BackupReconciler(
             self._tools, self.caches.backups, around.image, around.pull_secrets
         )
+        self._backups.enabled = options.backups
         self._inquiry = Inquiry(Poller(self._admin), self.caches, self._wakes)
         places = places_of(options.namespaces)
         self.upkeep = Upkeep(Census(api, self.caches), places, self.metrics, self._monitors_changed)

@@ -18,6 +18,7 @@ RESYNC = "LOCKKEEPER_RESYNC"
 DOMAIN = "LOCKKEEPER_CLUSTER_DOMAIN"
 LEASE = "LOCKKEEPER_LEASE"
 ANALYTICS = "LOCKKEEPER_ANALYTICS"
+BACKUPS = "LOCKKEEPER_BACKUPS"
 PORT = "LOCKKEEPER_PORT"
 CLASS = "LOCKKEEPER_CLASS"
 PULL_SECRETS = "LOCKKEEPER_PULL_SECRETS"
@@ -35,13 +36,14 @@ class Options:
     """How an operator is run. *namespaces* None stands for all; *resync* is in seconds.
 
     *analytics_image* is that of analyses which name none; empty: named after the brokers' image.
-    Without *analytics* they are not carried out.
+    Without *analytics* they are not carried out; without *backups* none are made.
     """
 
     installation: Installation
     identity: str
     analytics_image: str = ""
     analytics: bool = True
+    backups: bool = True
     namespaces: tuple[str, ...] | None = None
     election: bool = True
     lease: str = DEFAULT_LEASE
@@ -67,6 +69,7 @@ def from_environment(said: Mapping[str, str] = os.environ) -> Options:
         identity=said.get(IDENTITY) or socket.gethostname(),
         analytics_image=said.get(ANALYTICS_IMAGE, ""),
         analytics=said.get(ANALYTICS, "true").lower() not in NO,
+        backups=said.get(BACKUPS, "true").lower() not in NO,
         namespaces=listed(said.get(NAMESPACES, "")),
         election=said.get(ELECTION, "no").lower() not in NO,
         lease=said.get(LEASE, DEFAULT_LEASE),
