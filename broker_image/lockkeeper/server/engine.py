@@ -26,6 +26,7 @@ from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store, StoreError
 from lockkeeper.store.locker import Deadline, boot_milliseconds
 from lockkeeper.transport.peer import Peer
+from lockkeeper.transport.write_buffers import WriteBuffers
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class Engine:
         self._wall_ahead = self._wall() - self.steady
         self._fresh = 0
         self.peers: set[Peer] = set()
+        self._write_buffers = WriteBuffers()
         self.strangers = Strangers()
         self._fail = fail
         self._contained = broker.containment
@@ -138,14 +140,15 @@ class Engine:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
-    def joined(self, peer: Peer) -> int:
-        """Note a new peer; returns how many there are."""
+    def joined(self, peer: Peer) -> None:
+        """Note a new peer, and tell it how much it may `buffer`."""
         self.peers.add(peer)
-        return len(self.peers)
+        self._write_buffers.join(peer)
 
     def left(self, peer: Peer) -> None:
         """Forget a peer."""
         self.peers.discard(peer)
+        self._write_buffers.leave(peer)
         self._pacing.forget(peer)
         self.strangers.gone(peer)
 

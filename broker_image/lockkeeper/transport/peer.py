@@ -5,11 +5,6 @@ from typing import Protocol, cast
 
 from lockkeeper.protocols.session import Session
 
-# The kernel's buffer and this much more may wait for a slow peer before dispatch to it stops;
-# less where many peers share what all of them may have.
-WRITE_BUFFER_BYTES = 1 << 20
-WRITE_BUFFER_BYTES_MIN = 1 << 15
-WRITE_BUFFERS_BYTES = 16 << 20
 # So much of what came is carried out before everybody else has a turn.
 PIECE_BYTES = 1 << 16
 
@@ -45,8 +40,8 @@ class Driver(Protocol):
     def received(self, peer: "Peer", size: int) -> None:
         """Count *size* bytes that came from a peer, and have a turn at the end of this round."""
 
-    def joined(self, peer: "Peer") -> int:
-        """Note a new peer; returns how many there are."""
+    def joined(self, peer: "Peer") -> None:
+        """Note a new peer, and tell it how much it may `buffer`."""
 
     def left(self, peer: "Peer") -> None:
         """Forget a peer."""
@@ -90,12 +85,15 @@ class Peer(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet the peer."""
         self._transport = cast("asyncio.Transport", transport)
-        share = WRITE_BUFFERS_BYTES // self._driver.joined(self)
-        high = max(WRITE_BUFFER_BYTES_MIN, min(WRITE_BUFFER_BYTES, share))
-        self._transport.set_write_buffer_limits(high=high)
-        self.session.connection.burst_bytes = max(PIECE_BYTES, high)
+        self._driver.joined(self)
         self.session.start()
         self.flush()
+
+    def buffer(self, size: int) -> None:
+        """Let *size* bytes wait to be sent before dispatch stops, and be dispatched at once."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.set_write_buffer_limits(high=size)
+        self.session.connection.burst_bytes = max(PIECE_BYTES, size)
 
     def data_received(self, data: bytes) -> None:
         """Pass bytes on; what they cause is sent at the end of the turn."""
