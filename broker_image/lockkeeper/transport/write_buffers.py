@@ -1,4 +1,4 @@
-"""How many bytes may wait to be sent to each peer: its share of what may wait for all of them."""
+"""Shares of the write buffers: how many bytes may wait to be sent to each peer."""
 
 from typing import Protocol
 
