@@ -163,10 +163,11 @@ class Broker:
     def recover(self) -> Past:
         """Take back what the store holds; blocks while it is read."""
         recovered = self.context.store.open()
-        for destination in [*recovered.existing, *recovered.queues]:
-            region = self.registry.ensure(self.context, destination)
-            if isinstance(region, Queue) and destination in recovered.queues:
-                region.restore(recovered.queues.pop(destination))
+        for destination in recovered.existing:
+            self.registry.ensure(self.context, destination)
+        for destination in [*recovered.queues]:
+            waiting = recovered.queues.pop(destination)
+            self.registry.ensure_queue(self.context, destination).restore(waiting)
         for subscription in recovered.subscriptions:
             self.subscriptions.lasting.recover(subscription)
         self.subscriptions.lasting.start()
@@ -368,9 +369,7 @@ class Broker:
         """Return the backlog a recovered transaction consumed from."""
         if subscription is not None:
             return self.subscriptions.durables[subscription.key].parts[destination]
-        region = self.registry.ensure(self.context, destination)
-        assert isinstance(region, Queue)
-        return region
+        return self.registry.ensure_queue(self.context, destination)
 
     def resize(self, consumer: Consumer, prefetch: int) -> None:
         """Change a consumer's window."""

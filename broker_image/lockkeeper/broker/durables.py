@@ -54,8 +54,7 @@ class Durables:
         if subscription.destination.is_composite or subscription.destination.is_pattern:
             group.strays.append(recovered)
             return
-        topic = self._registry.ensure(self._context, subscription.destination)
-        assert isinstance(topic, Topic)
+        topic = self._registry.ensure_topic(self._context, subscription.destination)
         group.add(topic, subscription).restore(recovered.pending)
 
     def _understood(self, subscription: Subscription) -> Selector | None:
@@ -161,9 +160,8 @@ class Durables:
         for pattern in group.destination.parts():
             if not pattern.is_pattern:
                 self._registry.ensure(self._context, pattern)
-            for region in self._registry.matching(pattern):
-                if isinstance(region, Topic):
-                    topics[region.destination] = region
+            for topic in self._registry.matching_topics(pattern):
+                topics[topic.destination] = topic
             if group.is_open:
                 self._registry.follow(pattern, group)
         return list(topics.values())

@@ -13,7 +13,6 @@ from lockkeeper.broker.outputs import ConsumerClosed, WindowChanged
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
-from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.subscriptions.browser import Browse, begin_browsing
 from lockkeeper.broker.subscriptions.choosing import compiled
@@ -177,7 +176,8 @@ class SubscriptionManager:
         region = self._registry.find(destination)
         if region is None:
             return
-        durables = list(region.durables) if isinstance(region, Topic) else []
+        topic = self._registry.find_topic(destination)
+        durables = [] if topic is None else topic.durables.copy()
         for consumer in list(region.takers()):
             consumer.connection.put(ConsumerClosed(consumer.tag))
             self.unsubscribe(consumer, DELIVERED_UNKNOWN)

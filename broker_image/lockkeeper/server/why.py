@@ -8,7 +8,6 @@ from lockkeeper.broker.diagnostics.files import Survey, why_file
 from lockkeeper.broker.diagnostics.producers import why_producers
 from lockkeeper.broker.diagnostics.queues import why_message, why_queue
 from lockkeeper.broker.diagnostics.reason import Reason
-from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.message.destination import parse_destination
 
 
@@ -18,8 +17,8 @@ class UnknownSubjectError(Exception):
 
 def queue_answer(broker: Broker, name: str, message_id: str = "") -> dict[str, Any]:
     """Return why a queue keeps its messages, or one of them. Raises UnknownSubjectError."""
-    region = broker.registry.find(parse_destination(name))
-    if not isinstance(region, Queue):
+    region = broker.registry.find_queue(parse_destination(name))
+    if region is None:
         raise UnknownSubjectError(f"there is no queue {name}")
     reasons = why_message(broker, region, message_id) if message_id else why_queue(region)
     return {

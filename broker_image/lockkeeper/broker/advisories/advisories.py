@@ -80,10 +80,10 @@ class Advisories:
         """Return who listens to an advisory topic, by a wildcard perhaps."""
         if not self._is_enabled:
             return None
-        region = self._registry.find(target)
+        region = self._registry.find_topic(target)
         if region is None and self._registry.is_watched(target):
-            region = self._registry.ensure(self._context, target)
-        found = [region] if isinstance(region, Topic) and region.volatiles else []
+            region = self._registry.ensure_topic(self._context, target)
+        found = [region] if region is not None and region.volatiles else []
         if self._wildcards:
             path = target.path
             found += [
@@ -121,8 +121,8 @@ class Advisories:
         """Tell a new consumer of advisories what exists already."""
         if not self._is_enabled:
             return
-        region = self._registry.find(source)
-        if source.is_pattern and isinstance(region, Topic):
+        region = self._registry.find_topic(source)
+        if source.is_pattern and region is not None:
             self._forget_wildcards()
             self._wildcards[source] = region
         self._replay.tell(consumer, source)
@@ -157,8 +157,8 @@ class Advisories:
         if is_advisory(destination):
             return
         for target in advisory_topics(destination):
-            region = self._registry.find(target)
-            if isinstance(region, Topic) and not region.volatiles:
+            region = self._registry.find_topic(target)
+            if region is not None and not region.volatiles:
                 self._registry.forget(target)
 
     def _tell_destination(self, destination: Destination, removed: bool) -> None:

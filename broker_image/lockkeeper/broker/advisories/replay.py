@@ -20,7 +20,6 @@ from lockkeeper.broker.advisories.structures import (
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.regions.registry import Registry
-from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination, Kind, path_matches, paths_overlap, topic
 from lockkeeper.message.message import Message
@@ -98,8 +97,8 @@ class Replay:
                 continue
             for news in find(lambda target: target == source or path_matches(path, target.path)):
                 told.append(self._made_of(news, consumer))
-        region = self._registry.find(source)
-        if not isinstance(region, Topic):
+        region = self._registry.find_topic(source)
+        if region is None:
             return
         for message in told:
             message.destination = region.destination

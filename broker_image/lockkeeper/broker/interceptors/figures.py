@@ -106,8 +106,7 @@ def _usage(what: str, used: int, limit: int) -> dict[str, Value]:
 
 
 def _sizes(region: Queue | Topic) -> Iterable[int]:
-    waiting = region.ready if isinstance(region, Queue) else region.fresh
-    return [reference.size for reference in islice(waiting, _SAMPLE)]
+    return [reference.size for reference in islice(region.upcoming(), _SAMPLE)]
 
 
 def _times(regions: list[Queue | Topic]) -> dict[str, Value]:
@@ -132,7 +131,7 @@ def _times(regions: list[Queue | Topic]) -> dict[str, Value]:
 
 def _first_timestamp(region: Queue | Topic) -> int | None:
     """Return when the next message came to the broker (ms since the epoch), if one waits."""
-    first = next(iter(region.waiting()), None) if isinstance(region, Queue) else None
+    first = next(iter(region.waiting()), None)
     if first is None:
         return None
     if first.message is None:

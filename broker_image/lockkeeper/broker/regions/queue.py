@@ -165,6 +165,10 @@ class Queue(Backlog):
         """Tell whether the queue's own memory limit is reached."""
         return self.body_cache.is_full()
 
+    def upcoming(self) -> Iterable[Reference]:
+        """Return messages that are to be dispatched, the next ones first; not all of them."""
+        return self.ready
+
     def waiting(self) -> Iterable[Reference]:
         """Return what waits, in order."""
         if self.sub_queues is None:

@@ -42,6 +42,16 @@ class Registry:
         """Return the queue or topic, if it exists."""
         return self._regions.get(destination)
 
+    def find_queue(self, destination: Destination) -> Queue | None:
+        """Return the queue, if it exists."""
+        region = self._regions.get(destination)
+        return region if isinstance(region, Queue) else None
+
+    def find_topic(self, destination: Destination) -> Topic | None:
+        """Return the topic, if it exists."""
+        region = self._regions.get(destination)
+        return region if isinstance(region, Topic) else None
+
     def open(self, context: Context, destination: Destination) -> Queue | Topic:
         """Return the queue or topic, made now if need be, for a client. Raises BrokerError."""
         region = self._regions.get(destination)
@@ -67,23 +77,42 @@ class Registry:
 
     def ensure(self, context: Context, destination: Destination) -> Queue | Topic:
         """Return the queue or topic, made now if need be, for the broker itself: unchecked."""
-        region = self._regions.get(destination)
-        if region is not None:
-            return region
-        make = Queue if destination.is_queue else Topic
-        region = self._regions[destination] = make(context, destination)
-        if destination.is_queue and not destination.is_temporary:
+        if destination.is_queue:
+            return self.ensure_queue(context, destination)
+        return self.ensure_topic(context, destination)
+
+    def ensure_queue(self, context: Context, destination: Destination) -> Queue:
+        """Do what `ensure` does for the destination of a queue."""
+        known = self.find_queue(destination)
+        if known is not None:
+            return known
+        queue = Queue(context, destination)
+        if not destination.is_temporary:
             context.store.remember_queue(destination)
+        self._begin(queue)
+        context.advisories.destination_added(destination)
+        return queue
+
+    def ensure_topic(self, context: Context, destination: Destination) -> Topic:
+        """Do what `ensure` does for the destination of a topic."""
+        known = self.find_topic(destination)
+        if known is not None:
+            return known
+        topic = Topic(context, destination)
+        self._begin(topic)
+        for pattern, follower in self._followers:
+            if stands_for(pattern, destination):
+                follower.extend((topic,))
+        context.advisories.destination_added(destination)
+        return topic
+
+    def _begin(self, region: Queue | Topic) -> None:
+        """Let rules and the consumers of wildcards know a new destination."""
+        self._regions[region.destination] = region
         self._router.opened(region)
-        for consumer in self._patterns.listeners(destination):
+        for consumer in self._patterns.listeners(region.destination):
             if not consumer.browser:
                 region.attach(consumer)
-        if isinstance(region, Topic):
-            for pattern, follower in self._followers:
-                if stands_for(pattern, destination):
-                    follower.extend((region,))
-        context.advisories.destination_added(destination)
-        return region
 
     def add(self, region: Queue | Topic) -> None:
         """Add a destination of a special kind, before anybody asks for it."""
@@ -98,6 +127,10 @@ class Registry:
     def matching(self, pattern: Destination) -> list[Queue | Topic]:
         """Return the destinations that a wildcard stands for now."""
         return [region for region in self if stands_for(pattern, region.destination)]
+
+    def matching_topics(self, pattern: Destination) -> list[Topic]:
+        """Return the topics that a wildcard stands for now."""
+        return [region for region in self.matching(pattern) if isinstance(region, Topic)]
 
     def watch(self, pattern: Destination, consumer: "Consumer") -> None:
         """Attach *consumer* to every destination that will match *pattern*."""

@@ -257,6 +257,14 @@ class Topic:
         subscriptions = (*self.volatiles, *self.durables)
         return [each.consumer for each in subscriptions if each.consumer is not None]
 
+    def upcoming(self) -> Iterable[Reference]:
+        """Return messages that subscriptions were not offered yet."""
+        return self.fresh
+
+    def waiting(self) -> Iterable[Reference]:
+        """Return nothing: messages wait for subscriptions, not for the topic."""
+        return ()
+
     def is_subscribed(self) -> bool:
         """Tell whether there are consumers, or durable subscriptions."""
         return bool(self.volatiles or self.durables)
