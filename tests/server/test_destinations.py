@@ -1,6 +1,7 @@
 """Destinations through the admin endpoint: declared, changed, told of, emptied, removed."""
 
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ import pytest
 import wire
 from pods import Pod, free_port, wait_until
 
-from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId, ProducerId
 from lockkeeper.message.openwire import ProducerInfo, TransactionOperation
 
@@ -93,6 +94,22 @@ def test_a_declared_destination_is_there_and_stays(desk: Desk) -> None:
         connection.consumer(queue("UNDECLARED"))
     wait_until(lambda: desk("GET", "/queues/UNDECLARED")[0] == 404)
     assert desk("GET", "/queues/NEW")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("destination", "subscription"), [(queue("WATCHED"), None), (topic("WATCHED"), "auditor")]
+)
+def test_the_oldest_message_may_be_with_a_consumer(
+    desk: Desk, connection: wire.Wire, destination: Destination, subscription: str | None
+) -> None:
+    connection.consumer(destination, prefetch=1, subscription_name=subscription)
+    producer = connection.producer()
+    for number in (1, 2):
+        connection.request(wire.bytes_message(producer, number, destination, b""))
+        time.sleep(0.3)
+    assert connection.next_dispatch() is not None
+    path = "/queues/WATCHED" if destination.is_queue else "/topics/WATCHED"
+    assert desk("GET", path)[1]["oldestMessageAge"] >= 600
 
 
 def test_a_topic(desk: Desk) -> None:

@@ -97,6 +97,10 @@ class Backlog:
         """Send what can be sent; subclasses say to whom."""
         raise NotImplementedError
 
+    def takers(self) -> "Sequence[Consumer]":
+        """Return the consumers that are sent what waits."""
+        raise NotImplementedError
+
     def waiting(self) -> Iterable[Reference]:
         """Return what waits, in order."""
         return self.ready

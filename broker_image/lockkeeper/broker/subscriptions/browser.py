@@ -34,6 +34,10 @@ class Browse(Backlog):
         held.sort(key=attrgetter("delivery"))
         self.shown = Snapshot([deque(held), *queue.segments()])
 
+    def takers(self) -> "Sequence[Consumer]":
+        """Return the browser itself."""
+        return (self.consumer,)
+
     def depth(self) -> int:
         """Return how many messages it has not been shown."""
         return len(self.shown)

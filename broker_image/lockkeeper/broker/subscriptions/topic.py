@@ -82,6 +82,10 @@ class TopicSubscription(Backlog):
             self.statistics.dispatched += len(references)
             consumer.deliver(references)
 
+    def takers(self) -> "Sequence[Consumer]":
+        """Return the consumer that is there, if one is."""
+        return () if self.consumer is None else (self.consumer,)
+
     def let_wait(self, references: Sequence[Reference]) -> None:
         """Add messages at the end; long backlogs have one list of them for all."""
         ready = self.ready
