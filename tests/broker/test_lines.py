@@ -165,11 +165,13 @@ def test_what_somebody_looks_at_is_not_packed_again() -> None:
         reference.holders = 2
     run = PackedRun(references, 2)
     looked_at = run.borrow()
-    for reference in run.take():
+    for reference in run.take_references():
         reference.holders -= 1
     run.pack_again(1)
-    assert run.take() is looked_at
+    assert run.take_references() is looked_at
     run.give_back()
     run.pack_again(1)
-    assert run.take() is not looked_at
-    assert [(each.location, each.holders) for each in run.take()] == [(n, 1) for n in range(1, 5)]
+    assert run.take_references() is not looked_at
+    assert [(each.location, each.holders) for each in run.take_references()] == [
+        (n, 1) for n in range(1, 5)
+    ]

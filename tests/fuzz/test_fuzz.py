@@ -90,7 +90,7 @@ def test_a_length_that_nobody_checks_is_found(monkeypatch: pytest.MonkeyPatch) -
         padded = data[position : position + length].ljust(min(length, 1 << 28), b"\0")
         return padded, position + max(0, length)
 
-    monkeypatch.setattr(primitives, "_take", trusting)
+    monkeypatch.setattr(primitives, "_take_bytes", trusting)
     outcome = fuzz(target_called("properties"), SEED, 1000)
     assert any("MB of memory" in each.what for each in outcome.findings), told(outcome)
 

@@ -39,7 +39,7 @@ class Keeper:
     def __init__(self) -> None:
         self.asked: list[Verdict] = []
 
-    def check(
+    def check_password(
         self, user: str | None, password: str | None, tell: Verdict, address: str = ""
     ) -> None:
         self.asked.append(tell)

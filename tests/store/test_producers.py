@@ -9,10 +9,10 @@ from lockkeeper.store.producers import GAPS_MAX, PRODUCERS_MAX, Producers
 def test_a_number_below_the_last_one_is_unknown_until_it_is_noted() -> None:
     known = Producers()
     for number in (3, 4, 7):
-        known.note(b"P", number)
+        known.note_number(b"P", number)
     assert [number for number in range(10) if known.holds(b"P", number)] == [3, 4, 7]
     for number in (6, 1, 6, 4):
-        known.note(b"P", number)
+        known.note_number(b"P", number)
     assert [number for number in range(10) if known.holds(b"P", number)] == [1, 3, 4, 6, 7]
     assert known.stored() == {b"P": (0, 7, ((2, 2), (5, 5)))}
 
@@ -23,16 +23,16 @@ def test_any_order_of_numbers_is_known_exactly() -> None:
         numbers = [random.randrange(60) for _ in range(random.randrange(1, 50))]
         known = Producers()
         for number in numbers:
-            known.note(b"P", number)
+            known.note_number(b"P", number)
         assert [n for n in range(-2, 63) if known.holds(b"P", n)] == sorted(set(numbers))
 
 
 def test_numbers_in_a_row_take_no_room_and_great_leaps_little() -> None:
     known = Producers()
     for number in range(1, 10_000):
-        known.note(b"P", number)
+        known.note_number(b"P", number)
     assert known.stored() == {b"P": (0, 9_999, ())}
-    known.note(b"P", 1 << 62)
+    known.note_number(b"P", 1 << 62)
     assert known.stored() == {b"P": (0, 1 << 62, ((10_000, (1 << 62) - 1),))}
     assert not known.holds(b"P", 1 << 61)
 
@@ -40,12 +40,12 @@ def test_numbers_in_a_row_take_no_room_and_great_leaps_little() -> None:
 def test_of_too_many_gaps_the_oldest_is_forgotten_and_nothing_before_it_is_known() -> None:
     known = Producers()
     for number in range(0, 2 * GAPS_MAX + 4, 2):
-        known.note(b"P", number)
+        known.note_number(b"P", number)
     (floor, last, gaps) = known.stored()[b"P"]
     assert (floor, last, len(gaps)) == (1, 2 * GAPS_MAX + 2, GAPS_MAX)
     assert not known.holds(b"P", 0)
     assert known.holds(b"P", 2)
-    known.note(b"P", 0)
+    known.note_number(b"P", 0)
     assert known.stored()[b"P"] == (floor, last, gaps)
 
 
@@ -53,7 +53,7 @@ def test_the_producers_heard_of_last_are_known(monkeypatch) -> None:
     monkeypatch.setattr(module, "PRODUCERS_MAX", 3)
     known = Producers()
     for name in (b"A", b"B", b"C", b"A", b"D"):
-        known.note(name, 1 + known.holds(name, 1))
+        known.note_number(name, 1 + known.holds(name, 1))
     assert list(known.stored()) == [b"C", b"A", b"D"]
     assert known.holds(b"A", 2)
     assert not known.holds(b"B", 1)

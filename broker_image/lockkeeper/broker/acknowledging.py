@@ -21,7 +21,7 @@ def acknowledge(
         consumer.extend(count)
         consumer.reactivate()
     elif kind in CONSUMING:
-        references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
+        references = consumer.take_dispatched(last, 1 if kind == AckType.INDIVIDUAL else count)
         backlogs = consumer.backlogs
         if len(backlogs) == 1:
             backlogs[0].consumed(consumer, references, receipt)
@@ -29,7 +29,7 @@ def acknowledge(
             consumer.consumed(references, receipt)
         return
     elif kind == AckType.EXPIRED:
-        for reference in consumer.take(last, count):
+        for reference in consumer.take_dispatched(last, count):
             consumer.backlog_of(reference).expire_held(reference)
         consumer.shrink(count)
         consumer.reactivate()

@@ -45,7 +45,7 @@ class Containment:
         self.records: dict[tuple[str, str, str], Contained] = {}
         self.report: Report | None = None
 
-    def note(self, kind: str, what: object, error: Exception) -> None:
+    def note_error(self, kind: str, what: object, error: Exception) -> None:
         """Count an error, and tell of it if it is the first one. Raises it if it is the store's."""
         if isinstance(error, StoreError):
             raise error
@@ -74,7 +74,7 @@ class Containment:
         try:
             part(*arguments)
         except Exception as error:
-            self.note(kind, part.__qualname__, error)
+            self.note_error(kind, part.__qualname__, error)
 
     def settle(
         self, receipts: Sequence[Receipt], call_soon: Callable[[Callable[[], None]], None]
@@ -84,7 +84,7 @@ class Containment:
             try:
                 receipt.settle()
             except Exception as error:
-                self.note("receipt", type(receipt).__name__, error)
+                self.note_error("receipt", type(receipt).__name__, error)
                 call_soon(receipt.settle)
 
     def at(self, kind: str, what: object) -> "Containing":
@@ -115,7 +115,7 @@ class Containing:
         """Contain what was raised."""
         if not isinstance(error, Exception):
             return False
-        self._containment.note(self._kind, self._what, error)
+        self._containment.note_error(self._kind, self._what, error)
         return True
 
 
@@ -137,7 +137,7 @@ class Shield:
             try:
                 return getattr(target, name)(*arguments, **named)
             except Exception as error:
-                self.containment.note("telling", f"{type(target).__name__}.{name}", error)
+                self.containment.note_error("telling", f"{type(target).__name__}.{name}", error)
                 return None
 
         setattr(self, name, call)

@@ -166,7 +166,7 @@ class Context:
 
     def set_aside(self, active: Active, error: Exception) -> None:
         """Let something whose dispatch failed rest for a while, whoever asks for it meanwhile."""
-        self.containment.note("backlog", active.destination, error)
+        self.containment.note_error("backlog", active.destination, error)
         failures, until = self._failures.get(active, (0, 0))
         failures = failures + 1 if self.steady <= until else 1
         delay = retry_delay(failures)
@@ -187,7 +187,7 @@ class Context:
                 if entry.relieve():
                     kept.append(entry)
             except Exception as error:
-                self.containment.note("memory", entry.destination, error)
+                self.containment.note_error("memory", entry.destination, error)
                 if entry.skip():
                     kept.append(entry)
         self.relievable = kept

@@ -97,7 +97,7 @@ class Broker:
             self.context, self.registry, settings, self.guard, self.transactions.backlog_ended
         )
         self.context.advisories = self.context.listen(self._make_advisories())
-        self.flow = FlowControl(self.context, settings.system_usage, self._take)
+        self.flow = FlowControl(self.context, settings.system_usage, self._take_message)
         self.forwarding = Forwarding(
             self.context, self.router, self.flow, self.audit, self.transactions
         )
@@ -155,7 +155,7 @@ class Broker:
         if not settings.enabled and not policies.any_redelivers():
             return None
         scheduler = Scheduler(
-            context, self.transactions, self.registry, settings, self.broker_id, self._take
+            context, self.transactions, self.registry, settings, self.broker_id, self._take_message
         )
         context.deliver_later = scheduler.deliver_later
         return scheduler
@@ -292,9 +292,9 @@ class Broker:
             if going_on is None:
                 return
             message = going_on
-        self._take(connection, message, receipt)
+        self._take_message(connection, message, receipt)
 
-    def _take(
+    def _take_message(
         self,
         connection: Connection,
         message: Message,
@@ -311,7 +311,7 @@ class Broker:
             if found is None and not destination.is_composite:
                 found = self.route(destination)
             if found is None or found.rules:
-                self.forwarding.take(connection, message, receipt, is_admitted)
+                self.forwarding.forward(connection, message, receipt, is_admitted)
                 return
             route = found
             connection.last_destination, connection.last_route = destination, route
@@ -348,7 +348,7 @@ class Broker:
         self, consumer: Consumer, last: int, count: int, cause: str, receipt: Receipt | None
     ) -> None:
         """End messages that their consumer could not process."""
-        for reference in consumer.take(last, count):
+        for reference in consumer.take_dispatched(last, count):
             consumer.backlog_of(reference).poison_held(reference, cause)
             if receipt is not None:
                 self.context.settle_behind(receipt)
@@ -467,6 +467,6 @@ class Broker:
             try:
                 context.dispatch(active)
             except Exception as error:
-                context.containment.note("backlog", context.dispatch.__qualname__, error)
+                context.containment.note_error("backlog", context.dispatch.__qualname__, error)
         if context.relievable:
             context.containment.call("memory", context.relieve)

@@ -66,7 +66,7 @@ class Durables:
         try:
             return compiled(subscription.selector)
         except InvalidSelectorError as error:
-            self._context.containment.note("message", subscription.key, error)
+            self._context.containment.note_error("message", subscription.key, error)
             return None
 
     def start(self) -> None:
@@ -210,4 +210,4 @@ def _require_owner(group: DurableGroup, wanted: Subscription) -> None:
 def _check_reading(rights: Rights | None, group: DurableGroup) -> None:
     """Make sure that who ends a durable subscription could read it. Raises AccessDeniedError."""
     if rights is not None:
-        rights.check(Right.READ, group.destination)
+        rights.require(Right.READ, group.destination)

@@ -14,13 +14,13 @@ class Heuristics:
     def __init__(self) -> None:
         self.committed: dict[XATransactionId, bool] = {}
 
-    def note(self, identifier: XATransactionId, committed: bool) -> None:
+    def note_outcome(self, identifier: XATransactionId, committed: bool) -> None:
         """Remember an outcome; of too many the oldest one is forgotten."""
         self.committed[identifier] = committed
         if len(self.committed) > REMEMBERED_MAX:
             del self.committed[next(iter(self.committed))]
 
-    def check(self, identifier: TransactionId) -> None:
+    def check_undecided(self, identifier: TransactionId) -> None:
         """Raise TransactionError, with the heuristic outcome's code, if there is one."""
         if not isinstance(identifier, XATransactionId) or identifier not in self.committed:
             return

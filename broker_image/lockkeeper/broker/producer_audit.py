@@ -16,7 +16,7 @@ class ProducerAudit:
 
     def record(self, message: Message) -> None:
         """Note a message that has been handed to the store."""
-        self._producers.note(message.lead.producer[:-1], message.number)
+        self._producers.note_number(message.lead.producer[:-1], message.number)
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message came again after a failover (openwire.md section 7.10)."""

@@ -53,7 +53,7 @@ class SubscriptionManager:
     ) -> Consumer:
         """Make a consumer. Raises BrokerError, with nothing changed."""
         selector = compiled(request.selector)
-        self._check(connection, request)
+        self._check_request(connection, request)
         consumer = Consumer(connection, request, selector)
         if request.subscription_name is not None:
             self._attach_durable(consumer, receipt)
@@ -73,7 +73,7 @@ class SubscriptionManager:
         self._context.events.consumer_added(consumer)
         return consumer
 
-    def _check(self, connection: Connection, request: ConsumeRequest) -> None:
+    def _check_request(self, connection: Connection, request: ConsumeRequest) -> None:
         if not connection.identifier:
             raise BrokerError("a consumer before its connection was announced")
         if request.identifier in connection.consumers:

@@ -104,7 +104,7 @@ class Timers:
 
     def _fail(self, timer: Timer, action: Callable[[], None], now: int, error: Exception) -> None:
         """Have an action called again later; the more often it failed, the later."""
-        self._containment.note("timer", _name_of(action), error)
+        self._containment.note_error("timer", _name_of(action), error)
         timer.failures += 1
         timer.due, timer.action = now + retry_delay(timer.failures), action
         self._push(timer)

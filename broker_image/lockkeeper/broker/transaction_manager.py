@@ -164,7 +164,7 @@ class TransactionManager:
             consumer.extend(count)
             consumer.reactivate()
         elif kind in CONSUMING:
-            references = consumer.take(last, 1 if kind == AckType.INDIVIDUAL else count)
+            references = consumer.take_dispatched(last, 1 if kind == AckType.INDIVIDUAL else count)
             if len(consumer.backlogs) == 1:
                 self.consume(transaction, consumer.backlogs[0], consumer, references)
                 return
@@ -231,7 +231,7 @@ class TransactionManager:
             raise TransactionError(f"Transaction {identifier} is not prepared.", NOT_FOUND)
         end = self._commit_prepared if commit else self._roll_back_prepared
         end(identifier, prepared, receipt)
-        self.heuristics.note(identifier, commit)
+        self.heuristics.note_outcome(identifier, commit)
 
     def fail(self, connection: Connection, identifier: TransactionId, error: BrokerError) -> None:
         """Note that a part of an open transaction was refused: it can only be rolled back."""
@@ -315,7 +315,7 @@ class TransactionManager:
     ) -> Transaction | None:
         if identifier in connection.transactions or not isinstance(identifier, XATransactionId):
             return None
-        self.heuristics.check(identifier)
+        self.heuristics.check_undecided(identifier)
         return self.prepared.pop(identifier, None)
 
     def backlog_ended(self, backlog: Pending) -> None:
@@ -378,13 +378,13 @@ class TransactionManager:
                 memory.used -= _charge(reference)
                 route.admit(reference)
             except Exception as error:
-                contained.note("receipt", route.destination, error)
+                contained.note_error("receipt", route.destination, error)
                 self._context.call_soon(partial(route.readmit, reference))
         for backlog, references in transaction.consumed_from():
             try:
                 backlog.forget_applied(references)
             except Exception as error:
-                contained.note("receipt", backlog.destination, error)
+                contained.note_error("receipt", backlog.destination, error)
         transaction.become("take effect")
 
     def _undo(self, transaction: Transaction) -> None:

@@ -199,7 +199,7 @@ class _Counter:
         if isinstance(record, AddMessage):
             self._add(record, file_id, size)
             return
-        taken = self._take(record)
+        taken = self._take_messages(record)
         ended = set().union(*(message.files() for message in taken))
         added = self._of(record.destination).added
         if not taken and record.message_id in added:
@@ -221,7 +221,7 @@ class _Counter:
         for place in places:
             place[record.message_id] = message
 
-    def _take(self, record: RemoveMessage) -> list[_Message]:
+    def _take_messages(self, record: RemoveMessage) -> list[_Message]:
         """Take what a record removes out of where it waits."""
         destination = self._of(record.destination)
         if record.subscription_key is None or record.destination.is_queue:
@@ -305,7 +305,7 @@ class _Counter:
                     added[record.message_id] = message = _Message(file_id, size)
                     live[id(message)] = message
                     continue
-                taken = self._take(record)[:1]
+                taken = self._take_messages(record)[:1]
                 if taken and record.subscription_key is not None:
                     self._held.append((record.destination, record.subscription_key))
                 live |= {id(message): message for message in taken}

@@ -117,7 +117,7 @@ def _encode(write: Callable[..., None], out: bytearray, value: Any) -> None:
         raise ValueError(f"a value does not fit its Java type: {error}") from error
 
 
-def _take(data: bytes, position: int, length: int) -> tuple[bytes, int]:
+def _take_bytes(data: bytes, position: int, length: int) -> tuple[bytes, int]:
     end = position + length
     if length < 0 or end > len(data):
         text = f"a length of {length} at offset {position}, {len(data) - position} bytes are left"
@@ -165,7 +165,7 @@ def _read_value(data: bytes, position: int, depth: int) -> tuple[Value, int]:
 
 def _read_text(data: bytes, position: int, depth: int) -> tuple[str, int]:
     (length,) = _UNSIGNED_SHORT.unpack_from(data, position)
-    raw, position = _take(data, position + 2, length)
+    raw, position = _take_bytes(data, position + 2, length)
     return decode_text(raw), position
 
 
@@ -176,7 +176,7 @@ def _read_big_text(data: bytes, position: int, depth: int) -> tuple[str, int]:
 
 def _read_bytes(data: bytes, position: int, depth: int) -> tuple[bytes, int]:
     (length,) = _INT.unpack_from(data, position)
-    return _take(data, position + 4, length)
+    return _take_bytes(data, position + 4, length)
 
 
 def _read_null(data: bytes, position: int, depth: int) -> tuple[None, int]:

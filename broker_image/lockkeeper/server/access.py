@@ -62,7 +62,7 @@ class PasswordAuthenticator:
         self._hashes = {name: hash for name, hash in hashes.items() if name in groups}
         self._permissions = _permissions(access)
 
-    def check(
+    def check_password(
         self, user: str | None, password: str | None, tell: Verdict, address: str = ""
     ) -> None:
         """See `Authenticator.check`."""

@@ -160,7 +160,7 @@ class Engine:
         if isinstance(error, StoreError):
             self._stop_on(error)
             return
-        self._contained.note("connection", address, error)
+        self._contained.note_error("connection", address, error)
         sender.abort()
 
     def throttled(self, peer: Peer) -> None:
@@ -182,7 +182,7 @@ class Engine:
                 broker.tick(broker.now, steady)
             except Exception as error:
                 # Whatever it was, what there is to write is written.
-                self._contained.note("backlog", "tick", error)
+                self._contained.note_error("backlog", "tick", error)
             if self._deadline is not None:
                 self._deadline.check()
             self._write()
@@ -226,7 +226,7 @@ class Engine:
             try:
                 self.recorder.before_write(self.broker.now)
             except Exception as error:
-                self._contained.note("telling", "flight recorder", error)
+                self._contained.note_error("telling", "flight recorder", error)
         receipts = self.store.flush()
         self._left_waiting = self.store.waiting()
         if receipts:

@@ -70,7 +70,7 @@ class PackedRun:
         """Return how many messages are in the run."""
         return len(self._locations)
 
-    def take(self) -> list[Reference]:
+    def take_references(self) -> list[Reference]:
         """Return references to the messages, for whoever puts them in the place of the run."""
         self._is_taken = True
         if self._references is None:

@@ -25,7 +25,7 @@ class Window:
         self.last = number
         self.gaps: list[tuple[int, int]] = []
 
-    def note(self, number: int) -> None:
+    def note_number(self, number: int) -> None:
         """Note any number but the one after `last`, for which setting `last` is enough."""
         if number > self.last:
             self.gaps.append((self.last + 1, number - 1))
@@ -82,7 +82,7 @@ class Producers:
         """Return how many producers are known."""
         return len(self._windows)
 
-    def note(self, producer: bytes, number: int) -> None:
+    def note_number(self, producer: bytes, number: int) -> None:
         """Note a number of a producer, which is the one heard of last from now on."""
         window = self._window
         if producer != self._current:
@@ -97,13 +97,13 @@ class Producers:
         if number == window.last + 1:
             window.last = number
         else:
-            window.note(number)
+            window.note_number(number)
 
     def note_key(self, key: bytes) -> None:
         """Note a message by its key; one that is no producer's and a number says nothing."""
         producer, _, number = key.rpartition(b":")
         if producer and number.isdigit():
-            self.note(producer, int(number))
+            self.note_number(producer, int(number))
 
     def holds(self, producer: bytes, number: int) -> bool:
         """Tell whether a number of a producer was noted, as far as is known."""

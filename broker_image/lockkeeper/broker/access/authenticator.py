@@ -12,7 +12,7 @@ Verdict: TypeAlias = Callable[[Rights | None], None]
 class Authenticator(Protocol):
     """Finds out whether somebody may connect."""
 
-    def check(
+    def check_password(
         self, user: str | None, password: str | None, tell: Verdict, address: str = ""
     ) -> None:
         """Tell the verdict, at once or later; None stands for what the client does not say.

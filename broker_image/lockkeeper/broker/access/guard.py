@@ -36,7 +36,7 @@ class Guard:
         self, rights: "Rights", destination: "Destination", is_browser: bool
     ) -> None:
         """For a consumer, or a browser, of a destination, a wildcard, or a list of such."""
-        rights.check(Right.READ, destination)
+        rights.require(Right.READ, destination)
         for part in destination.parts():
             if part.is_pattern and (is_browser or not self._router.claims(part)):
                 continue
@@ -49,7 +49,7 @@ class Guard:
 
     def _check_existence(self, rights: "Rights", destination: "Destination") -> None:
         if self._registry.find(destination) is None and not is_advisory(destination):
-            rights.check(Right.CREATE, destination)
+            rights.require(Right.CREATE, destination)
 
 
 class SendingGuard:

@@ -36,7 +36,7 @@ def renew_rights(broker: Broker, renew: Renew) -> None:
 def _close_forbidden(broker: Broker, connection: Connection, rights: Rights) -> None:
     for consumer in list(connection.consumers.values()):
         try:
-            rights.check(Right.READ, consumer.destination)
+            rights.require(Right.READ, consumer.destination)
         except AccessDeniedError as error:
             connection.put(Disconnect(error))
             connection.put(ConsumerClosed(consumer.tag))

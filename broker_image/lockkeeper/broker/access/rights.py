@@ -31,7 +31,7 @@ class Rights:
         self._permissions = permissions
         self._writable: set[Destination] = set()
 
-    def check(self, right: Right, destination: Destination) -> None:
+    def require(self, right: Right, destination: Destination) -> None:
         """Make sure of a right on a destination, of a composite on all it lists.
 
         Raises AccessDeniedError.
@@ -46,7 +46,7 @@ class Rights:
         """Make sure that the user may send to a destination. Raises AccessDeniedError."""
         if destination in self._writable:
             return
-        self.check(Right.WRITE, destination)
+        self.require(Right.WRITE, destination)
         if len(self._writable) >= REMEMBERED_MAX:
             self._writable.clear()
         self._writable.add(destination)

@@ -125,7 +125,7 @@ class Advisories:
         if source.is_pattern and region is not None:
             self._forget_wildcards()
             self._wildcards[source] = region
-        self._replay.tell(consumer, source)
+        self._replay.tell_consumer(consumer, source)
 
     def _forget_wildcards(self) -> None:
         """Forget the wildcards that nobody listens by any more."""

@@ -88,7 +88,7 @@ class Replay:
             (self._consumers, (topic(PREFIX + "Consumer.>"),)),
         )
 
-    def tell(self, consumer: Consumer, source: Destination) -> None:
+    def tell_consumer(self, consumer: Consumer, source: Destination) -> None:
         """Tell a new *consumer* of *source*, an advisory topic or a wildcard, what exists."""
         path = source.path
         told: list[Message] = []

@@ -239,7 +239,7 @@ class FlowControl:
         except BrokerError as error:
             send.connection.refuse(send.receipt, error)
         except Exception as error:
-            self._context.containment.note("command", send.key[0], error)
+            self._context.containment.note_error("command", send.key[0], error)
             send.connection.refuse(send.receipt, internal_error(error))
 
     def _end(self, send: BlockedSend) -> Message:

@@ -364,7 +364,7 @@ class Backlog:
 
     def quarantine(self, reference: Reference, error: Exception) -> None:
         """End a message that cannot be dealt with, as a dead letter: it is nobody else's matter."""
-        self.context.containment.note("message", self.destination, error)
+        self.context.containment.note_error("message", self.destination, error)
         message, cause = self.body_of(reference), f"{type(error).__name__}: {error}"
         if not self._is_dead_letter(message):
             self._bury(reference, cause, expired=False)

@@ -50,7 +50,7 @@ class DispatchGate:
     def resume(self) -> None:
         """Dispatch again."""
         self.paused_since = None
-        self._look()
+        self._update()
 
     def joined(self) -> None:
         """Note that a consumer came: the first one may have to wait, the last one ends that."""
@@ -74,8 +74,8 @@ class DispatchGate:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self.starts_at = None
-        self._look()
+        self._update()
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         self.is_open = self.paused_since is None and self.starts_at is None
         self._queue.activate()

@@ -172,7 +172,7 @@ class DispatchPass:
             sub_queue.entries[0][3],
         )
         assert consumer_set is not None
-        reference = self._hand = sub_queues.take(sub_queue)
+        reference = self._hand = sub_queues.take_first(sub_queue)
         if queue.is_expired(reference.loaded):
             queue.context.unsent += END_BYTES
             queue.expire(reference)

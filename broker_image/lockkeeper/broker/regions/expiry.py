@@ -107,9 +107,9 @@ class Expiry:
 
     def _look_at(self, due: int) -> None:
         self._cancel()
-        self._timer = self._backlog.context.calendar.call_at(due, self._look)
+        self._timer = self._backlog.context.calendar.call_at(due, self._end_expired)
 
-    def _look(self) -> None:
+    def _end_expired(self) -> None:
         """Look at one piece of what waits, and end what has expired; the rest in the next tick."""
         self._timer = None
         if self._scan is None:
@@ -129,10 +129,10 @@ class Expiry:
         if not isinstance(backlog.ready, deque):
             page = backlog.policy.expiry.max_expire_page_size
             found = backlog.ready.reveal(now, page, self._learn_packed)
-            self._note(NEVER if found is None else found)
+            self._note_expiration(NEVER if found is None else found)
         self._scan = iter(list(backlog.loose()))
 
-    def _note(self, expiration: int) -> None:
+    def _note_expiration(self, expiration: int) -> None:
         if 0 < expiration < self.earliest:
             self.earliest = expiration
 
@@ -147,7 +147,7 @@ class Expiry:
             if expiration == UNKNOWN or 0 < expiration < now:
                 found.append(reference)
             else:
-                self._note(expiration)
+                self._note_expiration(expiration)
             if looked == LOOKED_AT_ONCE or len(found) == page:
                 return found
         self._scan = None
@@ -168,14 +168,14 @@ class Expiry:
         backlog.body_cache.load(unknown)
         if self._scan is not None and len(unknown) == backlog.policy.expiry.max_expire_page_size:
             self._scan = None
-            self._note(now)
+            self._note_expiration(now)
         over = []
         for reference in present:
             expiration = _expiration_of(reference)
             if 0 < expiration < now:
                 over.append(reference)
             else:
-                self._note(expiration)
+                self._note_expiration(expiration)
         return over
 
     def _end(self, over: list[Reference]) -> None:
@@ -194,7 +194,7 @@ class Expiry:
         if problem is not None:
             # They wait again; this look is taken again, too.
             backlog.put_back(failed)
-            self._note(backlog.context.now)
+            self._note_expiration(backlog.context.now)
             raise problem
 
     def _learn_packed(self, run: PackedRun) -> None:

@@ -262,7 +262,7 @@ class Snapshot:
 def _taken(segment: Segment) -> deque[Reference]:
     if isinstance(segment, deque):
         return segment
-    return deque(segment.take() if isinstance(segment, PackedRun) else segment)
+    return deque(segment.take_references() if isinstance(segment, PackedRun) else segment)
 
 
 def _pieces(references: deque[Reference]) -> Iterator[Segment]:

@@ -158,7 +158,7 @@ class SubQueues:
         for reference in references:
             self._insert(reference, GIVEN_BACK - reference.delivery)
 
-    def take(self, sub_queue: SubQueue) -> Reference:
+    def take_first(self, sub_queue: SubQueue) -> Reference:
         """Take the first message of a sub-queue, into memory if it is not there.
 
         Afterwards the sub-queue is without a place: `place` or `place_group` gives it one.

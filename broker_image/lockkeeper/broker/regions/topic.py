@@ -245,7 +245,7 @@ class Topic:
         try:
             return taker.accepts(reference.loaded)
         except Exception as error:
-            self.context.containment.note("message", self.destination, error)
+            self.context.containment.note_error("message", self.destination, error)
             return taker.subscription is not None
 
     def backlogs(self) -> "Sequence[Backlog]":

@@ -39,7 +39,7 @@ class Forwarding:
         self._transactions = transactions
         self.dropped = 0
 
-    def take(
+    def forward(
         self,
         connection: Connection,
         message: Message,

@@ -82,7 +82,7 @@ class JobQueue(Queue):
     def cancel(self, identifier: str) -> None:
         """End the jobs of this id, if there are any."""
         for reference in list(self._named.get(identifier, ())):
-            _, timer = self._take(reference)
+            _, timer = self._take_job(reference)
             timer.cancel()
             self._discard(reference)
 
@@ -116,7 +116,7 @@ class JobQueue(Queue):
         self._jobs[reference] = (job, timer)
         self._named.setdefault(job.identifier, []).append(reference)
 
-    def _take(self, reference: Reference) -> tuple[Job, Timer]:
+    def _take_job(self, reference: Reference) -> tuple[Job, Timer]:
         """Let a job wait no more."""
         job, timer = self._jobs.pop(reference)
         same = self._named[job.identifier]
@@ -130,11 +130,11 @@ class JobQueue(Queue):
             return
         self.context.unsent += JOB_BYTES
         self.body_of(reference)
-        job, _ = self._take(reference)
+        job, _ = self._take_job(reference)
         try:
             is_done = self._fire(job, reference)
         except Exception as error:
-            self.context.containment.note("timer", job.identifier, error)
+            self.context.containment.note_error("timer", job.identifier, error)
             # With its transaction handed to the store it has ended; else it is to come again.
             is_done = reference.holders <= 0
         if not is_done:

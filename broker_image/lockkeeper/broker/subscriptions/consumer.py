@@ -211,7 +211,7 @@ class Consumer:
         self.pulls = 0
         self.connection.put(EndOfMessages(self.tag))
 
-    def take(self, last: int, count: int) -> list[Reference]:
+    def take_dispatched(self, last: int, count: int) -> list[Reference]:
         """Remove and return the *count* dispatched messages up to and with sequence *last*.
 
         A count of 0 means from the first one dispatched. Raises AcknowledgeError, with nothing

@@ -68,15 +68,15 @@ class SlowConsumers:
 
     def _check_later(self, policy: SlowConsumerPolicy) -> None:
         due = self._steady() + policy.check_period
-        self._timers.call_at(due, lambda: self._check(policy))
+        self._timers.call_at(due, lambda: self._check_all(policy))
 
-    def _check(self, policy: SlowConsumerPolicy) -> None:
+    def _check_all(self, policy: SlowConsumerPolicy) -> None:
         watched = self._watched[policy]
         for consumer, record in list(watched.items()):
             if consumer.closed:
                 del watched[consumer]
                 continue
-            self._look(policy, consumer, record)
+            self._check_one(policy, consumer, record)
             if is_too_slow(policy, record.checks):
                 del watched[consumer]
                 self.abort(consumer, policy.abort_connection)
@@ -85,7 +85,7 @@ class SlowConsumers:
         else:
             del self._watched[policy]
 
-    def _look(self, policy: SlowConsumerPolicy, consumer: Consumer, record: Watched) -> None:
+    def _check_one(self, policy: SlowConsumerPolicy, consumer: Consumer, record: Watched) -> None:
         acknowledged = consumer.delivered - len(consumer.dispatched)
         if policy.strategy is SlowConsumerStrategy.ABORT_SLOW:
             # A delivery moves the window, too.

@@ -93,7 +93,7 @@ class Commands:
         self._progress.become("ask")
         self.login = Login(self._connection, info.user_name or None, receipt, announce)
         user, password = info.user_name or None, info.password or None
-        authenticator.check(user, password, self.login.tell, self._connection.address)
+        authenticator.check_password(user, password, self.login.tell, self._connection.address)
 
     def _announce(
         self, info: openwire.ConnectionInfo, receipt: Receipt | None, user_name: str
@@ -191,7 +191,7 @@ class Commands:
             self._broker.destinations.create_temporary(connection, destination)
         elif removes:
             if connection.rights is not None:
-                connection.rights.check(Right.REMOVE, destination)
+                connection.rights.require(Right.REMOVE, destination)
             self._broker.destinations.remove(destination, receipt)
             return
         else:

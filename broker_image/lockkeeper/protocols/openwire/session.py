@@ -144,7 +144,7 @@ class OpenWireSession:
 
     def _note(self, error: Exception) -> None:
         """Count an error that nobody expected. Raises it if it is the store's."""
-        self._broker.containment.note("command", self.connection.address, error)
+        self._broker.containment.note_error("command", self.connection.address, error)
 
     def _count_partial(self, size: int) -> None:
         self.partial += size

@@ -163,12 +163,12 @@ class ThreadDisk:
     def completed(self) -> bool:
         """See `Disk.completed`."""
         _clear(self._eventfd)
-        return self._outstanding and not self._results.empty() and self._take()
+        return self._outstanding and not self._results.empty() and self._take_result()
 
     def wait(self) -> None:
         """See `Disk.wait`."""
         if self._outstanding:
-            self._take()
+            self._take_result()
             _clear(self._eventfd)
 
     def fileno(self) -> int:
@@ -183,7 +183,7 @@ class ThreadDisk:
             os.close(self._eventfd)
             self._eventfd = -1
 
-    def _take(self) -> bool:
+    def _take_result(self) -> bool:
         error = self._results.get()
         self._outstanding = False
         if error is not None:

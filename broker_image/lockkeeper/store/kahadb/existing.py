@@ -62,7 +62,7 @@ class ExistingQueues:
         if destination.is_queue:
             self._names.pop(destination.name, None)
 
-    def look(self) -> bool:
+    def repeat_in_new_file(self) -> bool:
         """Tell all names again in a new file; returns whether there was something to tell.
 
         To be called before old files are deleted: what they tell is in the new one then. Before

@@ -201,7 +201,7 @@ class JournalFiles:
             raise OSError(errno.EOVERFLOW, "the numbers of data files are used up")
         path = self.path(file_id)
         try:
-            descriptor = self._spare.take(path)
+            descriptor = self._spare.place_at(path)
         except FileExistsError:
             raise LockLostError(f"{path} was written by another master") from None
         if self.descriptor >= 0:

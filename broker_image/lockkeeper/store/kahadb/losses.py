@@ -80,19 +80,19 @@ def inspect_directory(directory: Path) -> Iterator[tuple[DataFile, bytes, Inspec
     last = _last_written(files)
     for file in files:
         data = file.path.read_bytes()
-        yield file, data, inspect_file(data, file.path.name, file.file_id >= last, _check)
+        yield file, data, inspect_file(data, file.path.name, file.file_id >= last, _check_record)
 
 
 def _last_written(files: list[DataFile]) -> int:
     """Return the number of the last file that has a batch, or what is left of one."""
     for file in reversed(files):
-        found = inspect_file(file.path.read_bytes(), file.path.name, False, _check)
+        found = inspect_file(file.path.read_bytes(), file.path.name, False, _check_record)
         if found.batches or found.damages:
             return file.file_id
     return 0
 
 
-def _check(record: Record) -> None:
+def _check_record(record: Record) -> None:
     """Raise BadRecordError for a record that a replay would refuse."""
     if isinstance(record, Subscription) and record.info is not None:
         read_subscription(record, record.destination)
@@ -102,7 +102,7 @@ def losses_of(directory: Path) -> list[Loss]:
     """Return every damage of a directory's journal with what it has cost. Raises OSError."""
     journal = _Journal()
     for file, data, inspection in inspect_directory(directory):
-        journal.take(file.path.name, data, inspection)
+        journal.take_file(file.path.name, data, inspection)
     return journal.losses()
 
 
@@ -136,7 +136,7 @@ class _Journal:
         self._illegible: list[int] = []
         self._gaps: list[tuple[int, str, int, int, set[str]]] = []
 
-    def take(self, file_name: str, data: bytes, inspection: Inspection) -> None:
+    def take_file(self, file_name: str, data: bytes, inspection: Inspection) -> None:
         """Read a file, its damages where they stand among the sound records."""
         damages = list(inspection.damages)
         for batch in inspection.batches:
@@ -225,7 +225,7 @@ class _Journal:
         told |= self._shown
         for index, (loss, records) in enumerate(self._found):
             for record in records:
-                self._tell(index, loss, record)
+                self._tell_loss(index, loss, record)
             adds = [one for one in map(_plain, records) if isinstance(one, AddMessage)]
             told |= {one.message_id for one in adds} | {_shown_id(one) for one in adds}
         for index, producer, first, last, names in self._gaps:
@@ -252,7 +252,7 @@ class _Journal:
         keys: list[str | None] = [key for key in since if since[key] <= index]
         return any((*message, key) not in self._removed for key in keys or [None])
 
-    def _tell(self, index: int, loss: Loss, record: Record) -> None:
+    def _tell_loss(self, index: int, loss: Loss, record: Record) -> None:
         """Add to *loss* what a record in the damage *index* means."""
         record = _plain(record)
         match record:

@@ -61,7 +61,7 @@ class SpareFile:
         self._thread = threading.Thread(target=self._work, name="journal-spare", daemon=True)
         self._thread.start()
 
-    def take(self, target: Path) -> int:
+    def place_at(self, target: Path) -> int:
         """Give the prepared file its name, durably, and return its descriptor, now the caller's.
 
         Waits until it is prepared. Raises FileExistsError, leaving that file alone; OSError, also

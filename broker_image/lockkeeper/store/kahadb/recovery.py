@@ -76,7 +76,7 @@ class _Reader:
         present = {file.file_id for file in self._files}
         for file, data in _read_ahead(self._files):
             scan = scan_file(data, file.path.name)
-            self._check(file, scan)
+            self._check_readable(file, scan)
             if scan.batches:
                 self._tails.clear()
                 self._last_batch = _last_batch(file.path, data, scan.batches[-1])
@@ -100,7 +100,7 @@ class _Reader:
         ids = (data_file_id(path.name) for path in self._directory.iterdir())
         return max((file_id for file_id in ids if file_id is not None), default=0)
 
-    def _check(self, file: DataFile, scan: FileScan) -> None:
+    def _check_readable(self, file: DataFile, scan: FileScan) -> None:
         """Accept a torn tail only where nothing was written behind it."""
         if self._torn is not None and (scan.batches or scan.problem is not None):
             raise self._torn

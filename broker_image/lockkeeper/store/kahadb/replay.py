@@ -158,7 +158,7 @@ class Replay:
             return
         base = file_id << OFFSET_BITS
         refers, shadows = self.file_references.files[file_id].refers, self.file_references.shadows
-        note = self.producers.note
+        note = self.producers.note_number
         index: Messages | LongIndex | None = None
         last: bytes | None = None
         entered: bytes | None = None

@@ -461,9 +461,9 @@ class KahaDBStore:
         if self._keep_alive_ms and now >= self._keep_alive_due:
             self._keep_alive_due = now + self._keep_alive_ms
             self.lock.check()
-            self._term.look()
+            self._term.repeat_in_new_file()
             commit = self._commit
-            commit.is_lazy |= self._existing.look()
+            commit.is_lazy |= self._existing.repeat_in_new_file()
         self._files.retry_spare()
         self._cleaner.run(now, in_haste=self._is_over_limit)
         self._measure()

@@ -54,7 +54,7 @@ class Term:
         self._put()
         self._commit.is_lazy |= at_once
 
-    def look(self) -> None:
+    def repeat_in_new_file(self) -> None:
         """Repeat the line in a new file; raise LockLostError when another master has begun one.
 
         To be called before old files are deleted: what is in them of terms is in the new one.
