@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -21,296 +21,23 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "interop"))
 
 import brokers  # noqa: E402
+from loads import SCENARIOS, Load  # noqa: E402
 
-from lockkeeper.message import openwire  # noqa: E402
-from lockkeeper.message.destination import Destination, queue, topic  # noqa: E402
-from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId  # noqa: E402
-from lockkeeper.message.openwire import AckType, ConsumerId, TransactionOperation  # noqa: E402
-from lockkeeper.protocols.openwire.frames import framed  # noqa: E402
-
-CODEC = openwire.codec_for(12, stack_traces=False)
-CONTENT = (1024).to_bytes(4, "big") + bytes(1024)
-# What stands for a number that is filled in at each use, and is found nowhere else in a frame.
-NUMBER, SEQUENCE, UNIT = (bytes([each]) * 8 for each in (0x51, 0x52, 0x53))
-TRANSACTION, WINDOW, CROWD, LISTENERS = 100, 50, 8, 10
 SECONDS_MAX = 120
 QUIET_SECONDS, QUIET_SHARE, QUIET_ATTEMPTS_MAX = 0.3, 0.02, 40
-ANSWER, DISPATCH = (
-    CODEC.encode(each())[0] for each in (openwire.Response, openwire.MessageDispatch)
-)
 
 
-def made(command: openwire.Structure) -> bytes:
-    return framed(CODEC.encode(command))
+class Socket:
+    """A connection over loopback."""
 
-
-def number_of(field: bytes) -> int:
-    return int.from_bytes(field, "big")
-
-
-class Wire:
-    """One connection, with one producer or one consumer."""
-
-    def __init__(self, port: int, name: str, destination: Destination) -> None:
-        self.name, self.destination = name, destination
+    def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), SECONDS_MAX)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._rest = b""
-        self._kept: dict[int, list[bytes]] = {}
-        self._sequence_at = 0
-        self._identity = openwire.ConnectionId(name)
-        self._transaction_id = LocalTransactionId(name, number_of(UNIT))
-        info = openwire.ConnectionInfo(connection_id=self._identity, client_id=name)
-        self.write(framed(openwire.encode(openwire.WireFormatInfo(version=12))) + made(info))
+        self.write, self.close = self._socket.sendall, self._socket.close
 
-    def close(self) -> None:
-        """Let go of the socket."""
-        self._socket.close()
-
-    def write(self, data: bytes) -> None:
-        """Send frames."""
-        self._socket.sendall(data)
-
-    def read(self, kind: int, count: int) -> list[bytes]:
-        """Return the next *count* frames of a kind; others are kept for whoever asks for them."""
-        kept = self._kept.setdefault(kind, [])
-        while len(kept) < count:
-            received = self._socket.recv(1 << 20)
-            if not received:
-                raise RuntimeError("the broker ended the connection")
-            data, at = self._rest + received, 0
-            while len(data) - at >= 4:
-                end = at + 4 + number_of(data[at : at + 4])
-                if end > len(data):
-                    break
-                self._kept.setdefault(data[at + 4], []).append(data[at + 4 : end])
-                at = end
-            self._rest = data[at:]
-        self._kept[kind] = kept[count:]
-        return kept[:count]
-
-    # Producers
-
-    def message(self, persistent: bool, answered: bool, in_transaction: bool = False) -> bytes:
-        """Return the frame of a message with NUMBER, perhaps in UNIT."""
-        producer = ProducerId(self.name, 1, 1)
-        return made(
-            openwire.ActiveMQTextMessage(
-                command_id=1,
-                response_required=answered,
-                producer_id=producer,
-                destination=self.destination,
-                transaction_id=self._transaction_id if in_transaction else None,
-                message_id=MessageId(producer, number_of(NUMBER)),
-                content=CONTENT,
-                persistent=persistent,
-                timestamp=1,
-                priority=4,
-            )
-        )
-
-    def outcome(self, operation: TransactionOperation) -> bytes:
-        """Return the frame that begins UNIT, or commits it and is answered."""
-        return made(
-            openwire.TransactionInfo(
-                command_id=1,
-                response_required=operation != TransactionOperation.BEGIN,
-                connection_id=self._identity,
-                transaction_id=self._transaction_id,
-                type=operation,
-            )
-        )
-
-    # Consumers
-
-    def consume(self, prefetch: int = 30_000) -> "Wire":
-        """Begin to receive."""
-        info = openwire.ConsumerInfo(
-            command_id=1,
-            response_required=True,
-            consumer_id=ConsumerId(self.name, 1, 1),
-            destination=self.destination,
-            prefetch_size=prefetch,
-        )
-        self.write(made(info))
-        self.read(ANSWER, 1)
-        return self
-
-    def stop(self) -> None:
-        """Stop receiving; everything acknowledged before has its effect."""
-        identity = ConsumerId(self.name, 1, 1)
-        self.write(
-            made(openwire.RemoveInfo(command_id=1, response_required=True, object_id=identity))
-        )
-        self.read(ANSWER, 1)
-
-    def acknowledgement(self, count: int = 1, in_transaction: bool = False) -> bytes:
-        """Return the frame for *count* messages up to SEQUENCE, perhaps in UNIT."""
-        last = MessageId(ProducerId(self.name, 1, 1), number_of(NUMBER), number_of(SEQUENCE))
-        return made(
-            openwire.MessageAck(
-                destination=self.destination,
-                consumer_id=ConsumerId(self.name, 1, 1),
-                transaction_id=self._transaction_id if in_transaction else None,
-                ack_type=AckType.STANDARD,
-                message_count=count,
-                last_message_id=last,
-            )
-        )
-
-    def take(self, count: int) -> list[bytes]:
-        """Return the sequences of the next *count* messages."""
-        frames = self.read(DISPATCH, count)
-        if not self._sequence_at:
-            dispatch = CODEC.decode(frames[0])[0]
-            assert isinstance(dispatch, openwire.MessageDispatch) and dispatch.message is not None
-            identity = dispatch.message.message_id
-            assert identity is not None
-            told = identity.producer_sequence.to_bytes(8, "big")
-            told += identity.broker_sequence.to_bytes(8, "big")
-            # All messages have ids of the same length.
-            self._sequence_at = frames[0].index(told) + 8
-        return [frame[self._sequence_at : self._sequence_at + 8] for frame in frames]
-
-    def take_and_acknowledge(self, count: int) -> None:
-        """Acknowledge the next *count* messages one by one, as a listener does."""
-        acknowledgement = self.acknowledgement()
-        self.write(b"".join(acknowledgement.replace(SEQUENCE, each) for each in self.take(count)))
-
-
-Round = Callable[[], int]
-"""A few messages through the broker; returns how many."""
-
-
-class Load:
-    """The clients of one scenario at one broker."""
-
-    def __init__(self, port: int, scenario: str) -> None:
-        self._port, self._scenario = port, scenario
-        self._wires: list[Wire] = []
-        self._count = 0
-        self.prepare: Callable[[], None] = lambda: None
-        self.run: Round = getattr(self, scenario)()
-
-    def close(self) -> None:
-        """Let go of all connections."""
-        for wire in self._wires:
-            wire.close()
-
-    def _wire(self, destination: Destination) -> Wire:
-        name = f"ID:cost-{self._scenario}-{self._port}-{len(self._wires):02d}"
-        self._wires.append(Wire(self._port, name, destination))
-        return self._wires[-1]
-
-    def _queue(self) -> Destination:
-        return queue(f"COST.{self._scenario}")
-
-    def _frames(self, frame: bytes, count: int) -> bytes:
-        first, self._count = self._count + 1, self._count + count
-        numbers = range(first, first + count)
-        return b"".join(frame.replace(NUMBER, each.to_bytes(8, "big")) for each in numbers)
-
-    def answered(self) -> Round:
-        """Persistent, one after the other: sent, answered, received, acknowledged."""
-        consumer = self._wire(self._queue()).consume()
-        producer = self._wire(self._queue())
-        message = producer.message(persistent=True, answered=True)
-
-        def run() -> int:
-            for _ in range(WINDOW):
-                producer.write(self._frames(message, 1))
-                producer.read(ANSWER, 1)
-                consumer.take_and_acknowledge(1)
-            return WINDOW
-
-        return run
-
-    def crowd(self) -> Round:
-        """Persistent, several producers at once, and several consumers."""
-        consumers = [self._wire(self._queue()).consume() for _ in range(CROWD)]
-        producers = [self._wire(self._queue()) for _ in range(CROWD)]
-        messages = [each.message(persistent=True, answered=True) for each in producers]
-
-        def run() -> int:
-            for _ in range(WINDOW // CROWD):
-                for producer, message in zip(producers, messages, strict=True):
-                    producer.write(self._frames(message, 1))
-                for producer in producers:
-                    producer.read(ANSWER, 1)
-                for consumer in consumers:
-                    # Strict turns: each of them has got one.
-                    consumer.take_and_acknowledge(1)
-            return WINDOW // CROWD * CROWD
-
-        return run
-
-    def transacted(self) -> Round:
-        """Persistent, sent and consumed in transactions of 100."""
-        consumer = self._wire(self._queue()).consume()
-        producer = self._wire(self._queue())
-        message = producer.message(persistent=True, answered=False, in_transaction=True)
-        acknowledgement = consumer.acknowledgement(TRANSACTION, in_transaction=True)
-        begin, commit = TransactionOperation.BEGIN, TransactionOperation.COMMIT_ONE_PHASE
-
-        def run() -> int:
-            unit = (self._count + 1).to_bytes(8, "big")
-            sent = self._frames(message, TRANSACTION)
-            producer.write(
-                (producer.outcome(begin) + sent + producer.outcome(commit)).replace(UNIT, unit)
-            )
-            producer.read(ANSWER, 1)
-            taken = acknowledgement.replace(SEQUENCE, consumer.take(TRANSACTION)[-1])
-            consumer.write(
-                (consumer.outcome(begin) + taken + consumer.outcome(commit)).replace(UNIT, unit)
-            )
-            consumer.read(ANSWER, 1)
-            return TRANSACTION
-
-        return run
-
-    def volatile(self) -> Round:
-        """Not persistent, one producer and one consumer."""
-        return self._unanswered(self._queue(), 1)
-
-    def topic(self) -> Round:
-        """Not persistent, to ten consumers of a topic; counted are deliveries."""
-        return self._unanswered(topic("COST.topic"), LISTENERS)
-
-    def _unanswered(self, destination: Destination, listeners: int) -> Round:
-        consumers = [self._wire(destination).consume() for _ in range(listeners)]
-        producer = self._wire(destination)
-        message = producer.message(persistent=False, answered=False)
-
-        def run() -> int:
-            producer.write(self._frames(message, WINDOW))
-            for consumer in consumers:
-                consumer.take_and_acknowledge(WINDOW)
-            return WINDOW * listeners
-
-        return run
-
-    def drained(self) -> Round:
-        """A backlog is emptied; filling it is not counted."""
-        consumer, producer = self._wire(self._queue()), self._wire(self._queue())
-        message = producer.message(persistent=True, answered=True)
-        waiting = 10 * WINDOW
-
-        def prepare() -> None:
-            producer.write(self._frames(message, waiting))
-            producer.read(ANSWER, waiting)
-
-        def run() -> int:
-            consumer.consume(prefetch=WINDOW)
-            for _ in range(waiting // WINDOW):
-                consumer.take_and_acknowledge(WINDOW)
-            consumer.stop()
-            return waiting
-
-        self.prepare = prepare
-        return run
-
-
-SCENARIOS = ("answered", "crowd", "transacted", "volatile", "topic", "drained")
+    def read(self) -> bytes:
+        """Return what has come."""
+        return self._socket.recv(1 << 20)
 
 
 class Version:
@@ -327,6 +54,10 @@ class Version:
         port = brokers.free_port()
         command = [*setting, *brokers.lockkeeper_command(directory, port)]
         self.running = brokers.RunningBroker(brokers.LOCKKEEPER[-1], port, directory, command)
+
+    def connect(self) -> Socket:
+        """Return a new connection."""
+        return Socket(self.running.port)
 
     def rest(self) -> None:
         """Wait until the process has done what it does by itself: new journal files above all."""
@@ -356,7 +87,7 @@ def measured(version: Version, load: Load, messages: int) -> float:
 
 def compared(versions: list[Version], scenario: str, options: argparse.Namespace) -> str:
     """Return a line of the table."""
-    loads = [Load(version.running.port, scenario) for version in versions]
+    loads = [Load(version.connect, scenario) for version in versions]
     found: list[list[float]] = [[] for _ in versions]
     for number in range(options.rounds + 1):
         turns = list(range(len(versions)))
