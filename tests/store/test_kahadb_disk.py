@@ -101,6 +101,17 @@ def test_a_failed_sync_raises_when_asked_without_waiting():
     os.close(writing)
 
 
+def test_there_is_no_end_of_syncs(disk, file):
+    """Results lie in a ring of some hundred places."""
+    for number in range(3000):
+        disk.submit(file)
+        if number % 7:
+            until_completed(disk)
+        else:
+            disk.wait()
+        assert not disk.completed()
+
+
 def test_closing_twice_does_no_harm(disk):
     disk.close()
     disk.close()
@@ -139,6 +150,19 @@ def test_an_alarm_rings_once_after_its_delay():
     assert not alarm.has_rung()
     assert not becomes_readable(alarm.fileno(), 0.02)
     alarm.close()
+    alarm.close()
+
+
+def test_an_alarm_that_is_cancelled_does_not_ring():
+    alarm = Alarm()
+    alarm.cancel()
+    alarm.set(5_000)
+    alarm.cancel()
+    assert not becomes_readable(alarm.fileno(), 0.02)
+    assert not alarm.has_rung()
+    alarm.set(1)
+    assert becomes_readable(alarm.fileno())
+    assert alarm.has_rung()
     alarm.close()
 
 

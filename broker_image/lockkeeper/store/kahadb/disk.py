@@ -9,7 +9,6 @@ import errno
 import os
 import platform
 import threading
-from contextlib import suppress
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -17,6 +16,7 @@ _IO_SETUP, _IO_DESTROY, _IO_GETEVENTS, _IO_SUBMIT = range(4)
 _SYSCALLS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 _FDSYNC = 3
 _HAS_EVENTFD = 1
+_RING_MAGIC = 0xA10A10A1
 
 
 class Disk(Protocol):
@@ -68,8 +68,26 @@ class _Event(ctypes.Structure):
     )
 
 
+class _Ring(ctypes.Structure):
+    """The kernel's struct aio_ring, where every context begins: results lie behind its header."""
+
+    _fields_ = (
+        ("id", ctypes.c_uint),
+        ("slots", ctypes.c_uint),
+        ("head", ctypes.c_uint),
+        ("tail", ctypes.c_uint),
+        ("magic", ctypes.c_uint),
+        ("compatible", ctypes.c_uint),
+        ("incompatible", ctypes.c_uint),
+        ("header_bytes", ctypes.c_uint),
+    )
+
+
 class AioDisk:
-    """Syncs by the kernel's io_submit(IOCB_CMD_FDSYNC). Raises OSError where it is refused."""
+    """Syncs by the kernel's io_submit(IOCB_CMD_FDSYNC). Raises OSError where it is refused.
+
+    Results are read where the kernel puts them, without a system call, as libaio does.
+    """
 
     def __init__(self) -> None:
         if platform.machine() not in _SYSCALLS or platform.system() != "Linux":
@@ -79,28 +97,36 @@ class AioDisk:
         self._syscall.restype = ctypes.c_long
         self._context = ctypes.c_ulong(0)
         self._call(_IO_SETUP, ctypes.c_long(1), ctypes.byref(self._context))
+        self._ring = _Ring.from_address(self._context.value)
+        if self._ring.magic != _RING_MAGIC or self._ring.incompatible:
+            self._call(_IO_DESTROY, self._context)
+            raise OSError("the kernel's ring of results has an unknown form")
+        events = self._context.value + self._ring.header_bytes
+        self._events = (_Event * self._ring.slots).from_address(events)
         self._eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._block = _ControlBlock(opcode=_FDSYNC, flags=_HAS_EVENTFD, eventfd=self._eventfd)
         self._blocks = (ctypes.POINTER(_ControlBlock) * 1)(ctypes.pointer(self._block))
+        # Made once: a sync costs hardly more than its system call.
+        self._submission = (self._context, ctypes.c_long(1), self._blocks)
         self._event = _Event()
-        self._no_time = (ctypes.c_long * 2)(0, 0)
         self._outstanding = False
 
     def submit(self, descriptor: int) -> None:
         """See `Disk.submit`."""
         self._block.descriptor = descriptor
-        self._call(_IO_SUBMIT, self._context, ctypes.c_long(1), self._blocks)
+        self._call(_IO_SUBMIT, *self._submission)
         self._outstanding = True
 
     def completed(self) -> bool:
         """See `Disk.completed`."""
-        _clear(self._eventfd)
-        return self._reap(0)
+        return _clear(self._eventfd) and self._outstanding and self._reap()
 
     def wait(self) -> None:
         """See `Disk.wait`."""
-        while self._outstanding and not self._reap(1):
-            continue
+        if self._outstanding:
+            one = ctypes.c_long(1)
+            self._call(_IO_GETEVENTS, self._context, one, one, ctypes.byref(self._event), None)
+            self._end(self._event)
         _clear(self._eventfd)
 
     def fileno(self) -> int:
@@ -114,25 +140,23 @@ class AioDisk:
             os.close(self._eventfd)
             self._eventfd = -1
 
-    def _reap(self, minimum: int) -> bool:
-        """Take the event of the outstanding sync, waiting for it if *minimum* is 1."""
-        if not self._outstanding:
+    def _reap(self) -> bool:
+        """Take the result of the outstanding sync out of the ring, if it is there."""
+        ring = self._ring
+        head = ring.head
+        if head == ring.tail:
             return False
-        count = self._call(
-            _IO_GETEVENTS,
-            self._context,
-            ctypes.c_long(minimum),
-            ctypes.c_long(1),
-            ctypes.byref(self._event),
-            None if minimum else self._no_time,
-        )
-        if not count:
-            return False
+        event = self._events[head]
+        ring.head = (head + 1) % ring.slots
+        self._end(event)
+        return True
+
+    def _end(self, event: _Event) -> None:
+        """Go by a result: raises OSError when the disk did not do it."""
         self._outstanding = False
-        result = int(self._event.result)
+        result = int(event.result)
         if result < 0:
             raise OSError(-result, os.strerror(-result))
-        return True
 
     def _call(self, name: int, *arguments: object) -> int:
         """Call the kernel, again when a signal came first: that is no failure of the disk."""
@@ -215,7 +239,10 @@ def open_disk(descriptor: int) -> Disk:
     return disk
 
 
-def _clear(eventfd: int) -> None:
-    """Make an eventfd unreadable, before looking for results: a signal never comes first."""
-    with suppress(BlockingIOError):
+def _clear(eventfd: int) -> bool:
+    """Make an eventfd unreadable, and tell whether it was: its signal follows the result."""
+    try:
         os.eventfd_read(eventfd)
+    except BlockingIOError:
+        return False
+    return True
