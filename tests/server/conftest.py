@@ -9,6 +9,7 @@ import pytest
 sys.path[:0] = [
     str(Path(__file__).parent),
     str(Path(__file__).parents[1] / "interop"),
+    str(Path(__file__).parents[2] / "bench"),
 ]
 
 from api_objects import ApiObjects  # noqa: E402

@@ -77,7 +77,8 @@ class Engine:
         self._flow_log = FlowLog(broker)
         self._loop = asyncio.get_running_loop()
         self._scheduled = False
-        self._calls = 0
+        # How many pieces of this turn brought the store something urgent, and how much there is.
+        self._bringers = self._urgent = 0
         self._is_closed = False
         self._beaten_at = self.steady
         self._waited_for = 0
@@ -124,7 +125,6 @@ class Engine:
 
     def wake(self) -> None:
         """Have a turn at the end of this round of the event loop."""
-        self._calls += 1
         if not self._scheduled and not self._is_closed:
             self._scheduled = True
             self._loop.call_soon(self._turn)
@@ -135,7 +135,10 @@ class Engine:
         pacing.unwritten += size
         if size >= SHARE_BYTES or pacing.is_strict or self._memory.partial > PARTIAL_BYTES_MAX:
             pacing.received(peer, size)
-        self._calls += 1
+        urgent = self.store.urgent()
+        if urgent > self._urgent:
+            self._urgent = urgent
+            self._bringers += 1
         if not self._scheduled and not self._is_closed:
             self._scheduled = True
             self._loop.call_soon(self._turn)
@@ -213,22 +216,23 @@ class Engine:
 
     def _commit(self) -> None:
         """Begin the store's write, unless more has just arrived; that is waited for once or so."""
-        waiting = self.store.waiting()
-        calls, self._calls = self._calls, 0
-        if calls > 1 and waiting > self._waited_for and self._may_gather():
+        urgent = self.store.urgent()
+        bringers, self._bringers = self._bringers, 0
+        is_busy = bringers > 1 or self._waited_for > 0
+        if is_busy and urgent > self._waited_for and self._may_gather():
             # Several peers are at work. One more look at the sockets first: what they bring
             # shares the same sync.
-            self._waited_for = waiting
+            self._waited_for = urgent
             self.wake()
             return
         self._waited_for = 0
-        if waiting > self._left_waiting:
+        if self.store.waiting() > self._left_waiting:
             try:
                 self.recorder.before_write(self.broker.now)
             except Exception as error:
                 self._contained.note_error("telling", "flight recorder", error)
         receipts = self.store.flush()
-        self._left_waiting = self.store.waiting()
+        self._left_waiting, self._urgent = self.store.waiting(), self.store.urgent()
         if receipts:
             self.broker.settle(receipts)
             self.wake()
@@ -246,7 +250,9 @@ class Engine:
             self._fresh = 0
             if self.arrived() - self._beaten_at > LATE_BEAT_MS:
                 self._look_up_after_sleep()
-            self.broker.settle(self.store.completed())
+            receipts = self.store.completed()
+            self._urgent = self.store.urgent()
+            self.broker.settle(receipts)
         except StoreError as error:
             self._stop_on(error)
         self.wake()

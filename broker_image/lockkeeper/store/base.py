@@ -381,6 +381,9 @@ class Store(Protocol):
     def waiting(self) -> int:
         """Return how many operations wait for the next write; never more work than a len()."""
 
+    def urgent(self) -> int:
+        """Return how many of them somebody waits for; they only grow until a write takes them."""
+
     def is_behind(self) -> bool:
         """Tell whether some of what waits is to be written before long."""
 

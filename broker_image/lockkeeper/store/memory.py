@@ -239,6 +239,10 @@ class MemoryStore:
         """See `Store.waiting`."""
         return 0
 
+    def urgent(self) -> int:
+        """See `Store.urgent`."""
+        return 0
+
     def is_behind(self) -> bool:
         """Return False: `flush` leaves nothing."""
         return False

@@ -6,6 +6,7 @@ Python has no timerfd before 3.13, so the C library's is called directly.
 import ctypes
 import os
 import select
+import time
 
 _CLOCK_MONOTONIC = 1
 
@@ -21,18 +22,31 @@ class Alarm:
         if self._timer < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create")
         self.is_set = False
+        # The timer turns readable no earlier: before that, nobody need ask the kernel.
+        self._due = 0
 
     def set(self, delay: int) -> None:
         """Turn readable once, *delay* µs from now; an earlier delay is forgotten."""
+        self._due = time.monotonic_ns() + delay * 1000
+        self._set_timer(delay)
+        self.is_set = True
+
+    def cancel(self) -> None:
+        """Forget the delay: the wake-up would cost more than this does."""
+        if self.is_set:
+            self._set_timer(0)
+            self.is_set = False
+
+    def _set_timer(self, delay: int) -> None:
+        """Have the kernel's timer expire once, *delay* µs from now; never if it is 0."""
         seconds, microseconds = divmod(delay, 1_000_000)
         specification = (ctypes.c_long * 4)(0, 0, seconds, microseconds * 1000)
         if self._library.timerfd_settime(self._timer, 0, specification, None):
             raise OSError(ctypes.get_errno(), "timerfd_settime")
-        self.is_set = True
 
     def has_rung(self) -> bool:
         """Tell whether the delay has passed; it can then be set again."""
-        if not self.is_set:
+        if not self.is_set or time.monotonic_ns() < self._due:
             return False
         try:
             os.read(self._timer, 8)

@@ -71,7 +71,7 @@ class JournalAppender:
         """Give *receipt* back when everything handed over so far is durable."""
         if receipt is not None:
             self.put(receipt, RECEIPT)
-            self._commit.is_urgent = True
+            self._commit.urgent += 1
         else:
             self._commit.is_lazy = True
 

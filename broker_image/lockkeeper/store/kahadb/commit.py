@@ -42,8 +42,8 @@ ATOMIC_BATCH_BYTES_MAX = 2**31 - 2**20
 class GroupCommit:
     """Writes what waits. Raises StoreError for good once the journal cannot be trusted.
 
-    `items` and `kinds` are what waits (see `waiting`). `is_urgent` tells that somebody waits for
-    an answer, `is_lazy` that what waits should be written soon without that.
+    `items` and `kinds` are what waits (see `waiting`). `urgent` counts operations that
+    somebody waits for, `is_lazy` that what waits should be written soon without that.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class GroupCommit:
         """Past the *deadline* nothing is written, and nothing is durable any more."""
         self.items: list[Any] = []
         self.kinds: list[Any] = []
-        self.is_urgent = False
+        self.urgent = 0
         self.is_lazy = False
         self.is_writing = False
         self._files = files
@@ -202,7 +202,7 @@ class GroupCommit:
             del self.kinds[: batch.count]
             return
         self.items, self.kinds = [], []
-        self.is_urgent = self.is_lazy = False
+        self.urgent, self.is_lazy = 0, False
 
     def _write_failed(self, error: OSError) -> StoreError:
         """Return the error to raise; what stands behind the last batch must not look like one."""

@@ -243,14 +243,14 @@ class KahaDBStore:
         commit = self._commit
         commit.items.append(reference)
         commit.kinds.append(entry)
-        commit.is_urgent = True
+        commit.urgent += 1
         for subscription in entry.subscriptions.values():
             subscription.pending += 1
 
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
         """See `Store.add_together`."""
         self._appender.add_together(adds)
-        self._commit.is_urgent = True
+        self._commit.urgent += 1
         self._appender.answer(receipt)
 
     def remove(
@@ -369,7 +369,7 @@ class KahaDBStore:
         commit = self._commit
         if commit.is_writing:
             return ()
-        if commit.is_urgent:
+        if commit.urgent:
             return () if self._holds_back(commit) else self._write()
         if commit.is_lazy and len(commit.items) >= REMOVES_MAX:
             return self._write()
@@ -399,21 +399,27 @@ class KahaDBStore:
             return True
         if commit_delay.is_holding:
             commit_delay.end(paid=True)
+            if not commit.is_lazy:
+                self._alarm.cancel()
         return False
 
     def waiting(self) -> int:
         """See `Store.waiting`."""
         return len(self._commit.items)
 
+    def urgent(self) -> int:
+        """See `Store.urgent`."""
+        return self._commit.urgent
+
     def is_behind(self) -> bool:
         """See `Store.is_behind`."""
         commit = self._commit
-        return commit.is_urgent or commit.is_lazy
+        return commit.urgent > 0 or commit.is_lazy
 
     def completed(self) -> Sequence[Receipt]:
         """See `Store.completed`."""
         commit = self._commit
-        if self._alarm.is_set and self._alarm.has_rung():
+        if self._alarm.has_rung():
             self._alarm_rang = True
         receipts = commit.completed()
         if commit.is_writing:
