@@ -41,6 +41,28 @@ def test_what_is_acknowledged_in_time_is_never_written(store, tmp_path, kit):
     assert not list_data_files(tmp_path)
 
 
+def test_nobody_is_woken_after_a_wait_that_has_paid(store, kit):
+    one = held(kit, 1)
+    store.add(A, one, kit.Receipt("add"))
+    store.flush()
+    store.remove(A, one)
+    store.flush()
+    assert not select.select([store.fileno()], [], [], 0.05)[0]
+
+
+def test_removals_are_written_soon_although_a_wait_has_paid(store, kit):
+    store.add(A, written := kit.reference(1), None)
+    kit.until_durable(store)
+    store.add(A, one := held(kit, 2), None)
+    store.flush()
+    store.remove(A, one)
+    store.remove(A, written)
+    store.flush()
+    while store.waiting():
+        wait_for(store)
+    kit.until_durable(store)
+
+
 def test_the_wait_has_an_end(store, kit):
     receipt = kit.Receipt("add")
     store.add(A, held(kit, 1), receipt)
