@@ -56,16 +56,17 @@ class Listener(ApiModel):
     connections_max: int = Field(default=1000, ge=1, le=1_000_000)
     """Connections open at a time (ActiveMQ's maximumConnections)."""
     login_timeout: Annotated[Duration, durations("100ms", "1h")] = 10 * SECOND
-    """How long a client may take for all that comes before it is let in: TLS, handshake, login."""
+    """Time that a client may take for TLS, handshake and login together."""
     connections_before_login_max: int = Field(default=1000, ge=1, le=1_000_000)
-    """Connections at a time that are not let in yet; one more, and the oldest of them goes."""
+    """Connections at a time that have not logged in; one more closes the oldest of them."""
     max_inactivity_duration: Annotated[Duration, durations("0s", "24h")] = 30 * SECOND
-    """Silence after which a connection counts as dead; 0s never."""
+    """Silence after which a connection counts as dead; 0s: never."""
     allow_link_stealing: bool = False
-    """A client id in use goes to whoever connects with it last (ActiveMQ's allowLinkStealing)."""
+    """Give a client id in use to the connection that claims it last (ActiveMQ's
+    allowLinkStealing)."""
     advertised_urls: list[AdvertisedUrl] = Field(default=[], max_length=9)
-    """Where the broker's replicas are, for clients, which look there when they fail over (what
-    ActiveMQ tells with updateClusterClients); empty: nothing is told."""
+    """Addresses of the replicas that clients are told for their failover (as with ActiveMQ's
+    updateClusterClients); empty: none are told."""
     tls: Tls | None = None
     """Cluster: encryption; absent: none."""
     service: Annotated[ListenerService, OPERATOR] = ListenerService()
@@ -80,19 +81,19 @@ class Admin(ApiModel):
     port: Port = 8161
     """Port of the first replica; every further local replica takes the next one. 0: any free."""
     tls_port: int = Field(default=8171, ge=1, le=65535)
-    """Cluster: port of the same with TLS, over which the operator asks; on `port` what is below
-    /api/ is then answered to who asks from within the pod only."""
+    """Cluster: port of the endpoint with TLS, which the operator uses. Then `port` answers /api/
+    only to requests from within the pod."""
 
 
 class Recorder(ApiModel):
-    """The flight recorder: trace records that tell when things happened, for analytics."""
+    """The flight recorder: trace records with the times of events, for analytics."""
 
     enabled: bool = True
     """Write clock, statistics and event records."""
     clock_interval: Annotated[Duration, durations("1ms", "1m")] = SECOND / 20
     """Resolution of acknowledgement times; written only with other records."""
     statistics_interval: Annotated[Duration, durations("100ms", "1h")] = 10 * SECOND
-    """How often the figures of destinations that changed are written."""
+    """Interval at which figures of changed destinations are written."""
 
 
 class Journal(ApiModel):
@@ -101,18 +102,18 @@ class Journal(ApiModel):
     file_bytes: Annotated[Size, sizes("64Ki", "1Gi")] = 32 * MEBIBYTE
     """Length of a journal file (ActiveMQ's journalMaxFileLength)."""
     cleanup_interval: Annotated[Duration, durations("100ms", "24h")] = 30 * SECOND
-    """How often files that nothing refers to any more are deleted."""
+    """Interval at which files that nothing refers to are deleted."""
     archive: bool = False
-    """Keep those files in data-archive instead, for analytics (ActiveMQ's archiveDataLogs)."""
+    """Move those files to data-archive instead, for analytics (ActiveMQ's archiveDataLogs)."""
     enable_ack_compaction: bool = True
-    """Copy a journal file with little in it that is needed without the rest, in its place."""
+    """Replace a journal file with few needed records by a copy of these records alone."""
     compact_acks_after_no_gc: Annotated[
         int, Field(alias="compactAcksAfterNoGC", ge=1, le=1_000_000)
     ] = 10
-    """After how many clean-ups that deleted nothing; after the first one, while the journal is
-    longer than 3 times its live messages and 4 files."""
+    """Number of clean-ups that delete nothing before one compacts. It is 1 while the journal
+    exceeds 4 files and 3 times its live messages."""
     compact_acks_ignores_store_growth: bool = False
-    """Within that length, compact also while new files are begun."""
+    """Compact also while new files are begun and the journal is within those bounds."""
     recorder: Recorder = Recorder()
     """The flight recorder."""
 
@@ -121,9 +122,9 @@ class Locker(ApiModel):
     """The lock that makes one of the processes sharing a directory the master."""
 
     acquire_interval: Annotated[Duration, durations("10ms", "1h")] = SECOND / 4
-    """How often a standby tries to get it (ActiveMQ's lockAcquireSleepInterval)."""
+    """Interval at which a standby tries to take the lock (ActiveMQ's lockAcquireSleepInterval)."""
     keep_alive_period: Annotated[Duration, durations("0s", "1h")] = SECOND
-    """How often the master checks that the lock is still its own; 0s never."""
+    """Interval at which the master checks that it still holds the lock; 0s: never."""
     lease: Lease = Lease()
     """Cluster: a second lock, for file systems that can lose the first."""
 
@@ -140,7 +141,7 @@ class Timestamps(ApiModel):
 
 
 class Scheduler(ApiModel):
-    """Delivery later, or again and again, as a message's AMQ_SCHEDULED_… properties ask."""
+    """Delayed and repeated delivery, as a message's AMQ_SCHEDULED_… properties ask."""
 
     enabled: bool = False
     """Heed AMQ_SCHEDULED_DELAY, _PERIOD, _REPEAT and _CRON (ActiveMQ's schedulerSupport)."""
@@ -187,7 +188,7 @@ def _refuse_twice(what: str, values: Iterable[str]) -> None:
 
 
 class BrokerSpec(ApiModel):
-    """What a broker is to be.
+    """Settings of a broker.
 
     `lockkeeper up` passes over what is described as "Cluster:"; the operator carries it out.
     """
@@ -212,15 +213,15 @@ class BrokerSpec(ApiModel):
     locker: Locker = Locker()
     """The lock that makes one replica the master."""
     system_usage: SystemUsage = SystemUsage()
-    """What may be used in all: memory, the journal, temporary files."""
+    """Limits of memory, journal and temporary files together."""
     timestamps: Timestamps | None = None
     """Set the timestamps of messages by the broker's clock; absent: producers set them."""
     populate_jmsx_user_id: bool = False
     """Write the user's name into every message as JMSXUserID (populateJMSXUserID)."""
     scheduler: Scheduler = Scheduler()
-    """Delivery later, or again and again."""
+    """Delayed and repeated delivery."""
     limits: Limits = Limits()
-    """How many of a thing there may be."""
+    """Largest numbers of destinations, consumers and the like."""
     virtual_topics: list[VirtualTopic] = Field(
         default=[VirtualTopic(name="VirtualTopic.>")], max_length=64
     )
@@ -228,53 +229,55 @@ class BrokerSpec(ApiModel):
     composite_destinations: list[CompositeDestination] = Field(default=[], max_length=128)
     """Queues and topics whose messages go to others."""
     mirrored_queues: MirroredQueues | None = None
-    """Every queue has a mirror, a topic (ActiveMQ's useMirroredQueues); absent: none has."""
+    """A mirror topic for every queue (ActiveMQ's useMirroredQueues); absent: no mirrors."""
     schedule_period_for_destination_purge: Annotated[Duration, durations("0s", "24h")] = timedelta(
         0
     )
-    """How often to look for destinations that nobody uses, to remove them; 0s never."""
+    """Interval of the search for inactive destinations, to remove them; 0s: never."""
     max_purged_destinations_per_sweep: int = Field(default=0, ge=0, le=1_000_000)
-    """How many of them to remove at a time; 0 for all."""
+    """Number of inactive destinations that one search removes; 0 for all."""
     advisory_support: bool = True
-    """Tell of connections, destinations and the like on topics called ActiveMQ.Advisory.*."""
+    """Publish advisories of connections, destinations and the like on topics
+    ActiveMQ.Advisory.*."""
     statistics_queries: bool = False
     """Answer messages to ActiveMQ.Statistics.Broker and the like (statisticsBrokerPlugin)."""
     keep_durable_subs_active: bool = True
-    """Durable subscriptions without a consumer collect non-persistent messages, too."""
+    """Collect non-persistent messages, too, for durable subscriptions without a consumer."""
     offline_durable_subscriber_timeout: Annotated[Duration, durations("0s", "87600h")] | None = None
-    """Delete durable subscriptions that had no consumer for so long; absent: never."""
+    """Time without a consumer after which a durable subscription is deleted; absent: never."""
     offline_durable_subscriber_task_schedule: Annotated[Duration, durations("10ms", "24h")] = (
         timedelta(minutes=5)
     )
-    """How often such subscriptions are looked for."""
+    """Interval of the search for such subscriptions."""
     destination_policies: Annotated[list[DestinationPolicyEntry], LIVE] = Field(
         default=[], max_length=512
     )
-    """How destinations behave; those that no entry matches get the defaults of one."""
+    """Policies of destinations; a destination that no entry matches gets the defaults of an
+    entry."""
     storage: Annotated[Storage, POD] = Storage()
-    """Cluster: where the journal lies; local processes have it where --data says."""
+    """Cluster: volume of the journal; local processes use the directory of --data."""
     access: Annotated[Access, LIVE] = Access()
-    """Cluster: who may connect and what they may do."""
+    """Cluster: users and their permissions."""
     image: Annotated[Image, POD] = Image()
     """Cluster: the container image."""
     resources: Annotated[Raw | None, POD] = None
     """Cluster: requests and limits of the broker's container."""
     pods: Annotated[Pods, POD] = Pods()
-    """Cluster: where pods run, with what, and what else is in them."""
+    """Cluster: placement of pods, their labels, and more containers in them."""
     security: Annotated[Security, POD] = Security()
-    """Cluster: what pods may do, and who reaches them."""
+    """Cluster: rights of pods, and the peers that may connect to them."""
     disruption_budget: Annotated[DisruptionBudget, OPERATOR] = DisruptionBudget()
-    """Cluster: how many pods may be away when nodes are drained."""
+    """Cluster: number of pods that may be away while nodes are drained."""
     monitoring: Annotated[Monitoring, OPERATOR] = Monitoring()
-    """Cluster: what Prometheus is told."""
+    """Cluster: resources for the Prometheus operator."""
     update: Annotated[Update, OPERATOR] = Update()
-    """Cluster: how changes that need a restart reach the pods."""
+    """Cluster: order and approval of restarts that changes need."""
     paused: Annotated[bool, OPERATOR] = False
-    """Cluster: the operator leaves everything as it is."""
+    """Cluster: stop the operator's work on this Broker; its pods run on."""
     hibernated: Annotated[bool, OPERATOR] = False
-    """Cluster: no pods; the journal stays."""
+    """Cluster: stop all pods and keep the journal."""
     allowed_destinations: Annotated[AllowedDestinations, OPERATOR] = AllowedDestinations()
-    """Cluster: from which namespaces Destinations may come."""
+    """Cluster: namespaces that Destinations of this Broker may come from."""
     analytics: Annotated[Analytics, OPERATOR] = Analytics()
     """Cluster: regular analyses of the journal."""
 
@@ -296,9 +299,9 @@ class Broker(ApiModel):
     kind: Literal["Broker"]
     """Broker."""
     metadata: Metadata
-    """Who the broker is."""
+    """Name, namespace and labels of the Broker."""
     spec: BrokerSpec = BrokerSpec()
-    """What the broker is to be."""
+    """Settings of the broker."""
 
 
 def default_broker(name: str = DEFAULT_NAME) -> Broker:

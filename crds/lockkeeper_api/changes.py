@@ -13,7 +13,7 @@ from lockkeeper_api.meta import ApiModel
 
 
 class Change(Enum):
-    """What a change of a field takes; to be written into the field's `Annotated`."""
+    """The effort that a change of a field takes; it stands in the field's `Annotated`."""
 
     RESTART = "restart"
     """Broker processes read it when they start."""

@@ -24,7 +24,7 @@ class ForwardTo(ApiModel):
     topic: DestinationName | None = None
     """Name of the topic."""
     selector: str | None = Field(default=None, min_length=1, max_length=65_536)
-    """Which messages; absent: all (ActiveMQ's filteredDestination)."""
+    """Selector of the messages to forward; absent: all (ActiveMQ's filteredDestination)."""
 
     @model_validator(mode="after")
     def _has_one_target(self) -> "ForwardTo":
@@ -41,14 +41,14 @@ class CompositeDestination(ApiModel):
     """
 
     name: Wildcard
-    """Its name; a wildcard is for each destination that it stands for."""
+    """Name of the composite, or a wildcard for every destination that matches it."""
     kind: DestinationKind = "Queue"
     """Queue or Topic."""
     forward_to: list[ForwardTo] = Field(min_length=1, max_length=32)
-    """Where its messages go."""
+    """Destinations that its messages are forwarded to."""
     forward_only: bool = True
-    """It gets none of them itself."""
+    """Keep none of the messages in the composite itself."""
     send_when_not_matched: bool = False
-    """It gets itself exactly those that no selector lets go elsewhere."""
+    """Keep in the composite itself only the messages that no selector forwards."""
     concurrent_send: bool = False
-    """Accepted as ActiveMQ knows it, without effect: all copies are one batch on disk anyway."""
+    """No effect, accepted because ActiveMQ has it: all copies are one batch on disk anyway."""

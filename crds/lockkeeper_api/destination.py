@@ -40,7 +40,7 @@ class BrokerReference(ApiModel):
 
 
 class DestinationSpec(ApiModel):
-    """What a destination is to be."""
+    """Settings of a destination."""
 
     model_config = ConfigDict(json_schema_extra=rules((MOVED_RULE, MOVED)))
 
@@ -51,14 +51,14 @@ class DestinationSpec(ApiModel):
     name: DestinationName | None = None
     """Name that clients use; absent: the name of the resource."""
     policy: DestinationPolicy | None = None
-    """How it behaves, before any entry of the Broker, its dead letters included; absent: as the
-    Broker's entries say."""
+    """Policy of the destination and of its dead letters, instead of the Broker's entries; absent:
+    as the Broker's entries say."""
     deletion_policy: Literal["Retain", "DeleteIfEmpty", "Delete"] = "Retain"
-    """Cluster: what becomes of the destination when the resource is deleted. DeleteIfEmpty: it
-    stays while there are messages or consumers. Delete: its messages go, too."""
+    """Cluster: treatment of the destination when the resource is deleted. DeleteIfEmpty: it stays
+    while there are messages or consumers. Delete: its messages are deleted, too."""
     adoption: Literal["Allowed", "Refused"] = "Allowed"
-    """Cluster: what to do when the destination is there already; Refused: the resource is not
-    accepted, and the destination stays as it is."""
+    """Cluster: treatment of a destination that exists already. Refused: the resource is not
+    accepted, and the destination stays unchanged."""
 
 
 class Destination(ApiModel):
@@ -69,9 +69,9 @@ class Destination(ApiModel):
     kind: Literal["Destination"]
     """Destination."""
     metadata: Metadata
-    """Who the destination is."""
+    """Name, namespace and labels of the Destination."""
     spec: DestinationSpec
-    """What the destination is to be."""
+    """Settings of the destination."""
 
     @property
     def name(self) -> str:

@@ -40,22 +40,22 @@ Moment = Annotated[
         ),
     ),
 ]
-"""A time as ISO 8601 has it, or how long before the run begins, such as `24h`."""
+"""A time as ISO 8601 has it, or a duration before the run begins, such as `24h`."""
 Names = Annotated[str, Field(max_length=2048, pattern=r"^\S(.*\S)?$")]
 ReportName = Annotated[str, Field(max_length=64, pattern="^[a-z][a-z0-9_]*$")]
 
 
 class AnalysisPods(Pods):
-    """Where pods run, with what, and what else is in them; drivers and executors alike."""
+    """Placement of drivers and executors, their labels, and more containers in their pods."""
 
     affinity: Raw | None = None
-    """Cluster: beside what the journal's volume demands; absent: nothing."""
+    """Cluster: affinity of pods, in addition to that of the journal's volume."""
     topology_spread_constraints: list[Raw] = Field(default=[], max_length=8)
-    """Cluster: spread over zones and the like; each with a labelSelector of its own."""
+    """Cluster: spread of pods over zones and the like; each entry needs a labelSelector."""
 
 
 class JournalAnalysisSpec(ApiModel):
-    """What is to be found out, and with what."""
+    """Settings of an analysis: its source, its reports, and its resources."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
@@ -66,45 +66,46 @@ class JournalAnalysisSpec(ApiModel):
     )
 
     source: Source
-    """What is read."""
+    """Source of the records."""
     reports: list[ReportName] = Field(default=[], max_length=64)
-    """Names of reports, figures of each as Parquet and JSON, and the page over them; empty: all."""
+    """Names of the reports to make, as Parquet, as JSON and on the page; empty: all."""
     since: Moment | None = None
-    """From when on: a time, or how long before the run begins, such as `24h`; absent: all."""
+    """Start of the period: a time, or a duration before the run begins, such as `24h`; absent: the
+    journal's start."""
     until: Moment | None = None
-    """Up to when, in the same way; absent: all."""
+    """End of the period, in the same notation; absent: the journal's end."""
     destination: Names | None = None
-    """Only these: names or wildcards, commas between; absent: all."""
+    """Destinations to analyse: names or wildcards, separated by commas; absent: all."""
     schedule: Schedule | None = None
     """Regular runs; absent: one run, and another one when this spec is changed."""
     suspend: bool = False
-    """Begin no run; one that runs goes on."""
+    """Begin no new run; a run that has begun goes on."""
     engine: Engine = "auto"
-    """What carries it out. auto: the Kubeflow Spark operator where its resources are, else
-    Apache's (unless there is a schedule), else native. sparkApplication, apache: those. native: a
-    Job that is Spark's driver and makes executors. local: a Job alone."""
+    """Means of execution. sparkApplication: Kubeflow's Spark operator. apache: Apache's Spark
+    operator. native: a Job that is Spark's driver and makes executors. local: one Job without
+    executors. auto: the first of these that the cluster and the schedule allow."""
     resources: SparkResources = SparkResources()
-    """What the driver gets."""
+    """Processors and memory of the driver."""
     executors: Executors | None = None
-    """The processes that read; absent: two with defaults."""
+    """Executors, which read the journal; absent: two with defaults."""
     output: Output = Output()
-    """Where results go."""
+    """Place for the results."""
     credentials: ObjectName | None = None
     """A Secret whose keys become environment variables of driver and executors, for paths in
     object stores: AWS_ACCESS_KEY_ID and the like."""
     spark_conf: Strings = Field(default={})
-    """More settings of Spark; those that the operator relies on win."""
+    """Additional settings of Spark; they do not override those that the operator relies on."""
     ttl_seconds_after_finished: int | None = Field(default=None, ge=0, le=31_536_000)
-    """When to clean up after a run has ended: a single one with this resource and what belongs to
-    it, one of a schedule alone; absent: never. Results in a claim of yours or elsewhere stay."""
+    """Seconds from the end of a run to its deletion; absent: never. A single run is deleted with
+    this resource, a scheduled one alone. Results outside the resource's own claim stay."""
     backoff_limit: int = Field(default=2, ge=0, le=20)
-    """How often a run that failed is tried again, later each time."""
+    """Number of retries of a failed run; the delay grows with each."""
     deadline: Annotated[Duration, durations("10s", "168h")] | None = None
-    """Time that a run may take; absent: any."""
+    """Longest time that a run may take; absent: no limit."""
     image: Image = Image()
     """The image of driver and executors."""
     pods: AnalysisPods = AnalysisPods()
-    """Where pods run, with what, and what else is in them."""
+    """Placement of pods, their labels, and more containers in them."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> "JournalAnalysisSpec":
@@ -119,7 +120,7 @@ class JournalAnalysisSpec(ApiModel):
 
 
 class JournalAnalysis(ApiModel):
-    """What happened to messages, read from a journal by Spark."""
+    """Reports about messages, made from a journal by Spark."""
 
     model_config = ConfigDict(json_schema_extra=rules((_NAME_RULE, NAME_RULE)))
 
@@ -128,6 +129,6 @@ class JournalAnalysis(ApiModel):
     kind: Literal["JournalAnalysis"]
     """JournalAnalysis."""
     metadata: Metadata
-    """Who the analysis is."""
+    """Name, namespace and labels of the analysis."""
     spec: JournalAnalysisSpec
-    """What is to be found out."""
+    """Settings of the analysis."""

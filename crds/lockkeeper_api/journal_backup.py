@@ -35,7 +35,7 @@ class ClaimTarget(ApiModel):
 
 
 class Target(ApiModel):
-    """Where backups go, each into a directory named by its time."""
+    """Place for backups; each gets a directory that is named by its time."""
 
     model_config = ConfigDict(json_schema_extra=rules((_ONE_TARGET_RULE, ONE_TARGET)))
 
@@ -55,31 +55,31 @@ class BackupSchedule(ApiModel):
     """Regular backups; one that is due while another is made is left out."""
 
     cron: str = Field(max_length=128, pattern=CRON_PATTERN)
-    """When, as cron writes it, such as `0 3 * * *`."""
+    """Schedule in cron's notation, such as `0 3 * * *`."""
     time_zone: TimeZone = "UTC"
     """Time zone of the schedule, such as Europe/Berlin."""
 
 
 class JournalBackupSpec(ApiModel):
-    """What is copied, where to, and when. The Broker may run, and is not disturbed."""
+    """Settings of a backup: its Broker, target and schedule. The Broker may run meanwhile."""
 
     model_config = ConfigDict(json_schema_extra=rules((_OWN_IMAGE_RULE, OWN_IMAGE)))
 
     broker: ObjectName
     """The Broker, in the same namespace."""
     target: Target
-    """Where backups go. They stay when this resource is deleted."""
+    """Place for backups. They stay when this resource is deleted."""
     schedule: BackupSchedule | None = None
     """Regular backups; absent: one, and another one when this spec is changed."""
     suspend: bool = False
-    """Begin no backup; one that is being made goes on."""
+    """Begin no new backup; one that has begun goes on."""
     keep: int = Field(default=7, ge=1, le=1000)
-    """How many backups to keep at the target; older ones are deleted after each new one."""
+    """Number of backups to keep at the target; older ones are deleted after each new one."""
     credentials: ObjectName | None = None
     """A Secret whose keys become environment variables, for object stores: AWS_ACCESS_KEY_ID and
     the like."""
     image: Image = Image()
-    """The image that copies; absent: the broker's of the operator's release."""
+    """The image that makes the copy; absent: the broker's image of the operator's release."""
 
     @model_validator(mode="after")
     def _has_image(self) -> "JournalBackupSpec":
@@ -98,46 +98,46 @@ class JournalBackup(ApiModel):
     kind: Literal["JournalBackup"]
     """JournalBackup."""
     metadata: Metadata
-    """Who the backup is."""
+    """Name, namespace and labels of the backup."""
     spec: JournalBackupSpec
-    """What is copied, where to, and when."""
+    """Settings of the backup."""
 
 
 class BackupResult(ApiModel):
     """A backup that was made; see the manifest's reference for the fields."""
 
     place: str = Field(max_length=2048)
-    """Where it is: a URL, or a path as the Job has it, below /backups in the claim."""
+    """Place of the backup: a URL, or the Job's path below /backups in the claim."""
     taken_at: Time
-    """The moment of the journal that it is: everything durable then is in it."""
+    """Time of the backup: every record that was durable then is in it."""
     mark: str = Field(max_length=64)
-    """Where the journal ended, FILE:OFFSET."""
+    """End of the journal, as FILE:OFFSET."""
     epoch: Count
     """Number of the last master's term."""
     files: Count
-    """Data files."""
+    """Number of data files."""
     size: Count
-    """Their bytes."""
+    """Size of all data files in bytes."""
     pending: Count
-    """Messages that a broker finds in it."""
+    """Number of messages that a broker finds in the backup."""
 
 
 BackupState = Annotated[str, Field(max_length=32)]
 
 
 class JournalBackupStatus(ApiModel):
-    """What the operator found and did."""
+    """State of the backups, as the operator found it."""
 
     observed_generation: Generation | None = None
-    """The generation that all else is about."""
+    """Generation of the resource that this status is about."""
     conditions: Conditions = Field(default=[])
-    """Ready: the last backup was made, or the schedule stands; Reconciling: one is being made or
-    waited for; Stalled: the last one failed, or none can be made."""
+    """Ready: the last backup was made, or the schedule is in place. Reconciling: a backup is made
+    or awaited. Stalled: the last one failed, or none can be made."""
     state: BackupState | None = None
-    """The latest run's state, or why there is none."""
+    """The latest run's state, or the reason why there is none."""
     job: str | None = Field(default=None, max_length=253)
     """The latest run's Job."""
     last_successful_time: Time | None = None
-    """When a run succeeded last."""
+    """Time of the last run that succeeded."""
     result: BackupResult | None = None
-    """The last backup that was made."""
+    """The last successful backup."""

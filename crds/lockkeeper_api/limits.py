@@ -8,7 +8,7 @@ LIMIT_MAX = 1_000_000
 
 
 class Limits(ApiModel):
-    """How many of a thing there may be; what goes beyond is refused with the limit's name."""
+    """Largest numbers of things; a request beyond one is refused with the limit's name."""
 
     destinations: int = Field(default=100_000, ge=1, le=LIMIT_MAX)
     """Queues and topics of the broker, temporary ones included."""

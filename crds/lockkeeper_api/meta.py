@@ -35,7 +35,7 @@ class ApiModel(BaseModel):
 
 
 class Metadata(ApiModel):
-    """Who a resource is."""
+    """Name, namespace and labels of a resource."""
 
     name: ResourceName
     """Name of the resource, unique for its kind in its namespace."""

@@ -5,13 +5,13 @@ from lockkeeper_api.wildcards import NamePrefix, QueuePart
 
 
 class MirroredQueues(ApiModel):
-    """Every queue has a mirror: a topic with what is sent to it (ActiveMQ's mirroredQueue)."""
+    """Mirrors: every queue has a topic with the messages sent to it (ActiveMQ's mirroredQueue)."""
 
     prefix: NamePrefix = "VirtualTopic.Mirror."
-    """What stands before the queue's name in the name of its mirror."""
+    """Text before the queue's name in the name of its mirror."""
     postfix: QueuePart = ""
-    """What stands behind it."""
+    """Text behind the queue's name."""
     copy_message: bool = True
-    """The JMSDestination of what the mirror publishes is the mirror, not the queue."""
+    """Set the JMSDestination of published messages to the mirror, not the queue."""
     use_temp_mirrored_queues: bool = True
-    """Temporary queues have mirrors, too."""
+    """Mirror temporary queues, too."""

@@ -21,46 +21,50 @@ from lockkeeper_api.wildcards import Wildcard
 
 
 class DestinationPolicy(ApiModel):
-    """How a destination behaves. A policy stands alone: nothing is added from a wider one."""
+    """The behaviour of a destination. A policy stands alone: it inherits nothing from a wider
+    one."""
 
     prefetch: Prefetch = Prefetch()
-    """How many messages a consumer gets ahead of its acknowledgements."""
+    """Prefetch: messages that a consumer gets ahead of its acknowledgements."""
     memory_limit: Annotated[Size, sizes("64Ki", "1Pi")] | None = None
     """Messages of the destination in memory; absent: only the broker's limit counts."""
     flow: Flow = Flow()
-    """What becomes of messages, and of who sends them, when there is no room."""
+    """Flow control: treatment of messages and producers when memory or disk is used up."""
     dead_letters: DeadLetters = DeadLetters()
-    """What becomes of messages that could not be delivered."""
+    """Treatment of messages that could not be delivered (ActiveMQ's deadLetterStrategy)."""
     expiry: Expiry = Expiry()
-    """How messages end whose time is over while they wait."""
+    """Expiry: the end of waiting messages after their time to live."""
     redelivery: Redelivery | None = None
     """Redelivery by the broker (ActiveMQ's redeliveryPlugin), queues only; absent: none."""
     subscription_recovery: SubscriptionRecovery = SubscriptionRecovery()
-    """Topics: what is kept for retroactive consumers (ActiveMQ's subscriptionRecoveryPolicy)."""
+    """Topics: messages kept for retroactive consumers (ActiveMQ's subscriptionRecoveryPolicy)."""
     always_retroactive: bool = False
     """Topics: every consumer that is not durable counts as retroactive."""
     pending_message_limit: PendingMessageLimit = PendingMessageLimit()
-    """Topics: how many messages wait for a consumer (ActiveMQ's pendingMessageLimitStrategy)."""
+    """Topics: limit of messages that wait for a consumer (ActiveMQ's
+    pendingMessageLimitStrategy)."""
     message_eviction: MessageEviction = MessageEviction()
-    """Topics: which message goes when too many wait (ActiveMQ's messageEvictionStrategy)."""
+    """Topics: choice of the message to discard at that limit (ActiveMQ's
+    messageEvictionStrategy)."""
     slow_consumers: SlowConsumers = SlowConsumers()
-    """What becomes of consumers that do not keep up (ActiveMQ's slowConsumerStrategy)."""
+    """Treatment of consumers that do not keep up (ActiveMQ's slowConsumerStrategy)."""
     advisories: Advisories = Advisories()
-    """Which advisories there are beyond those that cost messages nothing."""
+    """Advisories that are off by default, since they cost work for each message."""
     recorded: bool = False
     """Write every persistent message to the journal, even one acknowledged before its turn."""
     dispatch: Dispatch = Dispatch()
-    """Which consumers of a queue get messages, and from when on."""
+    """Dispatch: the order of a queue's consumers, and the start of delivery."""
     message_groups: MessageGroups = MessageGroups()
-    """How the owners of message groups are remembered."""
+    """Message groups: the memory of which consumer owns which group."""
     prioritized_messages: bool = False
-    """Messages of a higher JMSPriority first, in ten levels: those sent while this is set."""
+    """Deliver messages of a higher JMSPriority first, in ten levels; only those sent while this is
+    set."""
     inactivity: Inactivity = Inactivity()
-    """Whether it is removed when nobody uses it."""
+    """Removal of the destination when it is inactive."""
 
 
 class DestinationMatch(ApiModel):
-    """Which destinations a policy is for."""
+    """The destinations that a policy is for."""
 
     match: Wildcard
     """Name or wildcard: `ORDERS.EU`, `ORDERS.*` (one level), `ORDERS.>` (all below)."""

@@ -14,20 +14,20 @@ ConditionStatus = Literal["True", "False", "Unknown"]
 
 
 class Condition(ApiModel):
-    """One thing that is so or not, since when and why (as metav1.Condition)."""
+    """A condition of the resource, with its time and reason (metav1.Condition)."""
 
     type: str = Field(max_length=316)
-    """What it is about."""
+    """Type of the condition."""
     status: ConditionStatus
-    """Whether it is so."""
+    """True, False or Unknown."""
     reason: str = Field(min_length=1, max_length=1024, pattern="^[A-Za-z]([A-Za-z0-9]*)$")
-    """Why, as one word for tools."""
+    """Reason in one word, for tools."""
     message: str = Field(max_length=32768)
-    """Why, for people."""
+    """Reason in a sentence, for people."""
     last_transition_time: Time
-    """Since when."""
+    """Time of the last change of `status`."""
     observed_generation: Generation | None = None
-    """The generation of the resource that was looked at."""
+    """Generation of the resource that this condition is about."""
 
 
 Conditions = Annotated[
@@ -45,62 +45,62 @@ class Failover(ApiModel):
     """One change of the master."""
 
     time: Time
-    """When the new one began."""
+    """Time at which the new master began."""
     cause: str = Field(max_length=1024)
-    """Why, as far as it is known."""
+    """Cause of the change, as far as it is known."""
 
 
 class Binding(ApiModel):
-    """What applications bind to (servicebinding.io's provisioned service)."""
+    """Secret for applications (a provisioned service of servicebinding.io)."""
 
     name: str = Field(max_length=253)
     """Name of the Secret with address and credentials."""
 
 
 class BrokerStatus(ApiModel):
-    """What the operator found and did."""
+    """State of the resource, as the operator found it."""
 
     observed_generation: Generation | None = None
-    """The generation that all else is about."""
+    """Generation of the resource that this status is about."""
     conditions: Conditions = Field(default=[])
-    """Ready, and what it is made of: MasterElected, StandbysReady, StorageBound,
-    ConfigurationApplied, Upgrading, Paused; Reconciling and Stalled for tools that wait."""
+    """Ready, and its parts: MasterElected, StandbysReady, StorageBound, ConfigurationApplied,
+    Upgrading, Paused. Tools that wait read Reconciling and Stalled."""
     replicas: Count | None = None
-    """Pods that there are."""
+    """Number of pods."""
     selector: str | None = Field(default=None, max_length=1024)
-    """Which pods these are, for autoscalers."""
+    """Label selector of the pods, for autoscalers."""
     master: str | None = Field(default=None, max_length=253)
-    """The master's pod."""
+    """Name of the master's pod."""
     epoch: Count | None = None
-    """Number of its term, as the journal has it."""
+    """Number of the master's term, as the journal has it."""
     last_failover: Failover | None = None
     """The last change of the master."""
     configuration: str | None = Field(default=None, max_length=64)
     """Hash of the configuration that the master reports."""
     revision: str | None = Field(default=None, max_length=64)
-    """What pods are brought to; a change that needs a restart is a new one."""
+    """Revision that pods are updated to; each change that needs a restart makes a new one."""
     version: str | None = Field(default=None, max_length=64)
-    """Release that the master runs."""
+    """Release of Lockkeeper that the master runs."""
     binding: Binding | None = None
     """The Secret for applications."""
 
 
 class DestinationStatus(ApiModel):
-    """What the operator found and did."""
+    """State of the resource, as the operator found it."""
 
     observed_generation: Generation | None = None
-    """The generation that all else is about."""
+    """Generation of the resource that this status is about."""
     conditions: Conditions = Field(default=[])
     """Ready, Accepted, InSync."""
     name: str | None = Field(default=None, max_length=1024)
     """Name that clients use."""
     depth: Count | None = None
-    """Messages there."""
+    """Number of messages in the destination."""
     consumers: Count | None = None
-    """Consumers now."""
+    """Number of consumers."""
     enqueued: Count | None = None
-    """Messages that came since the master began."""
+    """Number of messages that came since the master began."""
     dequeued: Count | None = None
-    """Messages that ended since the master began."""
+    """Number of messages that ended since the master began."""
     oldest_message_age: str | None = Field(default=None, max_length=32)
-    """How long the oldest message has waited, such as 1h30m."""
+    """Time that the oldest message has waited, such as 1h30m."""

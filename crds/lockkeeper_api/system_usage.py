@@ -16,31 +16,31 @@ class MemoryUsage(ApiModel):
     """Messages in memory, all destinations together; each counts 1 KiB beside its bytes."""
 
     limit: Annotated[Size, sizes("1Mi", "1Pi")] = GIBIBYTE
-    """How much; 70 % of the process's allowance where that is less."""
+    """Limit of the memory; 70 % of the process's allowance where that is less."""
     percent_of_allowance: Percent | None = None
-    """Instead: a share of the memory that the process may have (as percentOfJvmHeap is)."""
+    """Limit as a share of the process's allowance instead (as ActiveMQ's percentOfJvmHeap)."""
 
 
 class StoreUsage(ApiModel):
     """The journal's files."""
 
     limit: Annotated[Size, sizes("1Mi", "1Pi")] = 100 * GIBIBYTE
-    """How much, but two files at least; a full disk counts as used up, too."""
+    """Limit of the journal, at least two files; a full disk counts as used up, too."""
     percent_limit: Percent | None = None
-    """Instead: a share of the disk (ActiveMQ's percentLimit)."""
+    """Limit as a share of the disk instead (ActiveMQ's percentLimit)."""
 
 
 class TempUsage(ApiModel):
-    """Temporary files, with what is not persistent and does not fit into the memory."""
+    """Temporary files with non-persistent messages that do not fit into the memory."""
 
     limit: Annotated[Size, sizes("0", "1Pi")] = 50 * GIBIBYTE
-    """How much; a full disk counts as used up, too."""
+    """Limit of the files; a full disk counts as used up, too."""
     percent_limit: Percent | None = None
-    """Instead: a share of the disk (ActiveMQ's percentLimit)."""
+    """Limit as a share of the disk instead (ActiveMQ's percentLimit)."""
 
 
 class SystemUsage(ApiModel):
-    """What the broker may use in all, and what becomes of sends that find it used up.
+    """Limits of the whole broker, and the treatment of sends that find them used up.
 
     As a rule they wait. Acknowledgements and the outcomes of transactions never do.
     """
@@ -52,6 +52,6 @@ class SystemUsage(ApiModel):
     temp_usage: TempUsage = TempUsage()
     """Temporary files, with non-persistent messages beyond the memory's high-water mark."""
     send_fail_if_no_space: bool = False
-    """Such a send fails at once."""
+    """Fail a send at once when a limit is used up; false: it waits."""
     send_fail_if_no_space_after_timeout: Annotated[Duration, durations("0s", "24h")] = timedelta(0)
-    """Such a send fails when it has waited so long; 0s never."""
+    """Time after which a waiting send fails; 0s: never."""

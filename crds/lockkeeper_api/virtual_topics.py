@@ -14,18 +14,18 @@ class VirtualTopic(ApiModel):
     name: Wildcard = ">"
     """The topics: a name or a wildcard."""
     prefix: Annotated[QueuePart, Field(min_length=1)] = "Consumer.*."
-    """What stands before the topic's name in the name of a queue that collects."""
+    """Text before the topic's name in the name of a collecting queue."""
     postfix: QueuePart = ""
-    """What stands behind it."""
+    """Text behind the topic's name."""
     selector_aware: bool = False
-    """A queue collects only what a selector of one of its present consumers wants."""
+    """Collect only messages that a selector of one of the queue's present consumers matches."""
     local: bool = False
-    """Queues do not collect what came from another broker."""
+    """Do not collect messages that came from another broker."""
     drop_on_resource_limit: bool = False
-    """A queue without room misses messages, instead of making their producers wait."""
+    """Skip a queue without room, instead of making the producers wait."""
     set_original_destination: bool = True
-    """A copy's JMSDestination is its queue, and the topic its original destination."""
+    """Set a copy's JMSDestination to its queue, and its original destination to the topic."""
     concurrent_send: bool = False
-    """Accepted as ActiveMQ knows it, without effect: all copies are one batch on disk anyway."""
+    """No effect, accepted because ActiveMQ has it: all copies are one batch on disk anyway."""
     transacted_send: bool = False
-    """Accepted as ActiveMQ knows it, without effect: all copies are one batch on disk anyway."""
+    """No effect, accepted because ActiveMQ has it: all copies are one batch on disk anyway."""

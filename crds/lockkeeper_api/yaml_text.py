@@ -41,7 +41,7 @@ class Document:
 
     @property
     def title(self) -> str:
-        """Which document this is, for people."""
+        """The document's number, kind and name, for people."""
         value = self.value if isinstance(self.value, dict) else {}
         metadata = value.get("metadata")
         name = metadata.get("name") if isinstance(metadata, dict) else None

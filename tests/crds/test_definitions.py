@@ -118,7 +118,7 @@ def test_rules_about_sizes_stay_out_of_lists_where_they_would_cost_too_much() ->
 
 def test_that_a_field_is_for_clusters_is_said_where_it_is_news() -> None:
     files = generated_files()
-    assert "Cluster: where the journal lies" in files["docs/reference/broker.md"]
+    assert "Cluster: volume of the journal" in files["docs/reference/broker.md"]
     assert "Cluster: " not in files["crds/lockkeeper.dev_brokers.yaml"]
 
 

@@ -15,7 +15,7 @@ _ONE_OUTPUT_RULE = "[has(self.claim), has(self.path), has(self.serve)].filter(x,
 
 
 class ClaimOutput(ApiModel):
-    """A PersistentVolumeClaim that there is."""
+    """An existing PersistentVolumeClaim."""
 
     name: ObjectName
     """Name of the claim; it is not the one that is read."""
@@ -35,12 +35,12 @@ class Serve(ApiModel):
 
 
 class Output(ApiModel):
-    """Where results go; without any of these they are served."""
+    """Place for results; without any of these fields they are served."""
 
     model_config = ConfigDict(json_schema_extra=rules((_ONE_OUTPUT_RULE, ONE_OUTPUT)))
 
     claim: ClaimOutput | None = None
-    """A claim that there is."""
+    """An existing claim."""
     path: Url | None = None
     """An object store or the like, such as `s3://bucket/reports`."""
     serve: Serve | None = None
@@ -55,7 +55,7 @@ class Output(ApiModel):
 
     @property
     def served(self) -> Serve | None:
-        """How results are served, None where they go elsewhere."""
+        """Settings of the served page; None for results in another place."""
         if self.claim is not None or self.path is not None:
             return None
         return self.serve or Serve()

@@ -13,13 +13,13 @@ class Schedule(ApiModel):
     """Regular runs."""
 
     cron: str = Field(max_length=128, pattern=CRON_PATTERN)
-    """When, as cron writes it, such as `0 3 * * *`."""
+    """Schedule in cron's notation, such as `0 3 * * *`."""
     time_zone: TimeZone = "UTC"
     """Time zone of the schedule, such as Europe/Berlin."""
     concurrency_policy: Literal["Forbid", "Replace"] = "Forbid"
-    """What happens when the run before is not done: Forbid leaves a run out, Replace ends the old
-    one. Two at once would read the same journal for the same answers."""
+    """Treatment of a run that is due while another goes on. Forbid leaves it out, Replace ends the
+    other one. Two at once would make the same reports twice."""
     successful_history_limit: int = Field(default=3, ge=0, le=50)
-    """Runs that succeeded to keep, with their pods' logs."""
+    """Number of successful runs to keep, with their pods' logs."""
     failed_history_limit: int = Field(default=1, ge=0, le=50)
-    """Runs that failed to keep."""
+    """Number of failed runs to keep."""

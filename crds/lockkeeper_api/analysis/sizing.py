@@ -21,12 +21,12 @@ _ORDER_RULE = "self.min <= self.max"
 
 
 class SparkResources(ApiModel):
-    """What one process of Spark gets."""
+    """Processors and memory of one process of Spark."""
 
     cores: int = Field(default=1, ge=1, le=256)
-    """Cores, and tasks at a time."""
+    """Number of cores, and of tasks at a time."""
     memory: Annotated[Size, sizes("512Mi", "1Ti")] = 1024 * MEBIBYTE
-    """Java's heap."""
+    """Size of Java's heap."""
     memory_overhead: Annotated[Size, sizes("128Mi", "1Ti")] | None = None
     """Memory beside the heap, for Java and for Python; absent: 40 % of the heap, at least
     768Mi and 192Mi for each core."""
@@ -41,14 +41,14 @@ class SparkResources(ApiModel):
 
 
 class DynamicAllocation(ApiModel):
-    """As many executors as there is work for."""
+    """A number of executors that follows the work."""
 
     model_config = ConfigDict(json_schema_extra=rules((_ORDER_RULE, ORDER)))
 
     min: int = Field(default=0, ge=0, le=1000)
-    """Executors that are always there."""
+    """Smallest number of executors."""
     max: int = Field(ge=1, le=1000)
-    """Executors at most."""
+    """Largest number of executors."""
 
     @model_validator(mode="after")
     def _is_in_order(self) -> "DynamicAllocation":
@@ -58,16 +58,16 @@ class DynamicAllocation(ApiModel):
 
 
 class Executors(ApiModel):
-    """The processes that read: a fixed number, or as many as there is work for."""
+    """Executors, which read the journal: a fixed number, or one that follows the work."""
 
     model_config = ConfigDict(json_schema_extra=rules((_EITHER_RULE, EITHER)))
 
     instances: int | None = Field(default=None, ge=1, le=1000)
-    """How many; absent: 2, unless dynamicAllocation says otherwise."""
+    """Number of executors; absent: 2, or as dynamicAllocation says."""
     dynamic_allocation: DynamicAllocation | None = None
-    """As many as there is work for, within bounds."""
+    """A number of executors that follows the work, within bounds."""
     resources: SparkResources = SparkResources()
-    """What each one gets."""
+    """Processors and memory of each executor."""
 
     @model_validator(mode="after")
     def _is_either(self) -> "Executors":

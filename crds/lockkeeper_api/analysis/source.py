@@ -48,12 +48,12 @@ class SnapshotSource(ApiModel):
 
 
 class Source(ApiModel):
-    """What is read; it is never written to, and the broker's lock is never taken."""
+    """Journal to read; the analysis never writes to it and never takes the broker's lock."""
 
     model_config = ConfigDict(json_schema_extra=rules((_ONE_SOURCE_RULE, ONE_SOURCE)))
 
     broker: ObjectName | None = None
-    """A Broker in the same namespace: its journal, while it runs or not."""
+    """A Broker in the same namespace, running or not, whose journal is read."""
     claim: ClaimSource | None = None
     """A claim."""
     snapshot: SnapshotSource | None = None

@@ -14,14 +14,14 @@ RunState = Literal["Submitted", "Running", "Succeeded", "Failed"]
 
 
 class Progress(ApiModel):
-    """How far a run is, as its driver says."""
+    """Progress of a run, as its driver reports it."""
 
     step: str = Field(max_length=256)
-    """What goes on."""
+    """Name of the present step."""
     tasks: Count = 0
-    """Tasks of Spark's present stages."""
+    """Number of tasks of Spark's present stages."""
     completed: Count = 0
-    """Those that are done."""
+    """Number of these tasks that are done."""
 
 
 class AnalysisRun(ApiModel):
@@ -30,49 +30,49 @@ class AnalysisRun(ApiModel):
     name: Name
     """Name of its Job or SparkApplication."""
     state: RunState
-    """How it is, or ended."""
+    """State of the run."""
     started: Time | None = None
-    """When it began."""
+    """Time of its start."""
     finished: Time | None = None
-    """When it ended."""
+    """Time of its end."""
     result: Location | None = None
-    """Where its results are."""
+    """Place of its results."""
     message: str | None = Field(default=None, max_length=MESSAGE_CHARACTERS_MAX)
-    """Of one that failed: the driver's last lines."""
+    """Last lines of the driver, if the run failed."""
 
 
 class Submission(ApiModel):
     """Attempts to make a run that the API server refused."""
 
     failures: Count
-    """How many since one went well."""
+    """Number of refusals since the last attempt that succeeded."""
     last: Time
-    """The last one."""
+    """Time of the last refusal."""
     message: str = Field(max_length=MESSAGE_CHARACTERS_MAX)
-    """What was said to it."""
+    """Message of the last refusal."""
 
 
 class JournalAnalysisStatus(ApiModel):
-    """What the operator found and did."""
+    """State of the analysis, as the operator found it."""
 
     observed_generation: Generation | None = None
-    """The generation that all else is about."""
+    """Generation of the resource that this status is about."""
     conditions: Conditions = Field(default=[])
-    """Submitted, Running, Succeeded, Failed: of the latest run."""
+    """Submitted, Running, Succeeded and Failed of the latest run."""
     engine: str | None = Field(default=None, max_length=32)
-    """What carries it out: sparkApplication, apache, native or local."""
+    """Means of execution: sparkApplication, apache, native or local."""
     state: str | None = Field(default=None, max_length=32)
-    """The latest run's state, or why there is none."""
+    """The latest run's state, or the reason why there is none."""
     progress: Progress | None = None
-    """How far the latest run is, while it runs."""
+    """Progress of the latest run, while it runs."""
     progress_text: str | None = Field(default=None, max_length=300)
-    """The same for people."""
+    """Progress in a sentence, for people."""
     result: Location | None = None
-    """Where the results of the last run that succeeded are."""
+    """Place of the results of the last run that succeeded."""
     page: Location | None = None
     """Address of the served page, in the cluster."""
     last_successful_time: Time | None = None
-    """When a run succeeded last."""
+    """Time of the last run that succeeded."""
     history: list[AnalysisRun] = Field(default=[], max_length=101)
     """Runs, the latest first."""
     submission: Submission | None = None

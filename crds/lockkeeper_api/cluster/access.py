@@ -20,15 +20,15 @@ _NO_SECRET_RULE = f"has(self.secretName) || self.name.matches('{LABEL_PATTERN}')
 
 
 class User(ApiModel):
-    """Someone who connects with a password."""
+    """A user that connects with a password."""
 
     model_config = ConfigDict(json_schema_extra=rules((_NO_SECRET_RULE, NO_SECRET)))
 
     name: str = Field(min_length=1, max_length=63, pattern=r"^[^\s:,]+$")
     """Cluster: user name, unique in the Broker."""
     secret_name: ObjectName | None = None
-    """Cluster: Secret whose `password` is the user's; absent: the operator makes one up, in the
-    Secret BROKER-user-NAME."""
+    """Cluster: Secret with the user's `password`; absent: the operator generates one in the Secret
+    BROKER-user-NAME."""
     groups: Groups = Field(default=[])
     """Cluster: groups that the user belongs to, besides one of the user's own name."""
 
@@ -40,7 +40,7 @@ class User(ApiModel):
 
 
 class Permission(DestinationMatch):
-    """What groups may do with destinations; all entries that match add up.
+    """Rights of groups to destinations; all entries that match add up.
 
     `*` as a group is everybody.
     """
@@ -68,7 +68,7 @@ def _refuse_twice(names: Iterable[str]) -> None:
 
 
 class Access(ApiModel):
-    """Who may connect and what they may do; local processes ask nobody without `--secrets`."""
+    """Users and their permissions; local processes check them only with `--secrets`."""
 
     anonymous: bool = False
     """Cluster: clients without a user name may connect, and belong to the group `anonymous`."""
@@ -80,7 +80,7 @@ class Access(ApiModel):
             "x-kubernetes-list-map-keys": ["name"],
         },
     )
-    """Cluster: who may connect; empty, and nobody anonymous: one user, called `client`. The
-    Secret BROKER-client has the credentials of the first one without a Secret."""
+    """Cluster: users that may connect. An empty list without `anonymous` means one user, `client`.
+    The Secret BROKER-client has the credentials of the first user without a Secret of its own."""
     permissions: list[Permission] = Field(default=[], max_length=128)
-    """Cluster: what users may do; empty: everything."""
+    """Cluster: permissions of groups; empty: every user may do everything."""

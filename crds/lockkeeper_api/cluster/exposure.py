@@ -48,7 +48,7 @@ class Tls(ApiModel):
     """Cluster: Secret of type kubernetes.io/tls: tls.crt, tls.key, and ca.crt where clients must
     show certificates; it is read again when it changes."""
     client_certificates: Literal["Ignored", "Wanted", "Required"] = "Ignored"
-    """Cluster: whether clients show certificates (ActiveMQ's wantClientAuth, needClientAuth)."""
+    """Cluster: demand for clients' certificates (ActiveMQ's wantClientAuth, needClientAuth)."""
 
 
 class ListenerService(ApiModel):
@@ -64,21 +64,22 @@ class ListenerService(ApiModel):
     )
 
     type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = "ClusterIP"
-    """Cluster: how far it reaches."""
+    """Cluster: type of the Service, as in Kubernetes."""
     node_port: int | None = Field(default=None, ge=1, le=65535)
-    """Cluster: port on every node; absent: Kubernetes chooses."""
+    """Cluster: port on every node; absent: Kubernetes chooses one."""
     annotations: Strings = Field(default={})
-    """Cluster: what load balancers and DNS want to know."""
+    """Cluster: annotations for load balancers and DNS."""
     load_balancer_class: str | None = Field(default=None, min_length=1, max_length=316)
-    """Cluster: which load balancer makes it; absent: the cluster's own."""
+    """Cluster: class of the load balancer; absent: the cluster's default."""
     source_ranges: list[Network] = Field(default=[], max_length=64)
     """Cluster: networks whose clients the load balancer lets in; empty: all."""
     external_traffic_policy: Literal["Cluster", "Local"] | None = None
     """Cluster: Local lets the broker see clients' own addresses; absent: Kubernetes' default."""
     ip_family_policy: Literal["SingleStack", "PreferDualStack", "RequireDualStack"] | None = None
-    """Cluster: whether it has addresses of both families; absent: Kubernetes' default."""
+    """Cluster: use of one or both IP families; absent: Kubernetes' default."""
     ip_families: list[Family] = Field(default=[], max_length=2)
-    """Cluster: the families, the first one first, which stays for good; empty: the cluster's."""
+    """Cluster: IP families, the primary one first, which cannot be changed; empty: the
+    cluster's."""
 
     @model_validator(mode="after")
     def _fits_its_type(self) -> "ListenerService":

@@ -24,13 +24,13 @@ class Lease(ApiModel):
     model_config = ConfigDict(json_schema_extra=rules((_ORDER_RULE, ORDER)))
 
     enabled: bool = True
-    """Cluster: hold one."""
+    """Cluster: hold a Lease besides the file lock."""
     duration: Seconds = 10 * SECOND
-    """Cluster: silence after which another replica may take it."""
+    """Cluster: time without a renewal after which another replica may take the Lease."""
     renew_deadline: Seconds = 6 * SECOND
-    """Cluster: silence after which a master stops acknowledging and writing."""
+    """Cluster: time without a renewal after which the master stops acknowledging and writing."""
     retry_period: Seconds = SECOND
-    """Cluster: time between two attempts to take or renew it."""
+    """Cluster: time between two attempts to take or renew the Lease."""
 
     @model_validator(mode="after")
     def _is_in_order(self) -> "Lease":

@@ -13,40 +13,41 @@ CRON_PATTERN = r"^(@[a-z]+|\S+( \S+){4})$"
 
 
 class Update(ApiModel):
-    """How a change that needs a restart reaches the pods: standbys first, the master last."""
+    """Rollout of a change that needs a restart: standbys first, the master last."""
 
     strategy: Literal["Unsupervised", "Supervised"] = "Unsupervised"
-    """Cluster: Supervised: the master goes on until the annotation lockkeeper.dev/approve has the
-    revision that the condition Upgrading names."""
+    """Cluster: approval of the master's restart. Supervised: it waits until the annotation
+    lockkeeper.dev/approve has the revision that the condition Upgrading names."""
 
 
 class DisruptionBudget(ApiModel):
-    """How many pods may be away at a time when nodes are drained."""
+    """Number of pods that may be away at a time while nodes are drained."""
 
     enabled: bool = True
-    """Cluster: write a PodDisruptionBudget; one replica never has one, drains would hang."""
+    """Cluster: write a PodDisruptionBudget; a single replica never has one, since it would block
+    drains."""
     max_unavailable: int = Field(default=1, ge=1, le=8)
-    """Cluster: pods away at a time."""
+    """Cluster: number of pods that may be away at a time."""
 
 
 class Monitoring(ApiModel):
-    """What Prometheus is told, where the Prometheus operator's CRDs are installed."""
+    """Monitor of the Broker, where the Prometheus operator's CRDs are installed."""
 
     kind: Literal["PodMonitor", "ServiceMonitor", "None"] = "PodMonitor"
-    """Cluster: which of its resources to write; None: none."""
+    """Cluster: kind of the monitor to write; None: no monitor."""
     interval: Annotated[Duration, durations("1s", "1h")] | None = None
-    """Cluster: how often to ask; absent: as Prometheus is configured."""
+    """Cluster: interval of scrapes; absent: as Prometheus is configured."""
     labels: Strings = Field(default={})
     """Cluster: labels that Prometheus selects it by."""
 
     @property
     def enabled(self) -> bool:
-        """Whether there is to be a monitor."""
+        """True if a monitor is written."""
         return self.kind != "None"
 
 
 class AllowedDestinations(ApiModel):
-    """Whose Destinations may live on the Broker."""
+    """Namespaces whose Destinations may use the Broker."""
 
     namespaces: Literal["Same", "All", "Selected"] = "Same"
     """Cluster: the Broker's own namespace, all, or those that `selector` selects."""
@@ -58,8 +59,8 @@ class Analytics(ApiModel):
     """Regular analyses of the journal."""
 
     schedule: str | None = Field(default=None, max_length=128, pattern=CRON_PATTERN)
-    """Cluster: when, as cron writes it; absent: never."""
+    """Cluster: schedule in cron's notation; absent: never."""
     time_zone: TimeZone = "UTC"
     """Cluster: time zone of the schedule, such as Europe/Berlin."""
     suspended: bool = False
-    """Cluster: not at present."""
+    """Cluster: begin no analysis for now."""

@@ -10,29 +10,29 @@ from lockkeeper_api.raw import Raw
 
 
 class NetworkPolicy(ApiModel):
-    """Who may connect to the pods."""
+    """Peers that may connect to the pods."""
 
     enabled: bool = True
-    """Cluster: write a NetworkPolicy at all."""
+    """Cluster: write a NetworkPolicy."""
     clients: list[Raw] = Field(default=[], max_length=32)
-    """Cluster: who reaches listeners, as peers of a NetworkPolicy; empty: everybody."""
+    """Cluster: peers that may connect to listeners, as in a NetworkPolicy; empty: everybody."""
     monitors: list[Raw] = Field(default=[], max_length=8)
-    """Cluster: who, besides the operator, reaches the admin endpoint, as such peers; empty:
-    nobody, or every pod of the cluster where monitoring is enabled."""
+    """Cluster: peers besides the operator that may connect to the admin endpoint. Empty: nobody, or
+    every pod of the cluster where monitoring is enabled."""
 
 
 class Security(ApiModel):
-    """How pods are confined; the defaults fit the restricted Pod Security Standard."""
+    """Rights of pods; the defaults fit the restricted Pod Security Standard."""
 
     run_as_user: int = Field(default=10001, ge=1, le=2**31 - 1)
-    """Cluster: user id; that of the journal's files, where they came from another broker."""
+    """Cluster: user id of the process; for a journal of another broker, the owner of its files."""
     fs_group: int = Field(default=10001, ge=1, le=2**31 - 1)
-    """Cluster: group that volumes are given to."""
+    """Cluster: group id that volumes are given to."""
     fs_group_change_policy: Literal["OnRootMismatch", "Always"] = "OnRootMismatch"
-    """Cluster: Always looks at every file whenever a pod starts."""
+    """Cluster: time of that change. Always visits every file at every start of a pod."""
     read_only_root_filesystem: bool = True
-    """Cluster: nothing but the journal and temporary files can be written."""
+    """Cluster: let the process write only the journal and temporary files."""
     seccomp_profile: Literal["RuntimeDefault", "Unconfined"] = "RuntimeDefault"
-    """Cluster: system calls that there are; Unconfined is not restricted any more."""
+    """Cluster: seccomp profile; Unconfined violates the restricted Pod Security Standard."""
     network_policy: Annotated[NetworkPolicy, OPERATOR] = NetworkPolicy()
-    """Cluster: who may connect."""
+    """Cluster: peers that may connect."""

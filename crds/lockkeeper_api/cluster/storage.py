@@ -37,23 +37,25 @@ class Storage(ApiModel):
     )
 
     existing_claim: ObjectName | None = Field(default=None, json_schema_extra=_FIXED)
-    """Cluster: a PersistentVolumeClaim that is there, an ActiveMQ broker's for example."""
+    """Cluster: an existing PersistentVolumeClaim, such as that of an ActiveMQ broker."""
     path: str = Field(default="", max_length=255, pattern=r"^([A-Za-z0-9_-][A-Za-z0-9._-]*(/|$))*$")
     """Cluster: directory of the journal within the volume, such as `data/kahadb`."""
     size: Annotated[Size, sizes("64Mi", "1Pi"), OPERATOR] = Field(
         default=10 << 30,
         json_schema_extra=rules((_GROWTH_RULE, "a volume cannot shrink")),
     )
-    """Cluster: size of the claim; it may grow while brokers run, where the class can."""
+    """Cluster: size of the claim; it may grow while brokers run, where its StorageClass allows
+    it."""
     class_name: ObjectName | None = Field(default=None, json_schema_extra=_FIXED)
     """Cluster: StorageClass; absent: the cluster's default."""
     access_modes: list[AccessMode] | None = Field(default=None, min_length=1, max_length=2)
-    """Cluster: absent: ReadWriteOnce for one replica, ReadWriteMany for several."""
+    """Cluster: access modes of the claim; absent: ReadWriteOnce for one replica, ReadWriteMany for
+    several."""
     labels: Annotated[Strings | None, OPERATOR] = None
     """Cluster: labels of the claim, for backups and the like."""
     deletion_policy: Annotated[Literal["Retain", "Delete"], OPERATOR] = "Retain"
-    """Cluster: what becomes of the claim when the Broker is deleted; Retain: a Broker of the same
-    name finds its journal again."""
+    """Cluster: treatment of the claim when the Broker is deleted. Retain: a new Broker of the same
+    name finds the journal again."""
 
     @model_validator(mode="after")
     def _uses_one_claim(self) -> "Storage":

@@ -7,7 +7,7 @@ class Advisories(ApiModel):
     """Advisories that cost work for each message; all others are there if somebody listens."""
 
     send_advisory_if_no_consumers: bool = False
-    """Copies of non-persistent messages that nobody is there for, on NoConsumer."""
+    """Copies of non-persistent messages without a consumer, on NoConsumer."""
     advisory_for_delivery: bool = False
     """Messages that have reached the destination, on MessageDelivered."""
     advisory_for_consumed: bool = False

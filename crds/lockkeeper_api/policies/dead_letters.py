@@ -13,20 +13,21 @@ DeadLetterStrategy = Literal["Shared", "Individual", "Discard"]
 
 
 class DeadLetters(ApiModel):
-    """What becomes of messages that could not be delivered."""
+    """Treatment of messages that could not be delivered."""
 
     strategy: DeadLetterStrategy = "Shared"
-    """Shared: all into one queue. Individual: one for each destination. Discard: dropped."""
+    """Shared: one queue for all. Individual: one queue for each destination. Discard: none is
+    kept."""
     queue: DestinationName = "ActiveMQ.DLQ"
-    """Shared: name of that queue."""
+    """Shared: name of the dead letter queue."""
     queue_prefix: NamePrefix = "ActiveMQ.DLQ.Queue."
-    """Individual: what stands before the name of a queue."""
+    """Individual: text before the name of a queue."""
     queue_suffix: NameSuffix = ""
-    """Individual: what stands behind the name of a queue."""
+    """Individual: text behind the name of a queue."""
     topic_prefix: NamePrefix = "ActiveMQ.DLQ.Topic."
-    """Individual: what stands before the name of a topic."""
+    """Individual: text before the name of a topic."""
     topic_suffix: NameSuffix = ""
-    """Individual: what stands behind the name of a topic."""
+    """Individual: text behind the name of a topic."""
     use_queue_for_queue_messages: bool = True
     """Individual: a queue, not a topic, takes the dead letters of queues."""
     use_queue_for_topic_messages: bool = True
@@ -40,10 +41,10 @@ class DeadLetters(ApiModel):
     expiration: Annotated[Duration, durations("0s", "87600h")] = timedelta(0)
     """Time to live of a dead letter; 0s keeps it for ever."""
     enable_audit: bool = True
-    """A message is a dead letter of its destination once, however many subscribers fail."""
+    """Keep one dead letter of a message, even when several subscribers fail to process it."""
     max_producers_to_audit: int = Field(default=64, ge=1, le=1_000_000)
-    """Producers whose dead letters are remembered for that."""
+    """Number of producers whose dead letters enableAudit remembers."""
     max_audit_depth: int = Field(default=2048, ge=1, le=1_000_000)
-    """Dead letters remembered of each of them."""
+    """Number of dead letters that enableAudit remembers for each producer."""
     maximum_redeliveries: int = Field(default=-1, ge=-1, le=1_000_000)
     """Redeliveries after which the broker itself gives up; -1 leaves that to the client."""

@@ -10,17 +10,18 @@ from lockkeeper_api.quantities import Duration, durations
 
 
 class Dispatch(ApiModel):
-    """Which consumers of a queue get messages, and from when on."""
+    """The order of a queue's consumers, and the start of delivery."""
 
     use_consumer_priority: bool = True
     """Consumers of higher priority come first, while they have room."""
     strict_order_dispatch: bool = False
-    """No turns: the first consumer gets all it has room for, then the second one."""
+    """Fill the prefetch window of the first consumer, then that of the second; false: take
+    turns."""
     all_consumers_exclusive_by_default: bool = False
-    """One consumer at a time, as if each had asked to be exclusive."""
+    """Deliver to one consumer at a time, as if each had asked to be exclusive."""
     consumers_before_dispatch_starts: int = Field(default=0, ge=0, le=1_000_000)
-    """After the first consumer, wait for so many in all; 0 waits for none."""
+    """Number of consumers to wait for before the first delivery; 0 waits for none."""
     time_before_dispatch_starts: Annotated[Duration, durations("0s", "24h")] = timedelta(0)
-    """After the first consumer, wait so long at most; 0s is 1s if others are waited for."""
+    """Longest wait for those, from the first consumer on; 0s means 1s when any are waited for."""
     lazy_dispatch: bool = False
     """Read back from disk only what consumers have room for, not a page ahead."""

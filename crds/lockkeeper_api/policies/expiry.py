@@ -10,9 +10,10 @@ from lockkeeper_api.quantities import Duration, durations
 
 
 class Expiry(ApiModel):
-    """How messages end whose time is over while they wait."""
+    """The end of waiting messages after their time to live."""
 
     expire_messages_period: Annotated[Duration, durations("0s", "24h")] = timedelta(seconds=30)
-    """How often to look for them; 0s never: only what is about to be delivered is looked at."""
+    """Interval of the search for expired messages; 0s: only at their delivery do they expire."""
     max_expire_page_size: int = Field(default=400, ge=1, le=100_000)
-    """How many end, or are read back from the disk to learn their time, in one go."""
+    """Number of messages that one search ends, or reads back from the disk to learn their
+    expiry."""

@@ -10,19 +10,20 @@ from lockkeeper_api.quantities import Duration, durations
 
 
 class Flow(ApiModel):
-    """Producer flow control, and what leaves the memory."""
+    """Producer flow control, and the limit from which message bodies leave the memory."""
 
     producer_flow_control: bool = True
     """Sends wait at memoryLimit; false: only the broker's systemUsage stops them."""
     cursor_memory_high_water_mark: int = Field(default=70, ge=1, le=100)
-    """Beyond so much of the memory, in percent, bodies leave it: to the journal, or to files."""
+    """Share of the memory, in percent, beyond which message bodies are kept on disk only."""
     spool_non_persistent: bool = True
-    """To temporary files, that is; false keeps them in memory (ActiveMQ's vmQueueCursor)."""
+    """Write non-persistent messages to temporary files then; false keeps them in memory (ActiveMQ's
+    vmQueueCursor)."""
     send_fail_if_no_space: bool | None = None
-    """A send without room fails at once; absent: as systemUsage says."""
+    """Fail a send at once when there is no room; absent: as systemUsage says."""
     send_fail_if_no_space_after_timeout: Annotated[Duration, durations("0s", "24h")] | None = None
-    """A send without room fails after so long, 0s never; absent: as systemUsage says."""
+    """Time after which a send that waits for room fails; 0s: never; absent: as systemUsage says."""
     blocked_producer_warning_interval: Annotated[Duration, durations("0s", "24h")] = timedelta(
         seconds=30
     )
-    """How often the log repeats that sends wait; 0s never says it."""
+    """Interval of the log's warning about sends that wait for room; 0s: no warning."""

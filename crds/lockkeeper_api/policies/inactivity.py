@@ -8,7 +8,7 @@ from lockkeeper_api.quantities import Duration, durations
 
 
 class Inactivity(ApiModel):
-    """Whether a destination is removed that nobody uses.
+    """Removal of a destination that nobody uses.
 
     That is one without messages, consumers, producers, durable subscriptions and transactions; a
     Destination resource's own is never removed. The Broker says how often it looks for them
@@ -16,8 +16,8 @@ class Inactivity(ApiModel):
     """
 
     gc_inactive_destinations: bool = False
-    """Remove it."""
+    """Remove the destination when it is inactive."""
     inactive_timeout_before_gc: Annotated[Duration, durations("1ms", "87600h")] = timedelta(
         minutes=1
     )
-    """How long it must have been unused (ActiveMQ's inactiveTimeoutBeforeGC)."""
+    """Time without use after which it is inactive (ActiveMQ's inactiveTimeoutBeforeGC)."""

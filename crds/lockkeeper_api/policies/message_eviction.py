@@ -12,10 +12,10 @@ MessageEvictionStrategy = Literal[
 
 
 class MessageEviction(ApiModel):
-    """Which message goes when more wait than pendingMessageLimit allows; expired ones go first."""
+    """Choice of the message to discard at pendingMessageLimit; expired ones are discarded first."""
 
     strategy: MessageEvictionStrategy = "OldestMessage"
-    """OldestMessage. OldestMessageWithLowestPriority. UniquePropertyMessage: all but the newest
-    of each value of a property, and those without it."""
+    """OldestMessage. OldestMessageWithLowestPriority. UniquePropertyMessage: keeps the newest
+    message for each value of a property, and discards those without the property."""
     property_name: str = Field(default="", max_length=256)
     """UniquePropertyMessage: name of the property."""

@@ -10,11 +10,11 @@ MessageGroupMap = Literal["Cached", "Simple", "HashBucket"]
 
 
 class MessageGroups(ApiModel):
-    """How the owners of message groups (JMSXGroupID) are remembered."""
+    """The memory of which consumer owns which message group (JMSXGroupID)."""
 
     map: MessageGroupMap = "Cached"
-    """Cached: of the groups used last. Simple: of all. HashBucket: of buckets of groups."""
+    """Cached: remember the groups used last. Simple: all groups. HashBucket: buckets of groups."""
     cache_size: int = Field(default=1024, ge=1, le=10_000_000)
-    """Cached: for how many groups."""
+    """Cached: number of groups to remember."""
     bucket_count: int = Field(default=1024, ge=1, le=10_000_000)
-    """HashBucket: how many buckets; groups in the same one have the same owner."""
+    """HashBucket: number of buckets; groups in the same bucket have the same owner."""

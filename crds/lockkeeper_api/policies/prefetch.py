@@ -9,19 +9,19 @@ PREFETCH_MAX = 32767
 
 
 class Prefetch(ApiModel):
-    """How many messages a consumer gets ahead of its acknowledgements.
+    """Messages that a consumer gets ahead of its acknowledgements.
 
     Applied, as in ActiveMQ, to consumers that ask for their client's default; one that chose its
     own keeps it.
     """
 
     queue: int = Field(default=1000, ge=0, le=PREFETCH_MAX)
-    """Consumers of queues; 0 lets each pull."""
+    """Messages for a queue's consumer; with 0 it pulls each message."""
     queue_browser: int = Field(default=500, ge=0, le=PREFETCH_MAX)
-    """Browsers of queues."""
+    """Messages for a queue's browser."""
     topic: int = Field(default=PREFETCH_MAX, ge=0, le=PREFETCH_MAX)
-    """Subscribers that are not durable."""
+    """Messages for a topic's subscriber that is not durable."""
     durable_topic: int = Field(default=100, ge=0, le=PREFETCH_MAX)
-    """Durable subscribers."""
+    """Messages for a durable subscriber."""
     optimized_durable_topic: int = Field(default=1000, ge=0, le=PREFETCH_MAX)
-    """Durable subscribers of clients with optimizeAcknowledge."""
+    """Messages for a durable subscriber whose client uses optimizeAcknowledge."""

@@ -13,26 +13,26 @@ Delay = Annotated[Duration, durations("0s", "8760h")]
 
 
 class Redelivery(ApiModel):
-    """How messages of queues come again that consumers gave up on.
+    """Redelivery of a queue's messages that consumers rejected.
 
     Set the client's own maximumRedeliveries to 0 to leave all to the broker.
     """
 
     maximum_redeliveries: int = Field(default=6, ge=-1, le=1_000_000)
-    """Redeliveries by the broker after which a message is a dead letter; -1 for no limit."""
+    """Number of redeliveries after which a message is a dead letter; -1 for no limit."""
     initial_redelivery_delay: Delay = SECOND
-    """Time before the first redelivery."""
+    """Delay of the first redelivery."""
     redelivery_delay: Delay = SECOND
-    """Time before further ones."""
+    """Delay of further redeliveries."""
     use_exponential_back_off: bool = False
-    """Multiply the time by `backOffMultiplier` from one to the next."""
+    """Multiply the delay by `backOffMultiplier` from one redelivery to the next."""
     back_off_multiplier: float = Field(default=5.0, ge=1, le=1000)
-    """What it is multiplied by."""
+    """Factor between one delay and the next."""
     maximum_redelivery_delay: Delay = timedelta(0)
-    """Longest time that comes of it; 0s for no limit."""
+    """Longest delay between two redeliveries; 0s for no limit."""
     use_collision_avoidance: bool = False
-    """Spread redeliveries, so that what failed together does not come again together."""
+    """Vary the delays at random, so that messages that failed together do not return together."""
     collision_avoidance_percent: int = Field(default=15, ge=0, le=100)
-    """How far they are spread, in percent of the time."""
+    """Largest variation, in percent of the delay."""
     send_to_dlq_if_max_retries_exceeded: bool = True
-    """A dead letter in the end; false: gone."""
+    """Keep the message as a dead letter after the last redelivery; false: discard it."""

@@ -12,17 +12,17 @@ RecoveryStrategy = Literal["NoSubscription", "FixedCount", "FixedSized", "Timed"
 
 
 class SubscriptionRecovery(ApiModel):
-    """What a topic keeps for consumers that are retroactive, in memory.
+    """Messages that a topic keeps in memory for retroactive consumers.
 
     When memory is short, only the last message is kept.
     """
 
     strategy: RecoveryStrategy = "NoSubscription"
-    """NoSubscription: nothing. LastImage: the last message. FixedCount, FixedSized, Timed: as
-    many messages as the fields below say (ActiveMQ's ...SubscriptionRecoveryPolicy)."""
+    """NoSubscription: none. LastImage: the last message. FixedCount, FixedSized, Timed: the
+    messages that the fields below allow (ActiveMQ's ...SubscriptionRecoveryPolicy)."""
     maximum_count: int = Field(default=100, ge=1, le=1_000_000)
-    """FixedCount: messages (its maximumSize)."""
+    """FixedCount: number of messages (ActiveMQ's maximumSize)."""
     maximum_size: Annotated[Size, sizes("1Ki", "1Gi")] = 64 * KIBIBYTE
-    """FixedSized: bytes of message bodies."""
+    """FixedSized: size of all message bodies together."""
     recover_duration: Annotated[Duration, durations("1s", "24h")] = timedelta(minutes=1)
-    """Timed: how long a message is kept."""
+    """Timed: time that a message is kept."""
