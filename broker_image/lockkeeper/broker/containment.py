@@ -20,7 +20,7 @@ RETRY_MS_MAX = 64_000
 
 
 class Contained:
-    """What failed in one way: how often, when first and last (ms since the epoch)."""
+    """Failures of one kind: their number, and the first and last time (ms since the epoch)."""
 
     __slots__ = ("count", "error", "first", "kind", "last", "what")
 

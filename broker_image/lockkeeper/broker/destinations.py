@@ -13,7 +13,7 @@ from lockkeeper.store.base import Receipt
 
 
 class Destinations:
-    """What destinations begin and end with, beyond the registry that finds them."""
+    """Creation and removal of destinations; the registry finds them."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from lockkeeper.store.producers import Producers
 
 
 class ProducerAudit:
-    """What was handed to the store, for the producers that were active last."""
+    """Numbers of messages handed to the store, for the producers that were active last."""
 
     def __init__(self) -> None:
         self._producers = Producers()

@@ -31,7 +31,7 @@ class SystemUsage:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """How many of a thing there may be: `destinations` in the broker, the rest per connection."""
+    """Largest numbers: of `destinations` in the broker, of all others per connection."""
 
     destinations: int = 100_000
     consumers: int = 100_000
@@ -42,7 +42,7 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings:
-    """Whether messages may be scheduled; `time_zone` is that of cron expressions."""
+    """Permission to schedule messages; `time_zone` is that of cron expressions."""
 
     enabled: bool = False
     time_zone: str = "UTC"

@@ -37,7 +37,7 @@ DUPLICATE_ID = -8
 
 
 class Committed:
-    """What is left to do when a commit is durable."""
+    """The work that remains when a commit is durable."""
 
     __slots__ = ("_apply", "_is_applied", "_receipt", "_transaction")
 

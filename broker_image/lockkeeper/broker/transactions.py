@@ -17,7 +17,7 @@ Consumed: TypeAlias = tuple[Pending, Reference, Consumer | None]
 
 
 class TransactionState(Enum):
-    """How far a transaction has come."""
+    """State of a transaction."""
 
     OPEN = "open"
     FAILED = "failed"

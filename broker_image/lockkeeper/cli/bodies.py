@@ -20,7 +20,7 @@ STANDARD_INPUT = Path("-")
 
 
 class BodyType(StrEnum):
-    """What kind of message to send."""
+    """Kind of message to send."""
 
     TEXT = "text"
     BYTES = "bytes"

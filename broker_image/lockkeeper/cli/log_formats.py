@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class LogFormat(StrEnum):
-    """How a process writes its log."""
+    """Format of a process's log."""
 
     TEXT = "text"
     JSON = "json"

@@ -66,7 +66,7 @@ def log_to_stderr(name: str, chosen: LogFormat) -> None:
 
 
 class ReplicasView:
-    """What `up` shows of its replicas: their lines, and how long nobody was the master."""
+    """Display of `up`: lines of its replicas, and the time without a master."""
 
     def __init__(self, name: str, console: Console) -> None:
         self._name = name

@@ -21,7 +21,7 @@ ATTEMPTS_MAX = 10
 
 @dataclass
 class Tally:
-    """What has been sent; *in_doubt* of it perhaps twice."""
+    """Count of sent messages; *in_doubt* of them perhaps arrived twice."""
 
     messages: int = 0
     in_doubt: int = 0
@@ -29,7 +29,7 @@ class Tally:
 
     @property
     def seconds(self) -> float:
-        """How long it has taken."""
+        """Seconds since the first send."""
         return time.monotonic() - self.began
 
     @property

@@ -115,7 +115,7 @@ class ReceivedMessage:
 
     @property
     def original_destination(self) -> Destination | None:
-        """Where a message was sent that a broker moved, such as a dead letter; else None."""
+        """First destination of a message that a broker moved, such as a dead letter; else None."""
         return self.fields.original_destination
 
     @property

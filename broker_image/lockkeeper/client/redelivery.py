@@ -10,7 +10,7 @@ UNLIMITED = -1
 
 @dataclass(frozen=True, slots=True)
 class RedeliveryPolicy:
-    """What happens to messages that were rolled back.
+    """Redelivery of messages that were rolled back; delays in seconds.
 
     A message goes to the dead letter queue when it would come for more than
     `maximum_redeliveries` times again; -1 never sends it there.

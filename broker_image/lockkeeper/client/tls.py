@@ -11,7 +11,7 @@ from lockkeeper.client.errors import BrokerUrlError
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """How brokers at `ssl://` are recognised; files are PEM.
+    """Certificates for brokers at `ssl://`; files are PEM.
 
     Without `ca_file` the system's authorities are trusted. `certificate_file` and `key_file`
     are shown to brokers that want to see who we are; a file may hold both.

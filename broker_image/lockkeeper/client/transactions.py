@@ -15,7 +15,7 @@ from lockkeeper.message.openwire import (
 
 
 class TransactionContext:
-    """What a transacted session has sent since its last commit or rollback.
+    """Commands of a transacted session since its last commit or rollback.
 
     A transaction lives on one link. When that is lost, the broker rolls it back; further parts
     are dropped and the commit fails.

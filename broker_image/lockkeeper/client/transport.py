@@ -44,7 +44,7 @@ Key: TypeAlias = openwire.ClientObjectId | Destination
 
 
 class Listener(Protocol):
-    """Who is told what arrives; called by the reading thread, so it must not wait."""
+    """Receiver of the broker's commands; the reading thread calls it, so it must not wait."""
 
     def dispatched(self, dispatch: openwire.MessageDispatch) -> None:
         """A consumer gets a message, or is told that there is none."""

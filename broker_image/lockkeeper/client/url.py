@@ -25,7 +25,7 @@ _SECRET = re.compile(rf"({re.escape(PASSWORD)}=)[^&)'\"]*")
 
 @dataclass(frozen=True, slots=True)
 class TcpOptions:
-    """How one address is dialled; times in ms, an inactivity duration of 0 is no check."""
+    """Options of one address; times in ms, an inactivity duration of 0 means no check."""
 
     connection_timeout: int = 30_000
     tcp_no_delay: bool = True
@@ -37,7 +37,7 @@ class TcpOptions:
 
 @dataclass(frozen=True, slots=True)
 class FailoverOptions:
-    """How often and when a broker is tried again; delays in ms, -1 is without limit."""
+    """Number and delays of reconnections; delays in ms, -1 means no limit."""
 
     initial_reconnect_delay: int = 10
     max_reconnect_delay: int = 30_000
@@ -67,7 +67,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long calls may take once a broker is there, in ms; 0 for ever, except for `close`.
+    """Limits of calls to a connected broker, in ms; 0 means no limit, except for `close`.
 
     `send` is for messages, which flow control may hold up for as long as it takes (ActiveMQ's
     default, too); `request` for everything else. `close` is for all of `Connection.close`.
@@ -80,7 +80,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class BrokerUrl:
-    """Where brokers are; without failover a broken connection stays broken.
+    """Addresses of brokers and options; without failover a broken connection stays broken.
 
     `user` and `password` are None where the URL does not name them.
     """

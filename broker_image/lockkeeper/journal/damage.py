@@ -27,7 +27,7 @@ class Damage(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where the damage ends."""
+        """Offset of the damage's end."""
         return self.offset + self.length
 
 

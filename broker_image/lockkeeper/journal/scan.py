@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
 
 class FileScan(NamedTuple):
-    """What a data file holds.
+    """Batches of a data file, and the end of its sound part.
 
     `end` is where the sound part ends and the next batch or an EOF record belongs. `problem` is
     None at a clean end; `resumes_at` is where sound batches go on behind a problem, or None.

@@ -11,7 +11,7 @@ from lockkeeper.journal.protobuf import LENGTH, VARINT
 
 
 class FieldType(Enum):
-    """How the value of a field is to be read."""
+    """Type of a field's value."""
 
     TEXT = "text"
     BYTES = "bytes"

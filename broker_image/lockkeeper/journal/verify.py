@@ -36,7 +36,7 @@ class StoredRecord(NamedTuple):
 
 @dataclass(slots=True)
 class FileReport:
-    """What a data file holds; `problems` say what is damaged, `torn_at` where a write broke off.
+    """Report on a data file: `problems` are its damages, `torn_at` is where a write broke off.
 
     A torn tail of the last file is what a crash leaves, and nothing that was durable is lost; in
     any other file it is damage, and listed as a problem.

@@ -37,7 +37,7 @@ class MessageId:
 
     @property
     def producer_key(self) -> str:
-        """What KahaDB knows the message by, whatever its text is."""
+        """KahaDB's key of the message: producer and number, whatever its text is."""
         return f"{self.producer_id}:{self.producer_sequence}"
 
 

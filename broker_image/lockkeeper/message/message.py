@@ -43,7 +43,7 @@ class Message:
 
     @property
     def key(self) -> bytes:
-        """What KahaDB knows the message by: producer and number, in modified UTF-8.
+        """KahaDB's key of the message: producer and number, in modified UTF-8.
 
         That is the JMSMessageID unless the id has a text of its own (ActiveMQ's toProducerKey).
         """
@@ -88,7 +88,7 @@ class Message:
 
 
 class UnreadableMessage(Message):
-    """What stands for a stored message that cannot be read; `defect` says why.
+    """Substitute for a stored message that cannot be read; `defect` says why.
 
     Its content are the bytes that were found. It counts as expired: so whoever comes to it, on
     whatever way, lets it end, and it becomes a dead letter.

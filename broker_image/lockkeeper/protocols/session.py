@@ -26,7 +26,7 @@ class Session(Protocol):
 
     @property
     def inactivity_duration(self) -> int:
-        """How long the peer may be silent, in ms; 0 for ever."""
+        """Longest silence of the peer in ms; 0 for no limit."""
 
     @property
     def is_open(self) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListenerSettings:
-    """What one listener offers; times in ms, 0 for no inactivity check.
+    """Settings of one listener; times in ms, 0 for no inactivity check.
 
     `advertised_urls` are told to clients, so that they know where else the broker may be.
     """

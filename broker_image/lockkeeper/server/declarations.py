@@ -72,7 +72,7 @@ def read_declaration(kind: Kind, name: str, value: Any) -> Declaration:
 
 
 class Declarations:
-    """What was declared of one master's destinations."""
+    """Declared destinations of one master."""
 
     def __init__(self) -> None:
         self._declared: dict[Destination, Declaration] = {}

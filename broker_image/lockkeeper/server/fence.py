@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 class Fence:
-    """Whether the process is fenced."""
+    """Fence of the process: `is_up` while it is fenced."""
 
     def __init__(self, files: Sequence[Path], replica: str, changed: Callable[[], None]) -> None:
         """*files* are the configuration's; *changed* is called when the fence comes or goes."""

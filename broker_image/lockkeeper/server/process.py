@@ -55,7 +55,7 @@ VERSION = version("lockkeeper-mq")
 
 @dataclass(frozen=True)
 class ProcessOptions:
-    """What one process runs: a Broker with its Destinations, as replica number *replica*.
+    """Options of one process: a Broker with its Destinations, as replica number *replica*.
 
     *peers* are the admin addresses of all replicas. A *supervised* process ends with its
     standard input, so that it never outlives who started it. *cluster* is the pod that it runs

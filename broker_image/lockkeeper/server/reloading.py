@@ -60,7 +60,7 @@ class _Watched:
 
 
 class Reloading:
-    """What the process goes by at the moment: `broker` and `destinations`.
+    """Present configuration of the process: `broker` and `destinations`.
 
     `refused` is the hash of what could not be taken over last, `refusal` why.
     """

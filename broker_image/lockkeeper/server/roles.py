@@ -7,7 +7,7 @@ from lockkeeper.states import StateMachine
 
 
 class Role(StrEnum):
-    """What a process is now."""
+    """Role of a process."""
 
     STARTING = "starting"
     STANDBY = "standby"

@@ -23,11 +23,11 @@ class StoreError(Exception):
 
 
 class GoneError(StoreError):
-    """What was stored is not there any more: its message has ended, and so has its file."""
+    """The stored message has ended, and its file is deleted."""
 
 
 class DamagedError(StoreError):
-    """What was stored is damaged; the text says where, and what is lost."""
+    """The stored bytes are damaged; the text says where, and names the loss."""
 
 
 class AtomicBatchTooLargeError(StoreError):
@@ -39,14 +39,14 @@ class StoreFullError(StoreError):
 
 
 class Receipt(Protocol):
-    """What the core wants back when an operation is durable."""
+    """Token that the core gets back when an operation is durable."""
 
     def settle(self) -> None:
         """Go on with what waited for the operation."""
 
 
 class State(IntEnum):
-    """How far a message has come into the store."""
+    """State of a message in the store."""
 
     VOLATILE = 0  # not persistent: the store does not know it
     WAITING = 1  # handed over, its write has not begun
@@ -195,7 +195,7 @@ class Waiting(Protocol):
 
 @dataclass(slots=True)
 class Recovered:
-    """What a store held when it was opened.
+    """Contents of a store when it was opened.
 
     `producers` knows which numbers of the producers active last are stored, for duplicate
     suppression after a failover. Messages added in a prepared
@@ -215,14 +215,14 @@ class Recovered:
 
 
 class Past(NamedTuple):
-    """What the store tells of the masters before: see `Recovered`."""
+    """Facts about earlier masters: see `Recovered`."""
 
     last_trace: str
     epoch: int
 
 
 class StoreUsage(NamedTuple):
-    """What the store occupies; `spooled_bytes` are those of temporary files."""
+    """Space that the store occupies; `spooled_bytes` are those of temporary files."""
 
     files: int
     bytes_on_disk: int

@@ -44,7 +44,7 @@ def boot_milliseconds() -> int:
 
 
 class Deadline:
-    """Until when this process may write and answer; once that has passed, it never may again.
+    """Deadline for this process to write and answer; after it, the process never may again.
 
     To be looked at before every write and before answers leave: it is one comparison.
     """

@@ -69,7 +69,7 @@ def _bound(sock: socket.socket, address: tuple[object, ...]) -> socket.socket:
 
 
 class Host(Protocol):
-    """Who receives the clients of a listener."""
+    """Receiver of a listener's clients."""
 
     handshake_seconds: float
     """How long the handshake of TLS may take."""

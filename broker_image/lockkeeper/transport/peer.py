@@ -14,7 +14,7 @@ class Guest(Protocol):
 
     @property
     def address(self) -> str:
-        """Where it comes from."""
+        """Address that the peer comes from."""
 
     @property
     def is_in(self) -> bool:
@@ -74,7 +74,7 @@ class Peer(asyncio.Protocol):
 
     @property
     def address(self) -> str:
-        """Where the peer comes from."""
+        """Address that the peer comes from."""
         return self.session.connection.address
 
     @property

@@ -19,7 +19,7 @@ Groups = frozenset[str]
 
 
 class Right(Enum):
-    """What a user may be allowed to do; the value is how refusals call it."""
+    """A right of a user to a destination; its value completes the sentence of a refusal."""
 
     READ = "read from"
     WRITE = "write to"
@@ -29,7 +29,7 @@ class Right(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PermissionEntry:
-    """What groups may do with the destinations that `pattern` stands for (None: both kinds)."""
+    """Rights of groups to the destinations that match `pattern` (`is_queue` None: both kinds)."""
 
     pattern: str
     is_queue: bool | None = None

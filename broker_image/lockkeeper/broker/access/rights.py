@@ -11,7 +11,7 @@ REMEMBERED_MAX = 1000
 
 
 class Rights:
-    """What a user may do; without permissions at all: everything.
+    """Rights of a user; without any permissions, the right to everything.
 
     Temporary destinations belong to who makes them, and others only answer there.
     """

@@ -44,7 +44,7 @@ _NOTHING: Mapping[str, Value] = {}
 
 
 class Listeners(NamedTuple):
-    """Those who listen to the topic *target*: by its name, and by wildcards."""
+    """Regions whose consumers listen to the topic *target*: by its name, and by wildcards."""
 
     target: Destination
     regions: list[Topic]

@@ -22,7 +22,7 @@ _TYPES = {
 
 
 class About(Enum):
-    """What is told of single destinations, each on a topic of its own."""
+    """Events of single destinations; each has an advisory topic of its own."""
 
     CONSUMER = "Consumer"
     PRODUCER = "Producer"

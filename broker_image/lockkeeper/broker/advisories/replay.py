@@ -28,7 +28,7 @@ from lockkeeper.message.primitives import Value
 
 
 class Making(Protocol):
-    """How advisories are made; see `Advisories`."""
+    """Maker of advisory messages; see `Advisories`."""
 
     def compose(
         self,

@@ -6,7 +6,7 @@ from lockkeeper.broker.subscriptions.consumer import Consumer, Peer
 
 
 class Reason(NamedTuple):
-    """Why something does not happen, or is not gone; `facts` are what the sentence says."""
+    """Reason for a wait, with its way out; `facts` are the values in the sentence."""
 
     code: str
     text: str

@@ -22,7 +22,7 @@ PASSING_BYTES_MAX = 24 << 20
 
 
 class Limit(Enum):
-    """What can be used up, by its name in the resources."""
+    """A limit that can be used up, by its name in the resources."""
 
     MEMORY_USAGE = "systemUsage.memoryUsage"
     MEMORY_LIMIT = "memoryLimit"

@@ -15,7 +15,7 @@ UNLIMITED = -1
 
 
 class DeadLetterStrategy(Enum):
-    """Where messages go that could not be delivered."""
+    """Place of messages that could not be delivered."""
 
     SHARED = "Shared"
     INDIVIDUAL = "Individual"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MessageEvictionStrategy(Enum):
-    """What goes first."""
+    """Order in which waiting messages are discarded."""
 
     OLDEST_MESSAGE = "OldestMessage"
     OLDEST_MESSAGE_WITH_LOWEST_PRIORITY = "OldestMessageWithLowestPriority"

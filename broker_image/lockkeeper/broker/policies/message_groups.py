@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class MessageGroupMap(Enum):
-    """How owners are remembered."""
+    """Memory of the groups' owners."""
 
     CACHED = "Cached"
     SIMPLE = "Simple"

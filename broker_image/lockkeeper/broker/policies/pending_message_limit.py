@@ -10,7 +10,7 @@ UNLIMITED = -1
 
 
 class PendingMessageLimitStrategy(Enum):
-    """How the limit of a consumer is found."""
+    """Source of a consumer's limit."""
 
     NONE = "None"
     CONSTANT = "Constant"

@@ -21,7 +21,7 @@ from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, Destinatio
 
 @dataclass(frozen=True, slots=True)
 class DestinationPolicy:
-    """What a destination does differently: one field a policy, named as in the resource.
+    """Policies of a destination: one field for each, named as in the resource.
 
     `memory_limit` is in bytes, 0 for the broker's.
     """

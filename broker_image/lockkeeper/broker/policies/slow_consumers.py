@@ -5,7 +5,7 @@ from enum import Enum
 
 
 class SlowConsumerStrategy(Enum):
-    """How slowness is told."""
+    """Sign by which a consumer counts as slow."""
 
     NONE = "None"
     ABORT_SLOW = "AbortSlow"

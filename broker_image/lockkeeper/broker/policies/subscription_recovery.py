@@ -14,7 +14,7 @@ _SWEEP_MS_MIN = 1000
 
 
 class RecoveryStrategy(Enum):
-    """Which of a topic's messages are kept."""
+    """Choice of a topic's messages to keep."""
 
     NO_SUBSCRIPTION = "NoSubscription"
     FIXED_COUNT = "FixedCount"

@@ -19,14 +19,14 @@ class Gated(Protocol):
 
     @property
     def consumers(self) -> Sequence[object]:
-        """Who takes messages."""
+        """Consumers that take messages."""
 
     def activate(self) -> None:
         """Have the queue dispatch at the end of this tick."""
 
 
 class DispatchGate:
-    """Whether a queue may dispatch: `is_open`; if not, one of the others says why.
+    """Permission of a queue to dispatch: `is_open`; the other fields say why not.
 
     `paused_since` and `starts_at` are in ms since the epoch, None when not paused, or when
     dispatch does not wait to start.

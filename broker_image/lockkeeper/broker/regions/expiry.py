@@ -32,7 +32,7 @@ class Expiring(Protocol):
 
     @property
     def body_cache(self) -> BodyCache:
-        """Where bodies are read back to."""
+        """Cache that bodies are read back to."""
 
     def loose(self) -> Iterable[Reference]:
         """Return what waits and is not packed, in order."""

@@ -216,7 +216,7 @@ class Line:
 
 
 class Snapshot:
-    """What waited at a time: it may end meanwhile, and is seen to have."""
+    """Messages that waited at one time; iteration passes over those that have ended since."""
 
     __slots__ = ("_borrowed", "_count", "_current", "_segments")
 

@@ -32,7 +32,7 @@ class Stretch:
 
 
 class Part:
-    """What one line has of a stretch; it only grows, at its end."""
+    """The part of a stretch that one line has; it grows only at its end."""
 
     __slots__ = ("end", "start", "stretch")
 

@@ -41,15 +41,15 @@ class Selective(Protocol):
 
     @property
     def consumers(self) -> Sequence[Consumer]:
-        """Who takes messages."""
+        """Consumers that take messages."""
 
     @property
     def body_cache(self) -> BodyCache:
-        """Where bodies are read back to."""
+        """Cache that bodies are read back to."""
 
     @property
     def order(self) -> DispatchOrder:
-        """Who is next."""
+        """Order of the consumers."""
 
     def page_messages(self) -> int:
         """Return how many bodies may be read back at once."""

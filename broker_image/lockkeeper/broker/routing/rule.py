@@ -55,7 +55,7 @@ class Hop(NamedTuple):
 
 
 class Forward(NamedTuple):
-    """What a rule does with a message: where it goes, and whether it stays where it is, too."""
+    """Result of a rule for a message: its next hops, and whether it also stays."""
 
     hops: Sequence[Hop]
     stays: bool

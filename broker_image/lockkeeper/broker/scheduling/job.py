@@ -31,7 +31,7 @@ _OURS = (_DUE, _DESTINATION, _PERSISTENT, _TIME_TO_LIVE)
 
 
 class Job(NamedTuple):
-    """What the queue of jobs knows of one: `due` in ms since the epoch."""
+    """A job as the queue of jobs knows it: `due` in ms since the epoch."""
 
     identifier: str
     due: int

@@ -17,7 +17,7 @@ MILLISECONDS_MAX = 1 << 53
 
 
 class Schedule(NamedTuple):
-    """When a message is due: times in ms; `repeat` counts what follows the first delivery.
+    """Times at which a message is due, in ms; `repeat` counts deliveries after the first one.
 
     With `cron`, every time it names begins a schedule of the other fields.
     """

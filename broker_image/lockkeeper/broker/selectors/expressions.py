@@ -19,7 +19,7 @@ DEPTH_MAX = 200
 
 
 class Role(Enum):
-    """What a part is, as far as the rules of the language care."""
+    """Kind of a part, as the rules of the language distinguish them."""
 
     CONSTANT = "a literal"
     PROPERTY = "an identifier"

@@ -41,7 +41,7 @@ _TOKEN = re.compile(
 
 
 class TokenKind(Enum):
-    """What a token is; the text of one that stands for itself is its symbol or reserved word."""
+    """Kind of a token; the text of `ITSELF` is its symbol or reserved word."""
 
     LITERAL = "a literal"
     STRING = "a string"

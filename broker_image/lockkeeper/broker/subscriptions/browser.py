@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Browse(Backlog):
-    """What one browser has not been shown yet, as it was when the browser came.
+    """Messages that one browser has not been shown yet, from the time when it came.
 
     Messages that consumers hold are shown first, as they are the oldest; then what waits.
     """

@@ -60,7 +60,7 @@ class DurableGroup:
 
     @property
     def destination(self) -> Destination:
-        """What was subscribed to."""
+        """The destination, pattern or composite that the client subscribed to."""
         return self.subscription.destination
 
     @property

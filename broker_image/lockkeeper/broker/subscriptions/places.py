@@ -8,7 +8,7 @@ from lockkeeper.store.base import Reference
 
 
 class Place(Protocol):
-    """Where a consumer takes messages from: a queue, or its part of a topic."""
+    """Source of a consumer's messages: a queue, or its part of a topic."""
 
     destination: Destination
 

@@ -16,7 +16,7 @@ from lockkeeper.broker.timers import Timers
 
 
 class Watched:
-    """What the last check of a consumer found.
+    """Result of the last check of a consumer.
 
     `progress` changes with what counts as a sign of life, `progress_at` is when it was last seen
     to change (ms of `steady`), `checks` counts the checks in a row that found the consumer

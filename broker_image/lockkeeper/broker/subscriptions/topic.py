@@ -34,7 +34,7 @@ class Source(Protocol):
 
 
 class TopicSubscription(Backlog):
-    """What one consumer of a topic has not been sent yet.
+    """Messages that one consumer of a topic has not been sent yet.
 
     With `is_selective` it must be asked for each message whether it wants it. The next
     `unexamined` messages, after those given back, were collected without asking. `failures` counts
@@ -104,7 +104,7 @@ class TopicSubscription(Backlog):
 
     @property
     def may_be_long(self) -> bool:
-        """Whether any number of messages may wait."""
+        """True if any number of messages may wait."""
         return True
 
     def hold_back(self, references: Sequence[Reference]) -> None:

@@ -59,7 +59,7 @@ class VolatileSubscription(TopicSubscription):
 
     @property
     def may_be_long(self) -> bool:
-        """Whether any number of messages may wait."""
+        """True if any number of messages may wait."""
         return self.pending_limit == UNLIMITED
 
     def _room(self) -> int:

@@ -50,7 +50,7 @@ class DestinationOperation(IntEnum):
 
 @base
 class BaseCommand(DataStructure):
-    """What every command starts with: its number, and whether it wants a Response."""
+    """The beginning of every command: its number, and whether it wants a Response."""
 
     command_id: Int32 = 0
     response_required: Flag = False

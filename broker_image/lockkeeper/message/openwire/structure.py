@@ -106,7 +106,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one structure lies on the wire.
+    """Layout of one structure on the wire.
 
     `build` takes the values of all fields in wire order, `take` gives them.
     """

@@ -15,7 +15,7 @@ SPLICED_VERSION_MIN = 10
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What both sides agreed on; times in ms, 0 for no inactivity check.
+    """Settings that both sides agreed on; times in ms, 0 for no inactivity check.
 
     With `spliced`, messages pass as the bytes they are.
     """

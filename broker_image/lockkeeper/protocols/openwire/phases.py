@@ -7,7 +7,7 @@ from lockkeeper.states import StateMachine
 
 
 class Phase(Enum):
-    """How far a connection has come."""
+    """Phase of a connection."""
 
     HANDSHAKE = "handshake"
     """The peer's WireFormatInfo is awaited."""

@@ -87,7 +87,7 @@ class OpenWireSession:
 
     @property
     def inactivity_duration(self) -> int:
-        """How long the peer may be silent, in ms; 0 for ever, unknown before the handshake."""
+        """Longest silence of the peer in ms; 0 for no limit, and before the handshake."""
         return self._agreement.inactivity_duration if self._agreement else 0
 
     @property

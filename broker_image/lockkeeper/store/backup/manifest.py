@@ -50,12 +50,12 @@ class Manifest:
 
     @property
     def size(self) -> int:
-        """How long all files are together, in bytes."""
+        """Size of all files together, in bytes."""
         return sum(file.size for file in self.files)
 
     @property
     def mark(self) -> str:
-        """Where the journal ended, as `FILE:OFFSET`; empty when nothing was in it."""
+        """End of the journal, as `FILE:OFFSET`; empty for an empty journal."""
         return f"{self.files[-1].name}:{self.files[-1].size}" if self.files else ""
 
     def as_object(self) -> dict[str, Any]:

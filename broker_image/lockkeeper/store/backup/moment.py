@@ -21,7 +21,7 @@ ReadAt = Callable[[int, int, int], bytes]
 
 
 class Identity(NamedTuple):
-    """What tells a file from any other that bore its name or its inode."""
+    """Identity of a file, distinct from any other that bore its name or its inode."""
 
     name: str
     device: int

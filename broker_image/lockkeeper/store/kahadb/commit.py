@@ -72,7 +72,7 @@ class GroupCommit:
 
     @property
     def position(self) -> int:
-        """How many items were ever handed over."""
+        """Number of items handed over so far."""
         return self._taken + len(self.items)
 
     def is_durable(self, position: int) -> bool:

@@ -26,7 +26,7 @@ class Tail(NamedTuple):
 
 
 class JournalFiles:
-    """Where the journal is written: the current file, its end, and the one after it.
+    """End of the journal, where it is written: the current file, its end, and the next file.
 
     Each file has one writer for its whole life: the process that made it, through the descriptor
     that made it. `descriptor` is -1 until the first write; nothing that anybody reads changes in

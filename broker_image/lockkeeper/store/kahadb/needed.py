@@ -43,7 +43,7 @@ class Holder(NamedTuple):
 
 
 class Question(NamedTuple):
-    """Which file is asked about, and what the bookkeeping knows besides the journal.
+    """Question about one file, with the facts that the bookkeeping knows besides the journal.
 
     `order` are the files to be read, in their order, the one asked about among them; `undecided`
     the transactions without an outcome.
@@ -56,7 +56,7 @@ class Question(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is needed of a file, and what its copy will mean for others.
+    """Records that are needed of a file, and the effects of their copy on other files.
 
     `kept` are offset and size of its records, one list for each of its batches; `adds` the
     offsets of those that are messages, `add_bytes` their sizes together. `refers` and `outcomes`

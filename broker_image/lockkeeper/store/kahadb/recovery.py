@@ -29,7 +29,7 @@ _SPAN_BYTES = 1 << 20
 
 
 class Replayed(NamedTuple):
-    """What the journal says.
+    """State that the journal describes.
 
     `rollbacks` are the records that end transactions which were open, with the files these are
     in. `tails` are the files at the end of the journal that do not end properly; `last_file_id`

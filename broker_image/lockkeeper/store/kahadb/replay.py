@@ -113,7 +113,7 @@ class OpenTransaction:
 
 
 class Replay:
-    """What is live after the records applied so far."""
+    """Live messages and subscriptions after the records applied so far."""
 
     def __init__(self, file_references: FileReferences) -> None:
         self.file_references = file_references

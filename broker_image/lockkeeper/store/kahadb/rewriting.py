@@ -43,7 +43,7 @@ _SIZE = struct.Struct(">i")
 
 
 class Moves(NamedTuple):
-    """Where the messages of a file were when they got their locations, and where they are now."""
+    """Earlier and present locations of the messages of a file."""
 
     before: "array[int]"
     now: "array[int]"
@@ -72,7 +72,7 @@ class Subscribed(NamedTuple):
 
 
 class Task(NamedTuple):
-    """Which file is to be copied, and what is to be read for it.
+    """Task to copy one file, with the records to read for it.
 
     *ends* has the end of a file that is still written to.
     """

@@ -19,8 +19,10 @@ RECORD: Final = None
 
 
 class Kind:
-    """What an item is when it is neither a plain add (then it is its destination's references)
-    nor a plain removal (then it is the number of the file that the message is in).
+    """Kind of an item that is neither a plain add nor a plain removal.
+
+    A plain add has its destination's references instead of a kind, a plain removal the number of
+    the file that the message is in.
     """
 
     __slots__ = ("name",)
