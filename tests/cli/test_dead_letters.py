@@ -164,9 +164,9 @@ def test_on_a_terminal_a_person_is_asked_first(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["retry"], "which messages?"),
+        (["retry"], "no messages are named"),
         (["purge", "--all", "--selector", "a = 1"], "--all goes with neither"),
-        (["purge", "--all"], "--yes is needed"),
+        (["purge", "--all"], "give --yes"),
         (["list", "--queue", "topic://T"], "dead letters wait in queues"),
     ],
 )

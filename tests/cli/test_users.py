@@ -56,4 +56,4 @@ def test_an_empty_password_is_none(
 ) -> None:
     monkeypatch.setenv("LOCKKEEPER_PASSWORD", "")
     assert main(["user", "anna", "--secrets", str(tmp_path)]) == 2
-    assert "a password is needed" in capsys.readouterr().err
+    assert "the password is empty" in capsys.readouterr().err

@@ -70,7 +70,7 @@ def test_the_log_says_so_now_and_then_and_once_more_when_it_is_over(
         log.look(NOW + later, NOW + later)
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 2
-    assert "1 sends to queue://Q wait since 5000 ms: memoryLimit is used up" in warnings[1]
+    assert "1 sends to queue://Q have waited for 5000 ms: memoryLimit is used up" in warnings[1]
     assert f"queue://Q {broker.memory.used}" in warnings[1]
     for connection in list(broker.connections.values()):
         broker.disconnect(connection)

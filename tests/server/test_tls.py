@@ -167,7 +167,7 @@ def test_a_bad_certificate_leaves_the_old_one_and_is_told(
     install(broker, (authority.issue("one")[0], authority.issue("other")[1]))
     (refused,) = eventually(lambda: broker.status()["secretsRefused"])
     assert "tls.crt" in refused and "the key is not that of the certificate" in refused
-    assert "what was there before stays in use" in broker.running.log.read_text()
+    assert "the previous version stays in use" in broker.running.log.read_text()
     assert shown_by(broker) == der(good[0])
     install(broker, good)
     eventually(lambda: not broker.status()["secretsRefused"])

@@ -27,7 +27,7 @@ AdminAddresses = Annotated[
         "--admin",
         envvar="LOCKKEEPER_ADMIN",
         metavar="URL",
-        help="Admin address of a replica, others are found through it; may be given several "
+        help="Admin address of one replica, which names the others; may be given several "
         "times. Default: the first of http://127.0.0.1:8161 and :8162 that answers.",
     ),
 ]
@@ -38,7 +38,7 @@ AdminToken = Annotated[
         envvar="LOCKKEEPER_ADMIN_TOKEN",
         metavar="TOKEN",
         callback=remember_token,
-        help=f"Token of the admin endpoint; default: what {TOKEN_PATH} holds.",
+        help=f"Token of the admin endpoint; default: content of {TOKEN_PATH}.",
         show_envvar=True,
     ),
 ]

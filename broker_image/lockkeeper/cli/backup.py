@@ -29,19 +29,19 @@ def backup(
         int | None,
         typer.Option(
             min=1,
-            help="Put the backup into TARGET by its time, beside earlier ones; keep so many.",
+            help="Number of backups to keep in TARGET, each in a directory named by its time.",
         ),
     ] = None,
     as_json: Json = False,
     report: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write there what was done, as JSON, for operators."),
+        typer.Option(metavar="FILE", help="File for a report in JSON, for operators."),
     ] = None,
 ) -> None:
-    """Copy a journal as it is at one moment, while a broker may be writing it.
+    """Copy a journal as it is at one moment, also while a broker writes it.
 
-    The copy is read back and opened as a broker would; then it gets its manifest. The index is
-    not copied: recovery makes it anew.
+    The copy is read back and opened as by a broker; then it gets its manifest. The index is not
+    copied, since recovery makes it anew.
 
     Example: lockkeeper backup /var/lib/lockkeeper /backups/departures --keep 7
     """
@@ -72,13 +72,16 @@ def restore(
     ],
     until: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="End the journal there: 2026-11-24T03:50:00Z."),
+        typer.Option(
+            metavar="TIME",
+            help="Time at which the restored journal ends, such as 2026-11-24T03:50:00Z.",
+        ),
     ] = None,
 ) -> None:
-    """Put a backup into an empty directory, to be served by Lockkeeper or by ActiveMQ.
+    """Copy a backup into an empty directory, for Lockkeeper or ActiveMQ to serve.
 
-    Of a TARGET with several backups that is the newest; with --until, the first that was taken
-    at that time or later.
+    A TARGET with several backups gives the newest one; with --until, the first one taken at that
+    time or later.
 
     Example: lockkeeper restore /backups/departures /var/lib/lockkeeper
     """

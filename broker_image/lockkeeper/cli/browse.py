@@ -22,10 +22,10 @@ LIMIT = 100
 
 QueueName: TypeAlias = Annotated[str, typer.Argument(metavar="QUEUE", help="Name of the queue.")]
 Limit: TypeAlias = Annotated[
-    int, typer.Option("--limit", "-n", min=0, help="At most so many messages; 0: all.")
+    int, typer.Option("--limit", "-n", min=0, help="Largest number of messages; 0 for all.")
 ]
 Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print each message whole, as a line of JSON.")
+    bool, typer.Option("--json", help="Print each whole message as a line of JSON.")
 ]
 
 
@@ -39,13 +39,13 @@ def browse(
     password: Password = None,
     ca_file: CaFile = None,
 ) -> None:
-    """Show the messages that wait in a queue, the next one first; nothing is taken.
+    """Show the messages that wait in a queue, the next one first, without receiving them.
 
     Example: lockkeeper browse ActiveMQ.DLQ --limit 5
     """
     source = destination(queue)
     if not source.is_queue:
-        raise misused(f"{queue}: only queues can be browsed; a topic keeps nothing to look at")
+        raise misused(f"{queue}: only queues can be browsed, since a topic keeps no messages")
     shown = 0
     with connected(url, user, password, ca_file=ca_file) as connection:
         from lockkeeper.cli.messages import echo_message, message_json

@@ -24,8 +24,8 @@ Url: TypeAlias = Annotated[
     typer.Option(
         "--url",
         envvar="LOCKKEEPER_URL",
-        help="The broker: tcp://HOST:PORT, ssl://HOST:PORT, or failover:(tcp://HOST:PORT,…), "
-        "which waits for one and survives its loss.",
+        help="URL of the broker: tcp://HOST:PORT, ssl://HOST:PORT, or "
+        "failover:(tcp://HOST:PORT,…), which waits for a broker and reconnects after its loss.",
     ),
 ]
 Target: TypeAlias = Annotated[
@@ -36,10 +36,12 @@ Target: TypeAlias = Annotated[
 ]
 Selector: TypeAlias = Annotated[
     str | None,
-    typer.Option("--selector", "-s", help="Only messages like this: \"region = 'EU'\"."),
+    typer.Option(
+        "--selector", "-s", help="JMS selector of the messages, such as \"region = 'EU'\"."
+    ),
 ]
 ClientId: TypeAlias = Annotated[
-    str | None, typer.Option("--client-id", help="Name of this client, one connection at a time.")
+    str | None, typer.Option("--client-id", help="Client id; one connection at a time may use it.")
 ]
 User: TypeAlias = Annotated[
     str | None, typer.Option("--user", envvar="LOCKKEEPER_USER", help="User name.")
@@ -50,7 +52,7 @@ Password: TypeAlias = Annotated[
         "--password",
         envvar="LOCKKEEPER_PASSWORD",
         show_envvar=True,
-        help="Password; better given by the environment, where no process list shows it.",
+        help="Password; process lists do not show it when the environment gives it.",
     ),
 ]
 CaFile: TypeAlias = Annotated[
@@ -59,7 +61,7 @@ CaFile: TypeAlias = Annotated[
         "--ca-file",
         envvar="LOCKKEEPER_CA_FILE",
         metavar="FILE",
-        help="For ssl://: who certifies the broker, PEM; default: the system's authorities.",
+        help="For ssl://: certificates of trusted authorities (PEM); default: the system's.",
     ),
 ]
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from lockkeeper.client import Producer, ReceivedMessage, Session
     from lockkeeper.message.destination import Destination
 
-app = typer.Typer(help="Look at dead letters, send them back where they came from, or end them.")
+app = typer.Typer(
+    help="List dead letters, send them back to their first destinations, or delete them."
+)
 
 DEFAULT_QUEUE = "ActiveMQ.DLQ"
 CAUSE = "dlqDeliveryFailureCause"
@@ -39,13 +41,13 @@ PATIENCE_SECONDS = 2.0
 
 Queue: TypeAlias = Annotated[
     str,
-    typer.Option("--queue", "-q", help="The dead letter queue, if it is not the shared one."),
+    typer.Option("--queue", "-q", help="Name of the dead letter queue."),
 ]
 Identifiers: TypeAlias = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[MESSAGE-ID]...", help="Only these messages."),
+    typer.Argument(metavar="[MESSAGE-ID]...", help="Ids of the messages."),
 ]
-Every: TypeAlias = Annotated[bool, typer.Option("--all", help="All of them.")]
+Every: TypeAlias = Annotated[bool, typer.Option("--all", help="Choose all messages.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 
@@ -54,7 +56,7 @@ def list_letters(
     queue: Queue = DEFAULT_QUEUE,
     selector: Selector = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="At most so many messages; 0: all.")
+        int, typer.Option("--limit", "-n", min=0, help="Largest number of messages; 0 for all.")
     ] = LIMIT,
     url: Url = DEFAULT_URL,
     as_json: Json = False,
@@ -62,7 +64,7 @@ def list_letters(
     password: Password = None,
     ca_file: CaFile = None,
 ) -> None:
-    """List dead letters, the oldest first: which message, from where, and why.
+    """List dead letters, the oldest first, with their destinations and causes.
 
     Example: lockkeeper dlq list --selector "region = 'EU'"
     """
@@ -78,7 +80,7 @@ def list_letters(
 
 @app.command("show")
 def show_letter(
-    identifier: Annotated[str, typer.Argument(metavar="MESSAGE-ID", help="The message.")],
+    identifier: Annotated[str, typer.Argument(metavar="MESSAGE-ID", help="Id of the message.")],
     queue: Queue = DEFAULT_QUEUE,
     url: Url = DEFAULT_URL,
     as_json: Json = False,
@@ -86,7 +88,7 @@ def show_letter(
     password: Password = None,
     ca_file: CaFile = None,
 ) -> None:
-    """Show everything about one dead letter, its body too.
+    """Show one dead letter with its headers, properties and body.
 
     Example: lockkeeper dlq show ID:host-45107-1700000000000-1:1:1:1:1
     """
@@ -104,7 +106,8 @@ def retry(
     every: Every = False,
     selector: Selector = None,
     to: Annotated[
-        str | None, typer.Option("--to", help="Send them there, not where they came from.")
+        str | None,
+        typer.Option("--to", help="Destination to send them to, instead of their first ones."),
     ] = None,
     queue: Queue = DEFAULT_QUEUE,
     url: Url = DEFAULT_URL,
@@ -112,10 +115,10 @@ def retry(
     password: Password = None,
     ca_file: CaFile = None,
 ) -> None:
-    """Send dead letters back to the destinations they were sent to first.
+    """Send dead letters back to their first destinations.
 
-    In transactions: each message is either there again or still a dead letter. It gets a new id
-    and no expiry; the marks of a dead letter are taken off.
+    Each message is moved in a transaction: it is either there again or still a dead letter. It
+    gets a new id and no expiry, and loses the properties of a dead letter.
 
     Example: lockkeeper dlq retry --selector "dlqDeliveryFailureCause LIKE '%timeout%'"
     """
@@ -138,14 +141,14 @@ def purge(
     identifiers: Identifiers = None,
     every: Every = False,
     selector: Selector = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without a question.")] = False,
     queue: Queue = DEFAULT_QUEUE,
     url: Url = DEFAULT_URL,
     user: User = None,
     password: Password = None,
     ca_file: CaFile = None,
 ) -> None:
-    """End dead letters for good.
+    """Delete dead letters for good.
 
     Example: lockkeeper dlq purge --all --yes
     """
@@ -170,7 +173,7 @@ def _dead_letter_queue(name: str) -> "Destination":
 def _wanted(identifiers: list[str] | None, every: bool, selector: str | None) -> str | None:
     """Return the selector of the messages that are meant, None for all of them."""
     if not identifiers and not every and selector is None:
-        raise misused("which messages? Name them, or give --selector, or --all")
+        raise misused("no messages are named: give their ids, --selector or --all")
     if every and (identifiers or selector):
         raise misused("--all goes with neither message ids nor --selector")
     return _selector(identifiers or [], selector)
@@ -190,7 +193,7 @@ def _count(session: "Session", source: "Destination", wanted: str | None) -> int
 
 def _confirm(count: int, source: "Destination") -> None:
     if not sys.stdin.isatty():
-        raise misused("without a terminal to ask at, --yes is needed")
+        raise misused("there is no terminal to ask at: give --yes")
     if not typer.confirm(f"End {counted(count, 'message')} of {source} for good?"):
         raise typer.Exit(FAILED)
 
@@ -222,7 +225,7 @@ def _send_back(
     to = target or letter.original_destination
     if to is None:
         raise CommandError(
-            f"{letter.message_id} does not tell where it was sent to; name a destination by --to",
+            f"{letter.message_id} does not name its first destination; give one by --to",
             FAILED,
         )
     producer.forward(letter, destination=to, without=MARKS)

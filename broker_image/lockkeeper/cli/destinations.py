@@ -37,8 +37,8 @@ def destinations(
     pattern: Annotated[
         str | None,
         typer.Argument(
-            help="Only these: a name, with * within a level and > for all levels below; "
-            "queue://… or topic://… for one kind. Quote it: the shell knows > too.",
+            help="Names to list: * stands for one level, > for all levels below; "
+            "queue://… or topic://… for one kind. Quote the pattern, since the shell reads > too.",
         ),
     ] = None,
     admin: AdminAddresses = None,
@@ -48,7 +48,7 @@ def destinations(
 ) -> None:
     """List queues and topics with their figures, counted since the master took over.
 
-    Never written: acknowledged before their turn to be written came, which spared the disk.
+    The column Never written counts messages that were acknowledged before their write began.
 
     Example: lockkeeper destinations 'ORDERS.>'
     """

@@ -24,7 +24,9 @@ from lockkeeper.journal.verify import (
 if TYPE_CHECKING:
     from lockkeeper.store.kahadb.losses import Loss
 
-app = typer.Typer(help="Look into journals: KahaDB directories, a live broker's too.")
+app = typer.Typer(
+    help="Verify, print and salvage journals (KahaDB), also while a broker writes them."
+)
 
 Directory = Annotated[
     Path,
@@ -47,15 +49,15 @@ def verify(
         bool,
         typer.Option(
             "--deep",
-            help="Also recount what every file keeps alive, and hold it against a restart's count.",
+            help="Also count the needed records of every file, and compare with a restart's count.",
         ),
     ] = False,
 ) -> None:
-    """Check every batch's checksum and read every record; nothing is changed.
+    """Verify every batch's checksum and read every record; nothing is changed.
 
-    Exit code 1 if something is damaged. A torn tail of the last file is what a crash leaves: it
-    is shown, but nothing that was acknowledged is lost by it. --deep is for a journal that
-    nobody writes to; it takes about 50 microseconds a record and the memory for all their ids.
+    Exit code 1 means damage. A crash leaves a torn tail in the last file: it is shown, but no
+    acknowledged message is lost by it. --deep needs a journal that nobody writes to; it takes
+    about 50 microseconds a record, and memory for all message ids.
     """
     _require_data_files(directory)
     reports = list(verify_directory(directory))
@@ -78,13 +80,15 @@ def dump(
     as_json: Json = False,
     destination: Annotated[
         str | None,
-        typer.Option("--destination", "-d", help="Only records about it, as queue://NAME."),
+        typer.Option(
+            "--destination", "-d", help="Destination of the records to print, as queue://NAME."
+        ),
     ] = None,
 ) -> None:
-    """Print every record, a line each; with --json an object each, message headers decoded.
+    """Print every record on a line; with --json as an object with decoded message headers.
 
-    What is damaged is said on standard error, and makes the exit code 1; a torn tail of the last
-    file is said, too, but is no damage.
+    Damages are printed on standard error and make the exit code 1. A torn tail of the last file
+    is printed, too, but is no damage.
     """
     from lockkeeper.cli.records import record_line, record_object
 
@@ -109,11 +113,11 @@ def salvage(
     ],
     as_json: Json = False,
 ) -> None:
-    """Write a sound copy of a damaged journal to OUT, and what is lost or unsure.
+    """Write a sound copy of a damaged journal to OUT, with a report of the losses.
 
-    DIR is not changed; no broker may be writing to it. OUT can be served at once, by Lockkeeper
-    or by ActiveMQ. The report is also there as salvage.json and salvage.txt, and the damaged
-    bytes are in OUT/damaged.
+    DIR is not changed; no broker may write to it meanwhile. Lockkeeper or ActiveMQ can serve OUT
+    at once. OUT also holds the report, as salvage.json and salvage.txt, and the damaged bytes,
+    in OUT/damaged.
 
     Example: lockkeeper journal salvage /var/lib/lockkeeper /var/lib/salvaged
     """

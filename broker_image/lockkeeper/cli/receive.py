@@ -28,33 +28,35 @@ TIMEOUT_SECONDS = 5.0
 
 Count: TypeAlias = Annotated[
     int | None,
-    typer.Option("--count", "-n", min=1, help="So many messages; default 1, with --follow all."),
+    typer.Option("--count", "-n", min=1, help="Number of messages; default 1, with --follow all."),
 ]
 Timeout: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--timeout",
         "-t",
-        help="Give up when none comes for so long, such as 30s; default 5s, with --follow never.",
+        help="Longest wait for a message, such as 30s; default 5s, with --follow no limit.",
     ),
 ]
 Follow: TypeAlias = Annotated[
-    bool, typer.Option("--follow", "-f", help="Take every message that comes, until Ctrl-C.")
+    bool, typer.Option("--follow", "-f", help="Receive every message that comes, until Ctrl-C.")
 ]
 Transacted: TypeAlias = Annotated[
     bool,
-    typer.Option("--transacted", help="In one transaction: all COUNT of them are taken, or none."),
+    typer.Option(
+        "--transacted", help="Receive all COUNT messages in one transaction, or none of them."
+    ),
 ]
 Subscription: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--subscription",
-        help="Name of a durable subscription of a topic, which collects messages from the first "
-        "time on that it is used; needs --client-id.",
+        help="Name of a durable subscription of a topic, which collects messages from its first "
+        "use on; needs --client-id.",
     ),
 ]
 Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print each message whole, as a line of JSON.")
+    bool, typer.Option("--json", help="Print each whole message as a line of JSON.")
 ]
 Raw: TypeAlias = Annotated[
     bool, typer.Option("--raw", help="Write bodies as they are, without a line end after each.")
@@ -77,10 +79,10 @@ def receive(
     password: Password = None,
     ca_file: CaFile = None,
 ) -> None:
-    """Take messages and print their bodies, on a terminal with a line of headers above each.
+    """Receive messages and print their bodies; a terminal shows their headers, too.
 
-    A message is acknowledged once it is printed. Exit code 1 when fewer came than asked for. To
-    look without taking: lockkeeper browse.
+    A message is acknowledged once it is printed. Exit code 1 means that fewer came than asked
+    for. `lockkeeper browse` shows messages without receiving them.
 
     Example: lockkeeper receive ORDERS --count 10 --selector "region = 'EU'"
     """

@@ -25,28 +25,33 @@ Files: TypeAlias = Annotated[
         "--file",
         exists=True,
         dir_okay=False,
-        help="YAML with a Broker and its Destinations; may be given several times. "
+        help="YAML file with a Broker and its Destinations; may be given several times. "
         "Default: a Broker with every default.",
     ),
 ]
 Name: TypeAlias = Annotated[
-    str | None, typer.Option("--name", help="Which Broker, if the files hold several.")
+    str | None, typer.Option("--name", help="Name of the Broker to run, if the files hold several.")
 ]
 Data: TypeAlias = Annotated[
     Path | None,
     typer.Option(
         "--data",
         file_okay=False,
-        help="Directory of the journal (KahaDB, ours or ActiveMQ's); "
+        help="Directory of the journal (KahaDB, written by Lockkeeper or by ActiveMQ); "
         "default: lockkeeper-data/NAME.",
     ),
 ]
 Listen: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--listen", help="Listen there instead: openwire://HOST:PORT."),
+    typer.Option(
+        "--listen", help="Address of a listener, instead of the file's: openwire://HOST:PORT."
+    ),
 ]
 AdminAddress: TypeAlias = Annotated[
-    str | None, typer.Option("--admin", help="Admin endpoint instead: HOST:PORT.")
+    str | None,
+    typer.Option(
+        "--admin", help="Address of the admin endpoint, instead of the file's: HOST:PORT."
+    ),
 ]
 Replica: TypeAlias = Annotated[
     int, typer.Option("--replica", min=0, help="Number of this replica of the Broker.")
@@ -57,19 +62,19 @@ Secrets: TypeAlias = Annotated[
         "--secrets",
         exists=True,
         file_okay=False,
-        help="Directory with users, certificates and `admin-token`: clients then have to say who "
-        f"they are. Default: {SECRETS_DIRECTORY}, where it is there.",
+        help="Directory with users, certificates and `admin-token`; clients then have to log in. "
+        f"Default: {SECRETS_DIRECTORY}, if it exists.",
     ),
 ]
 AcceptLoss: TypeAlias = Annotated[
     bool,
     typer.Option(
         "--accept-loss",
-        help="Serve what is sound of a damaged journal; the damaged bytes are set aside in its "
+        help="Serve the sound part of a damaged journal, and move the damaged bytes to its "
         "directory `damaged`.",
     ),
 ]
-Log: TypeAlias = Annotated[LogFormat, typer.Option("--log-format", help="How to log.")]
+Log: TypeAlias = Annotated[LogFormat, typer.Option("--log-format", help="Format of the log.")]
 
 
 def broker(
@@ -85,9 +90,9 @@ def broker(
     peers: Annotated[list[str] | None, typer.Option("--peer", hidden=True)] = None,
     supervised: Annotated[bool, typer.Option("--supervised", hidden=True)] = False,
 ) -> None:
-    """Run one broker in this process until it is told to stop.
+    """Run one broker in this process until it gets SIGTERM or Ctrl-C.
 
-    While another process holds the directory's lock, ActiveMQ's too, it stands by.
+    It stands by while another process, ActiveMQ too, holds the directory's lock.
 
     Example: lockkeeper broker --data /var/lib/lockkeeper --listen openwire://0.0.0.0:61616
     """
@@ -137,8 +142,8 @@ def up(
 ) -> None:
     """Run every replica of a Broker on this machine: one master, the others standing by.
 
-    All share one directory and the same client ports. One that dies is started again. Ctrl-C
-    stops them cleanly.
+    All replicas share one directory and the same client ports. A replica that dies is started
+    again. Ctrl-C stops them cleanly.
 
     Example: lockkeeper up -f docs/samples/broker.yaml
     """

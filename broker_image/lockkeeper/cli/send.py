@@ -36,14 +36,22 @@ if TYPE_CHECKING:
 File: TypeAlias = Annotated[
     Path | None,
     typer.Option(
-        "--file", metavar="FILE", help="Send its content instead of TEXT; - is standard input."
+        "--file",
+        metavar="FILE",
+        help="File whose content is sent instead of TEXT; - is standard input.",
     ),
 ]
 StdinLines: TypeAlias = Annotated[
-    bool, typer.Option("--stdin-lines", help="Send each line of standard input, in transactions.")
+    bool,
+    typer.Option(
+        "--stdin-lines", help="Send each line of standard input as a message, in transactions."
+    ),
 ]
 Count: TypeAlias = Annotated[
-    int, typer.Option("--count", "-n", min=1, help="Send it so many times, in transactions.")
+    int,
+    typer.Option(
+        "--count", "-n", min=1, help="Number of times to send the message, in transactions."
+    ),
 ]
 Properties: TypeAlias = Annotated[
     list[str] | None,
@@ -51,20 +59,21 @@ Properties: TypeAlias = Annotated[
         "--property",
         "-p",
         metavar="NAME=VALUE",
-        help="A property; 12, 1.5, true and false are no texts, '\"12\"' is one. "
-        "May be given several times.",
+        help="Property of the message; 12, 1.5, true and false keep their types, and "
+        "'\"12\"' is a text. May be given several times.",
     ),
 ]
 Priority: TypeAlias = Annotated[
     int, typer.Option("--priority", min=0, max=9, help="JMSPriority; 9 is the highest.")
 ]
 TimeToLive: TypeAlias = Annotated[
-    str | None, typer.Option("--ttl", help="Time to live, such as 30s or 2h; absent: for ever.")
+    str | None, typer.Option("--ttl", help="Time to live, such as 30s or 2h; absent: no expiry.")
 ]
 NonPersistent: TypeAlias = Annotated[
-    bool, typer.Option("--non-persistent", help="Do not keep it on disk.")
+    bool,
+    typer.Option("--non-persistent", help="Send the message as non-persistent: not kept on disk."),
 ]
-Kind: TypeAlias = Annotated[BodyType, typer.Option("--type", help="The type of message.")]
+Kind: TypeAlias = Annotated[BodyType, typer.Option("--type", help="Type of the message.")]
 JmsType: TypeAlias = Annotated[str | None, typer.Option("--jms-type", help="JMSType.")]
 CorrelationId: TypeAlias = Annotated[
     str | None, typer.Option("--correlation-id", help="JMSCorrelationID.")
@@ -82,7 +91,7 @@ Json: TypeAlias = Annotated[
 
 def send(
     target: Target,
-    text: Annotated[str | None, typer.Argument(help="What to send.")] = None,
+    text: Annotated[str | None, typer.Argument(help="Body of the message.")] = None,
     url: Url = DEFAULT_URL,
     file: File = None,
     stdin_lines: StdinLines = False,
@@ -101,9 +110,9 @@ def send(
     ca_file: CaFile = None,
     as_json: Json = False,
 ) -> None:
-    """Send a message and print its id: it is on the broker's disk when this command ends.
+    """Send a message and print its id; the broker has it on disk when this command ends.
 
-    Many messages are sent in transactions, and summed up.
+    Several messages are sent in transactions, and only their number is printed.
 
     Example: lockkeeper send ORDERS 'two pounds of tea' --property region=EU
     """

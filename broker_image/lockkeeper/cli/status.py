@@ -24,7 +24,7 @@ COLUMNS = (
 STYLES = {MASTER: "green", SILENT: "red", RECOVERING: "yellow"}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show it every second until Ctrl-C.")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Repeat every second until Ctrl-C.")]
 
 
 def status(
@@ -33,9 +33,9 @@ def status(
     as_json: Json = False,
     watching: Watch = False,
 ) -> None:
-    """Show every replica of a Broker: which is the master, clients, memory, journal.
+    """Show every replica of a Broker: its role, clients, memory and journal.
 
-    Exit code 1 when there is no master.
+    Exit code 1 means that there is no master.
 
     Example: lockkeeper status --admin http://127.0.0.1:8161
     """

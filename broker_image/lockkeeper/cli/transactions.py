@@ -7,16 +7,14 @@ import typer
 from lockkeeper.cli.admin import AdminAddresses, AdminToken, ask, find_master
 from lockkeeper.cli.output import Column, Listing, counted, show
 
-app = typer.Typer(
-    help="List XA transactions in doubt, and decide those that their manager never will."
-)
+app = typer.Typer(help="List XA transactions in doubt, and decide them in place of their manager.")
 
 COLUMNS = (Column("Transaction"), Column("State"), Column("Sent"), Column("Consumed"))
 
 Identifier: TypeAlias = Annotated[
     str,
     typer.Argument(
-        metavar="XID", help="The transaction, as `lockkeeper transactions list` has it."
+        metavar="XID", help="XID of the transaction, as `lockkeeper transactions list` prints it."
     ),
 ]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
@@ -28,8 +26,8 @@ def list_transactions(
 ) -> None:
     """List prepared transactions, which wait for their manager, and those decided by hand.
 
-    A prepared one keeps what it consumed from everybody else, and its journal files from being
-    deleted, until it is committed or rolled back.
+    Until a prepared transaction is committed or rolled back, no other consumer gets its messages,
+    and its journal files are kept.
     """
     found = ask(find_master(admin)["admin"], "transactions")["transactions"]
     below = () if found else ("no transaction is in doubt",)
@@ -38,9 +36,9 @@ def list_transactions(
 
 @app.command()
 def commit(identifier: Identifier, admin: AdminAddresses = None, _token: AdminToken = None) -> None:
-    """Commit a prepared transaction for good, whatever its manager will say.
+    """Commit a prepared transaction for good (a heuristic commit).
 
-    The manager is told of the heuristic commit when it asks (XA_HEURCOM), until the broker ends.
+    The manager learns of it (XA_HEURCOM) when it asks, until the broker ends.
     """
     _decide(identifier, "commit", admin)
     print(f"committed {identifier}")
@@ -50,9 +48,9 @@ def commit(identifier: Identifier, admin: AdminAddresses = None, _token: AdminTo
 def rollback(
     identifier: Identifier, admin: AdminAddresses = None, _token: AdminToken = None
 ) -> None:
-    """Roll a prepared transaction back for good, whatever its manager will say.
+    """Roll a prepared transaction back for good (a heuristic rollback).
 
-    The manager is told of the heuristic rollback when it asks (XA_HEURRB), until the broker ends.
+    The manager learns of it (XA_HEURRB) when it asks, until the broker ends.
     """
     _decide(identifier, "rollback", admin)
     print(f"rolled back {identifier}")

@@ -20,14 +20,14 @@ def user(
     directory: Annotated[
         Path,
         typer.Option(
-            "--secrets", file_okay=False, help="Directory of secrets; made if it is not there."
+            "--secrets", file_okay=False, help="Directory of secrets; created if it is missing."
         ),
     ],
     remove: Annotated[bool, typer.Option("--remove", help="Remove the user.")] = False,
 ) -> None:
-    """Set the password of a user, or remove the user; brokers that run notice it.
+    """Set the password of a user, or remove the user; running brokers notice it.
 
-    The password is asked for, read from standard input, or taken from LOCKKEEPER_PASSWORD.
+    LOCKKEEPER_PASSWORD or standard input gives the password; a terminal is asked for it.
 
     Example: lockkeeper user anna --secrets secrets
     """
@@ -53,7 +53,9 @@ def _password(name: str) -> str:
     elif given is None:
         given = sys.stdin.readline().rstrip("\n")
     if not given:
-        raise misused("a password is needed")
+        raise misused(
+            "the password is empty: give LOCKKEEPER_PASSWORD, or a line on standard input"
+        )
     return given
 
 

@@ -20,14 +20,14 @@ def why(
         str,
         typer.Argument(
             metavar="QUEUE|producer|file",
-            help="A queue; or `producer`, for those that wait; or `file`, for the journal's.",
+            help="Name of a queue; `producer` for waiting producers; `file` for journal files.",
         ),
     ],
     which: Annotated[
         str | None,
         typer.Argument(
             metavar="[MESSAGE-ID|NAME]",
-            help="One message of it; or one connection or destination; or one file.",
+            help="One message of the queue, one connection or destination, or one file.",
         ),
     ] = None,
     admin: AdminAddresses = None,
@@ -36,7 +36,7 @@ def why(
 ) -> None:
     """Tell why messages wait in a queue, why producers wait, or why journal files are kept.
 
-    With every reason comes the way out of it. A queue that is called file is queue://file.
+    Each reason names its way out. A queue with the name file is queue://file.
 
     Example: lockkeeper why ORDERS
     """

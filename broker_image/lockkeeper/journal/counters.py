@@ -1,4 +1,4 @@
-"""Counters of a destination: what each counts, and its name wherever it is told.
+"""Counters of a destination: the meaning of each, and its name wherever it appears.
 
 Statistics, the flight recorder, metrics, the command line and the analytics derive from this table.
 """
@@ -25,11 +25,13 @@ class Counter(NamedTuple):
 
 COUNTERS: Final = (
     Counter("enqueued", "enqueued", "messages that came"),
-    Counter("dequeued", "dequeued", "messages that ended, for a topic once for each subscription"),
+    Counter("dequeued", "dequeued", "messages that ended; on a topic, once for each subscription"),
     Counter("dispatched", "dispatched", "messages sent to consumers"),
     Counter("redelivered", "redelivered", "messages given back by consumers"),
-    Counter("expired", "expired", "messages whose time was over"),
-    Counter("discarded", "discarded", "messages that consumers of a topic were too slow for"),
+    Counter("expired", "expired", "messages that ended at their expiry"),
+    Counter(
+        "discarded", "discarded", "messages discarded since consumers of a topic were too slow"
+    ),
     Counter("dead_lettered", "dead-lettered", "messages moved to a dead letter queue"),
     Counter("never_written", "never written", "messages acknowledged before their write began"),
 )

@@ -90,7 +90,7 @@ class PasswordAuthenticator:
         # Who was removed while the password was being checked does not get in.
         is_let_in = verdict and name in self._hashes
         if not is_let_in:
-            logger.warning("refused to let user %r in", name)
+            logger.warning("refused the login of user %r", name)
         tell(self._rights(name) if is_let_in else None)
 
     def renewed(self, rights: Rights) -> Rights | None:
@@ -115,7 +115,9 @@ def authenticator_of(access: Access, directory: Path) -> PasswordAuthenticator:
     """Return who lets the users in that a *directory* of secrets has. Raises InvalidSecretError."""
     users = read_users(directory)
     if not users and not access.anonymous:
-        logger.warning("%s knows no user: nobody can connect", directory / USERS)
+        logger.warning(
+            "%s names no user, so nobody can connect; `lockkeeper user` adds one", directory / USERS
+        )
     return PasswordAuthenticator(access, users)
 
 

@@ -41,7 +41,7 @@ class FlowLog:
             )
             holding = "bytes in memory: " + ", ".join(shares)
         logger.warning(
-            "%d sends to %s wait since %d ms: %s; %s",
+            "%d sends to %s have waited for %d ms: %s; %s",
             blocked.sends,
             blocked.destination,
             max(0, now - blocked.since),

@@ -12,9 +12,12 @@ from lockkeeper.server.roles import FENCED, MASTER, RECOVERING, STANDBY, STARTIN
 
 ROLES = (STARTING, STANDBY, FENCED, RECOVERING, MASTER, STOPPED)
 DESTINATIONS_MAX = 5_000
-"""Told of at most, so that a broker with more does not flood Prometheus: the deepest ones."""
+"""Largest number of destinations with figures of their own: the deepest ones.
+
+So a broker with more destinations does not flood Prometheus.
+"""
 OTHERS = "(others)"
-"""What the rest is summed up as, by kind; which destinations these are may change."""
+"""Name of the sum over all other destinations, by kind; its members may change."""
 
 View: TypeAlias = dict[str, Any]
 Labels: TypeAlias = tuple[tuple[str, str], ...]
@@ -22,7 +25,7 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One figure: its name, what it means, its values by labels."""
+    """One figure: its name, its help, its values by labels."""
 
     name: str
     kind: Literal["gauge", "counter"]
@@ -32,7 +35,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """Where a figure of a destination is found in its view."""
+    """A figure of a destination, and its key in the view."""
 
     name: str
     kind: Literal["gauge", "counter"]
@@ -41,11 +44,11 @@ class _Figure:
 
 
 _OF_DESTINATIONS = (
-    _Figure("messages", "gauge", "Messages there, those in flight included.", "depth"),
+    _Figure("messages", "gauge", "Messages in the destination, with those in flight.", "depth"),
     _Figure("in_flight", "gauge", "Messages sent to consumers and not yet acknowledged.",
             "inFlight"),
-    _Figure("consumers", "gauge", "Consumers now.", "consumers"),
-    _Figure("memory_bytes", "gauge", "Memory that its messages take.", "memoryBytes"),
+    _Figure("consumers", "gauge", "Consumers of the destination.", "consumers"),
+    _Figure("memory_bytes", "gauge", "Bytes of memory that its messages take.", "memoryBytes"),
     *(
         _Figure(f"{counter.name}_total", "counter", f"{counter.meaning.capitalize()}.",
                 counter.json_name)
@@ -80,20 +83,42 @@ def exposition_lines(found: Iterable[Family]) -> Iterator[str]:
 def _of_process(status: View) -> Iterator[Family]:
     broker = (("broker", str(status["broker"])),)
     about = (*broker, ("replica", str(status["replica"])), ("version", str(status["version"])))
-    yield Family("lockkeeper_info", "gauge", "Which broker, replica and release.", ((about, 1),))
+    yield Family(
+        "lockkeeper_info",
+        "gauge",
+        "Names of broker and replica, and the release; always 1.",
+        ((about, 1),),
+    )
     roles = tuple(((*broker, ("role", role)), float(role == status["role"])) for role in ROLES)
-    yield Family("lockkeeper_role", "gauge", "1 for what the process is now.", roles)
+    yield Family(
+        "lockkeeper_role",
+        "gauge",
+        "Role of the process: 1 for the present role, 0 for all others.",
+        roles,
+    )
     refused = float(status.get("refusal") is not None)
-    said = "1 while a configuration is refused; the one before stays in use."
+    said = "1 while a new configuration is refused and the previous one stays in use, else 0."
     yield Family("lockkeeper_configuration_refused", "gauge", said, ((broker, refused),))
     count = float(len(status.get("secretsRefused", ())))
-    said = "Users or certificates that cannot be used; those of before stay in use."
+    said = "Secrets that cannot be read; their previous versions stay in use."
     yield Family("lockkeeper_secrets_refused", "gauge", said, ((broker, count),))
     for name, meaning, value in (
-        ("takes_over", "1 for a standby that is proven able to take over.", status["takesOver"]),
-        ("role_since_seconds", "When it became that, since 1970.", status["since"]),
+        (
+            "takes_over",
+            "1 for a standby that was proven able to take over, else 0.",
+            status["takesOver"],
+        ),
+        (
+            "role_since_seconds",
+            "Time of the last change of role, in seconds since 1970.",
+            status["since"],
+        ),
         ("epoch", "Number of the master's term.", status["epoch"]),
-        ("lease_silence_seconds", "For how long the Lease was seen unchanged.", _silence(status)),
+        (
+            "lease_silence_seconds",
+            "Seconds since the Lease was last seen to change.",
+            _silence(status),
+        ),
     ):
         if value is not None:
             yield _single(status, f"lockkeeper_{name}", meaning, value)
@@ -110,12 +135,13 @@ def _of_master(status: View) -> Iterator[Family]:
     blocked = sum(each["sends"] for each in status["blockedSends"])
     for name, meaning, value in (
         ("connections", "Connections of clients.", status["connections"]),
-        ("memory_bytes", "Memory that messages take.", memory["used"]),
-        ("memory_limit_bytes", "Memory that messages may take.", memory["limit"]),
+        ("memory_bytes", "Bytes of memory that messages take.", memory["used"]),
+        ("memory_limit_bytes", "Bytes of memory that messages may take.", memory["limit"]),
         ("journal_files", "Files of the journal.", store["files"]),
-        ("journal_bytes", "Size of the journal.", store["bytes"]),
-        ("spooled_bytes", "Messages in temporary files.", store["spooledBytes"]),
-        ("store_waiting_operations", "What waits for the disk.", store["waitingOperations"]),
+        ("journal_bytes", "Bytes of the journal.", store["bytes"]),
+        ("spooled_bytes", "Bytes of messages in temporary files.", store["spooledBytes"]),
+        ("store_waiting_operations", "Operations that wait for the disk.",
+         store["waitingOperations"]),
         ("blocked_sends", "Sends that wait for room.", blocked),
         ("prepared_transactions", "XA transactions in doubt.",
          len(status["preparedTransactions"])),
@@ -127,7 +153,7 @@ def _of_master(status: View) -> Iterator[Family]:
 def _contained(status: View) -> Family:
     counts = status["containedErrors"]["counts"]
     values = tuple(((("kind", kind),), float(count)) for kind, count in sorted(counts.items()))
-    said = "Errors that nobody expected and that harmed only what they came from."
+    said = "Unexpected errors that were contained, by their kind."
     return Family("lockkeeper_contained_errors_total", "counter", said, values)
 
 
@@ -139,7 +165,7 @@ def _of_the_door(status: View) -> Iterator[Family]:
         ((broker, ("reason", reason)), float(count))
         for reason, count in status["connectionsTurnedAway"].items()
     )
-    said = "Connections that were turned away."
+    said = "Connections that were turned away, by the reason."
     yield Family("lockkeeper_connections_turned_away_total", "counter", said, counts)
 
 
@@ -148,7 +174,7 @@ def _of_destinations(destinations: Iterable[View]) -> Iterator[Family]:
     views.sort(key=lambda view: view["depth"], reverse=True)
     left_out = max(0, len(views) - DESTINATIONS_MAX)
     yield Family("lockkeeper_destinations_left_out", "gauge",
-                 "Destinations beyond those that are told of.", (((), left_out),))  # fmt: skip
+                 "Destinations without figures of their own.", (((), left_out),))  # fmt: skip
     told = views[:DESTINATIONS_MAX]
     rest = views[DESTINATIONS_MAX:]
     for figure in _OF_DESTINATIONS:

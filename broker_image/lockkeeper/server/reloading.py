@@ -110,7 +110,7 @@ class Reloading:
                 reload()
             except InvalidSecretError as error:
                 self._troubles[what] = str(error)
-                logger.error("%s; what was there before stays in use", error)
+                logger.error("%s; the previous version stays in use", error)
             else:
                 self._troubles.pop(what, None)
                 logger.info("took over %s", what)
