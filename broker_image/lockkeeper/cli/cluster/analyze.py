@@ -39,7 +39,7 @@ Tell: TypeAlias = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Asked:
-    """What a person wants to know; *more* are fields of the spec under their names there."""
+    """Reports that a person asks for; *more* are fields of the spec by their names there."""
 
     reports: Sequence[str] = ()
     more: dict[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ UNKNOWN = "-"
 
 @dataclass(frozen=True)
 class Sample:
-    """What the master told at a *moment*, in seconds of a clock that never goes back."""
+    """Figures of the master at a *moment*, in seconds of a clock that never goes back."""
 
     moment: float
     status: Status
@@ -31,7 +31,7 @@ class Sample:
 
     @property
     def counted_by(self) -> tuple[str, float]:
-        """Who counts: figures of another process, or of another term, began at nothing."""
+        """The process and term that count: those of another process or term began at zero."""
         return (self.status["replica"], self.status["since"])
 
 

@@ -16,7 +16,7 @@ EPOCH_MAX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class LeaseRecord:
-    """What a Lease says; *renewed* and *acquired* as it writes times, *uid* of the object."""
+    """Contents of a Lease; *renewed* and *acquired* as it writes times, *uid* of the object."""
 
     uid: str = ""
     holder: str = ""
@@ -65,7 +65,7 @@ class Election:
 
     @property
     def seen(self) -> LeaseRecord:
-        """What the Lease said when it was last looked at."""
+        """Contents of the Lease when it was last read."""
         return self._seen
 
     def observe(self, record: LeaseRecord, now: int) -> None:

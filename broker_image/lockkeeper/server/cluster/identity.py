@@ -18,12 +18,12 @@ class PodIdentity:
 
     @property
     def is_known_to_cluster(self) -> bool:
-        """Whether there is enough to tell the API server which pod is meant."""
+        """True if the API server can identify the pod by these fields."""
         return bool(self.uid and self.namespace)
 
     @property
     def holder(self) -> str:
-        """How the pod calls itself as the holder of a Lease."""
+        """Name of the pod as the holder of a Lease."""
         return f"{self.name}_{self.uid}"
 
     @property

@@ -118,12 +118,12 @@ class LeaseGuard:
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody else holds it, so that it is ours in a moment."""
+        """True if nobody else holds the Lease, so that this process can take it."""
         return self.is_watched and self._election.may_take(boot_time())
 
     @property
     def is_watched(self) -> bool:
-        """Whether this process sees the Lease, so that it could take it."""
+        """True if this process can read the Lease, so that it could take it."""
         return not self._trouble and self._election.silence(boot_time()) is not None
 
     async def raise_epoch(self, epoch: int) -> None:

@@ -21,7 +21,7 @@ ACCOUNT_VARIABLE = "LOCKKEEPER_SERVICE_ACCOUNT"
 
 @dataclass(frozen=True, slots=True)
 class ApiServerAccess:
-    """Where the API server is, and the files that prove who asks."""
+    """Address of the API server, and the files with this process's credentials."""
 
     url: str
     token_file: Path | None = None
