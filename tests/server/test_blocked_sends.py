@@ -67,7 +67,7 @@ def test_the_log_says_so_now_and_then_and_once_more_when_it_is_over(
     caplog.set_level(logging.INFO)
     log = FlowLog(broker)
     for later in (0, 500, 4_999, 5_000):
-        log.look(NOW + later, NOW + later)
+        log.log_waiting_sends(NOW + later, NOW + later)
     warnings = [record.getMessage() for record in caplog.records]
     assert len(warnings) == 2
     assert "1 sends to queue://Q have waited for 5000 ms: memoryLimit is used up" in warnings[1]
@@ -75,6 +75,6 @@ def test_the_log_says_so_now_and_then_and_once_more_when_it_is_over(
     for connection in list(broker.connections.values()):
         broker.disconnect(connection)
     for _ in range(2):
-        log.look(NOW + 6_000, NOW + 6_000)
+        log.log_waiting_sends(NOW + 6_000, NOW + 6_000)
     assert "sends to queue://Q no longer wait" in caplog.records[-1].getMessage()
     assert len(caplog.records) == 3

@@ -82,7 +82,7 @@ class Scene:
 
     def later(self, milliseconds: int) -> None:
         self.broker.tick(self.broker.now + milliseconds)
-        self.recorder.look(self.broker.now)
+        self.recorder.write_due_statistics(self.broker.now)
 
     def events(self, *names: str) -> list[dict[str, Any]]:
         """Return the events written so far, after one more write."""

@@ -65,7 +65,7 @@ class PasswordAuthenticator:
     def check_password(
         self, user: str | None, password: str | None, tell: Verdict, address: str = ""
     ) -> None:
-        """See `Authenticator.check`."""
+        """See `Authenticator.check_password`."""
         if user is None and password is None and "" in self._groups:
             tell(self._rights(""))
             return
@@ -83,10 +83,10 @@ class PasswordAuthenticator:
         if self.engine is None:
             return
         self.engine.stamp()
-        self._tell(name, verdict, tell)
+        self._give_verdict(name, verdict, tell)
         self.engine.wake()
 
-    def _tell(self, name: str, verdict: bool, tell: Verdict) -> None:
+    def _give_verdict(self, name: str, verdict: bool, tell: Verdict) -> None:
         # Who was removed while the password was being checked does not get in.
         is_let_in = verdict and name in self._hashes
         if not is_let_in:

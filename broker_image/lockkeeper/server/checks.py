@@ -118,15 +118,15 @@ class Checks:
         known[question.digest] = None
         if not is_right:
             self._slow_down(question.address)
-        self._tell(self._asked.pop(question.digest), is_right)
+        self._tell_askers(self._asked.pop(question.digest), is_right)
         self._go_on()
 
-    def _tell(self, asked: list[Tell], is_right: bool) -> None:
+    def _tell_askers(self, asked: list[Tell], is_right: bool) -> None:
         for tell in islice(asked, TOLD_AT_ONCE):
             tell(is_right)
         if len(asked) > TOLD_AT_ONCE:
             rest = asked[TOLD_AT_ONCE:]
-            asyncio.get_running_loop().call_soon(self._tell, rest, is_right)
+            asyncio.get_running_loop().call_soon(self._tell_askers, rest, is_right)
 
     def _slow_down(self, address: str) -> None:
         now = asyncio.get_running_loop().time()

@@ -33,7 +33,7 @@ class ClientRecorder:
         self._slow: dict[Consumer, tuple[int, int]] = {}
         self._told: set[Consumer] = set()
 
-    def take(self, most: int = EVENTS_AT_ONCE_MAX) -> list[dict[str, Any]]:
+    def take_events(self, most: int = EVENTS_AT_ONCE_MAX) -> list[dict[str, Any]]:
         """Return what is to be written, the oldest *most* events, and forget them."""
         if not self._waiting and not self._left_out:  # Asked before each write, and mostly so.
             return []
@@ -45,17 +45,17 @@ class ClientRecorder:
 
     def connected(self, connection: Connection) -> None:
         """See `ClientListener.connected`."""
-        self._tell("connectionOpened", **_connection(connection), address=connection.address)
+        self._add_event("connectionOpened", **_connection(connection), address=connection.address)
 
     def disconnected(self, connection: Connection) -> None:
         """See `ClientListener.disconnected`."""
-        self._tell("connectionClosed", **_connection(connection))
+        self._add_event("connectionClosed", **_connection(connection))
 
     def consumer_added(self, consumer: Consumer) -> None:
         """See `ClientListener.consumer_added`."""
         if is_advisory(consumer.destination):
             return
-        self._tell(
+        self._add_event(
             "consumerOpened",
             **_consumer(consumer),
             selector=consumer.request.selector,
@@ -69,21 +69,21 @@ class ClientRecorder:
         self._slow.pop(consumer, None)
         self._told.discard(consumer)
         if not is_advisory(consumer.destination):
-            self._tell("consumerClosed", **_consumer(consumer), delivered=consumer.delivered)
+            self._add_event("consumerClosed", **_consumer(consumer), delivered=consumer.delivered)
 
     def producer_added(
         self, connection: Connection, identifier: object, destination: Destination | None
     ) -> None:
         """See `ClientListener.producer_added`."""
-        self._tell("producerOpened", **_producer(connection, identifier, destination))
+        self._add_event("producerOpened", **_producer(connection, identifier, destination))
 
     def producer_removed(
         self, connection: Connection, identifier: object, destination: Destination | None
     ) -> None:
         """See `ClientListener.producer_removed`."""
-        self._tell("producerClosed", **_producer(connection, identifier, destination))
+        self._add_event("producerClosed", **_producer(connection, identifier, destination))
 
-    def look(self, consumers: list[Consumer]) -> None:
+    def note_slow_consumers(self, consumers: list[Consumer]) -> None:
         """Tell of consumers that are slow, once until they move.
 
         Slow is whose window was full while messages waited at the last look, is so now, and has
@@ -99,10 +99,10 @@ class ClientRecorder:
                 self._told.discard(consumer)
             elif consumer not in self._told:
                 self._told.add(consumer)
-                self._tell("slowConsumer", **_consumer(consumer), held=held)
+                self._add_event("slowConsumer", **_consumer(consumer), held=held)
         self._told &= self._slow.keys()
 
-    def _tell(self, event: str, **details: object) -> None:
+    def _add_event(self, event: str, **details: object) -> None:
         now, steady = self._broker.now, self._broker.steady
         gained = (steady - self._allowed_at) * EVENTS_PER_SECOND_MAX / 1000
         self._allowance = min(EVENTS_AT_ONCE_MAX, self._allowance + gained)

@@ -314,14 +314,14 @@ class Engine:
                 self._deadline.check()
             self.store.maintain(steady)
             with self._contained.at("telling", "log of waiting producers"):
-                self._flow_log.look(self.broker.now, steady)
+                self._flow_log.log_waiting_sends(self.broker.now, steady)
             with self._contained.at("connection", "strangers"):
-                self.strangers.look(steady)
+                self.strangers.abort_late_ones(steady)
             for peer in list(self.peers):
                 with self._contained.at("connection", peer.session.connection.address):
                     self._check_activity(peer, steady)
             with self._contained.at("telling", "flight recorder"):
-                self.recorder.look(self.broker.now)
+                self.recorder.write_due_statistics(self.broker.now)
         except StoreError as error:
             self._stop_on(error)
         self.wake()

@@ -21,8 +21,8 @@ class Fence:
         self.is_up = any(replica in _names(path.parent / FENCED_FILE) for path in files)
         self._changed = changed
 
-    def put(self, up: bool) -> None:
-        """Put the fence up, or take it away."""
+    def set_up(self, up: bool) -> None:
+        """Put the fence up, or down."""
         if up != self.is_up:
             self.is_up = up
             logger.warning("is to be fenced" if up else "is not fenced any more")

@@ -16,8 +16,8 @@ class FlowLog:
         self._broker = broker
         self._told: dict[Key, int] = {}
 
-    def look(self, now: int, steady: int) -> None:
-        """Tell of what waits newly, or for so long that it is to be told again; see `Context`."""
+    def log_waiting_sends(self, now: int, steady: int) -> None:
+        """Log sends that began to wait, or that have waited for another interval; see `Context`."""
         broker = self._broker
         if not broker.flow.lines and not self._told:
             return
@@ -27,12 +27,12 @@ class FlowLog:
             interval = policy.blocked_producer_warning_interval
             if interval and steady - self._told.get(key, steady - interval) >= interval:
                 self._told[key] = steady
-                self._tell(blocked, now)
+                self._log_blocked(blocked, now)
         for key in self._told.keys() - waiting.keys():
             del self._told[key]
             logger.info("sends to %s no longer wait for room", key[0])
 
-    def _tell(self, blocked: Blocked, now: int) -> None:
+    def _log_blocked(self, blocked: Blocked, now: int) -> None:
         if blocked.limit is Limit.STORE_USAGE:
             holding = "`lockkeeper why file` tells what keeps the journal's files"
         else:

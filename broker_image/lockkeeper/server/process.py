@@ -177,8 +177,8 @@ class BrokerProcess:
         admin = Admin(
             self.status,
             lambda: self._engine,
-            self._reloading.take,
-            self._fence.put,
+            self._reloading.take_configuration,
+            self._fence.set_up,
             self.options.secrets,
         )
         host, port = settings.host or LOOPBACK, settings.port

@@ -45,15 +45,15 @@ class FlightRecorder:
         """
         if not self._enabled:
             return
-        for told in self._clients.take(EVENTS_PER_WRITE_MAX):
+        for told in self._clients.take_events(EVENTS_PER_WRITE_MAX):
             self._write_event(told, {})
         steady = self._broker.steady
         if steady - self._clock_at >= self._clock_interval:
             self._clock_at = steady
             self._write({"t": "clock", "at": now})
 
-    def look(self, now: int) -> None:
-        """Look at the time; note the figures of the destinations that changed, if they are due."""
+    def write_due_statistics(self, now: int) -> None:
+        """Note the figures of changed destinations, if they are due."""
         if not self._enabled:
             return
         steady = self._broker.steady
@@ -61,7 +61,9 @@ class FlightRecorder:
             return
         self._statistics_at = steady
         connections = self._broker.connections.values()
-        self._clients.look([each for one in connections for each in one.consumers.values()])
+        self._clients.note_slow_consumers(
+            [each for one in connections for each in one.consumers.values()]
+        )
         self.write_statistics(now)
 
     def write_statistics(self, now: int) -> None:
@@ -84,7 +86,7 @@ class FlightRecorder:
     def event(self, event: str, now: int, **details: object) -> None:
         """Note that something happened to the broker: start, takeover, configuration, stop."""
         if self._enabled:
-            for told in self._clients.take():
+            for told in self._clients.take_events():
                 self._write_event(told, {})
             self._write_event({"at": now, "event": event}, details)
 

@@ -51,8 +51,8 @@ class _Watched:
     reload: Callable[[], None]
     seen: Signature = ()
 
-    def look(self) -> None:
-        """Reload if a file is not what it was."""
+    def reload_if_changed(self) -> None:
+        """Reload if a file has changed."""
         now = signature(self.files)
         if now != self.seen:
             self.seen = now
@@ -89,7 +89,7 @@ class Reloading:
         self._watched = [_Watched(files, self._reread)] if files else []
         if secrets is not None:
             self._admit_users(secrets)
-        self._task = asyncio.get_running_loop().create_task(self._look())
+        self._task = asyncio.get_running_loop().create_task(self._watch_files())
 
     def _admit_users(self, secrets: Path) -> None:
         """Let only users in, those of the moment. Raises InvalidSecretError."""
@@ -117,10 +117,10 @@ class Reloading:
 
         self._watched.append(_Watched(files, guarded, seen))
 
-    async def _look(self) -> None:
+    async def _watch_files(self) -> None:
         while True:
             for watched in self._watched:
-                watched.look()
+                watched.reload_if_changed()
             await asyncio.sleep(LOOK_SECONDS)
 
     def close(self) -> None:
@@ -155,9 +155,9 @@ class Reloading:
             self._refuse(None, str(error))
             return
         with suppress(RefusedConfigurationError):
-            self.take(sources)
+            self.take_configuration(sources)
 
-    def take(self, sources: Sources) -> str:
+    def take_configuration(self, sources: Sources) -> str:
         """Take over a configuration, and return its hash. Raises RefusedConfigurationError."""
         found = hash_of(sources)
         if found == self._declared.hash:

@@ -80,8 +80,8 @@ class Strangers:
         self.turned_away[reason] += 1
         self._last = address
 
-    def look(self, steady: int) -> None:
-        """Part with those whose time is over, and tell of all who were turned away."""
+    def abort_late_ones(self, steady: int) -> None:
+        """Abort guests that did not log in in time, and log all that were turned away."""
         self._forget_those_in()
         for guest, stay in list(self._stays.items()):
             if steady >= stay.until:
@@ -89,14 +89,14 @@ class Strangers:
                 self.refused(guest.address, LATE)
                 guest.abort()
         if self._told != self.turned_away and steady - self._told_at >= TELL_EVERY_MS:
-            self._tell()
+            self._log_turned_away()
             self._told_at = steady
 
     def _forget_those_in(self) -> None:
         for guest in [guest for guest in self._stays if guest.is_in]:
             del self._stays[guest]
 
-    def _tell(self) -> None:
+    def _log_turned_away(self) -> None:
         more = {reason: count - self._told[reason] for reason, count in self.turned_away.items()}
         self._told = dict(self.turned_away)
         logger.warning(

@@ -80,7 +80,7 @@ class Admin:
 
         Raises OSError when another program does.
         """
-        checks = [self._callers.attend, self._token.check]
+        checks = [self._callers.attend, self._token.check_request]
         if encryption is not None:
             checks.insert(1, refuse_in_the_clear)
         app = web.Application(client_max_size=REQUEST_BYTES_MAX, middlewares=checks)

@@ -18,9 +18,9 @@ class Figures:
 
     def routes(self) -> list[web.RouteDef]:
         """Return what is answered here."""
-        return [web.get("/metrics", self._tell)]
+        return [web.get("/metrics", self._answer_metrics)]
 
-    async def _tell(self, request: web.Request) -> web.Response:
+    async def _answer_metrics(self, request: web.Request) -> web.Response:
         engine = self._serving()
         views = () if engine is None else destination_views(engine.broker)
         destinations = await in_slices(views)

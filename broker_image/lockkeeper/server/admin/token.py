@@ -24,7 +24,7 @@ class TokenCheck:
         self._is_needed = False
 
     @web.middleware
-    async def check(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def check_request(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Let a request through, or answer 401."""
         if request.path.startswith(GUARDED_PATH) and not self._permits(request):
             answer = refusal(401, "the admin token is needed: Authorization: Bearer TOKEN")
