@@ -161,7 +161,7 @@ class Connection:
         assert isinstance(dispatch.consumer_id, ConsumerId)
         consumer = self.consumers.get(dispatch.consumer_id)
         if consumer is not None:
-            consumer.put(dispatch)
+            consumer.put_dispatch(dispatch)
 
     def controlled(self, control: ConsumerControl) -> None:
         """Change a consumer as the broker says."""

@@ -82,7 +82,7 @@ class Consumer:
         lost for good.
         """
         if self._inbox.is_closed:
-            self._inbox.check()
+            self._inbox.raise_error()
             raise IllegalStateError("the consumer is closed")
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -103,7 +103,7 @@ class Consumer:
         while True:
             with inbox.changed:
                 if inbox.is_closed:
-                    inbox.check()
+                    inbox.raise_error()
                     return None
                 generation = self._generation
                 dispatch = inbox.pop()
@@ -166,7 +166,7 @@ class Consumer:
         if self.mode is Acknowledge.CLIENT:
             self._session.acknowledge()
         elif self.mode is Acknowledge.INDIVIDUAL:
-            generation = self._take(dispatch)
+            generation = self._take_delivered(dispatch)
             if generation is not None:
                 ack = make_ack(AckType.INDIVIDUAL, self.identifier, [dispatch])
                 self._transport.oneway(ack, generation)
@@ -199,7 +199,7 @@ class Consumer:
         """Send what came by *dispatch* to the dead letter queue."""
         if self.mode is Acknowledge.AUTO:
             raise IllegalStateError("in AUTO mode a message is acknowledged when it is received")
-        generation = self._take(dispatch)
+        generation = self._take_delivered(dispatch)
         if generation is not None:
             # Within a transaction it travels with what comes next, the commit at the latest.
             buffered = self.mode is Acknowledge.TRANSACTED
@@ -210,7 +210,7 @@ class Consumer:
         ack.poison_cause = poison_cause(cause)
         return ack
 
-    def _take(self, dispatch: MessageDispatch) -> int | None:
+    def _take_delivered(self, dispatch: MessageDispatch) -> int | None:
         """Return the generation of what is to be settled; None if it is, or the link is lost."""
         with self._inbox.changed:
             taken = self._delivered.pop(id(dispatch), None)
@@ -255,14 +255,14 @@ class Consumer:
 
     # What the connection says
 
-    def put(self, dispatch: MessageDispatch) -> None:
+    def put_dispatch(self, dispatch: MessageDispatch) -> None:
         """Take what the broker sends; called by the reading thread."""
         if self._lost and dispatch.message is not None:
             message_id = _without_broker(dispatch.message.message_id)
             if message_id in self._lost:
                 self._lost.discard(message_id)
                 dispatch.redelivery_counter = max(1, dispatch.redelivery_counter)
-        self._inbox.put(dispatch)
+        self._inbox.put_dispatch(dispatch)
 
     def interrupt(self, generation: int) -> None:
         """Forget what came by a link that is lost: the broker sends it again."""

@@ -22,7 +22,7 @@ class Inbox:
         self._held_until = 0.0
         self._error: MessagingError | None = None
 
-    def put(self, dispatch: MessageDispatch) -> None:
+    def put_dispatch(self, dispatch: MessageDispatch) -> None:
         """Append what has arrived."""
         with self.changed:
             self._dispatches.append(dispatch)
@@ -48,7 +48,7 @@ class Inbox:
             self._error = self._error or error
             self.changed.notify_all()
 
-    def check(self) -> None:
+    def raise_error(self) -> None:
         """Raise the error that closed the inbox, if one did."""
         if self._error is not None:
             raise self._error
