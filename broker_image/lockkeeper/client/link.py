@@ -144,7 +144,7 @@ class Link:
         position, length = 0, len(data)
         while length - position >= 4:
             start = position + 4
-            end = start + self._buffer.check(int.from_bytes(data[position:start], "big"))
+            end = start + self._buffer.check_size(int.from_bytes(data[position:start], "big"))
             if end > length:
                 break
             yield data[start:end]

@@ -93,7 +93,9 @@ class Commands:
         self._progress.become("ask")
         self.login = Login(self._connection, info.user_name or None, receipt, announce)
         user, password = info.user_name or None, info.password or None
-        authenticator.check_password(user, password, self.login.tell, self._connection.address)
+        authenticator.check_password(
+            user, password, self.login.take_verdict, self._connection.address
+        )
 
     def _announce(
         self, info: openwire.ConnectionInfo, receipt: Receipt | None, user_name: str

@@ -50,10 +50,10 @@ class FrameBuffer:
         self._pieces.append(rest)
         wanted = 4
         if len(rest) >= 4:
-            wanted += self.check(int.from_bytes(rest[:4], "big"))
+            wanted += self.check_size(int.from_bytes(rest[:4], "big"))
         self._missing = wanted - len(rest)
 
-    def check(self, size: int) -> int:
+    def check_size(self, size: int) -> int:
         """Return *size* if a frame may have it. Raises ProtocolError."""
         if not 0 < size <= self.frame_bytes_max:
             raise ProtocolError(

@@ -54,7 +54,7 @@ class Login:
         """Have no verdict any more: the client is gone."""
         self.is_over = True
 
-    def tell(self, rights: Rights | None) -> None:
+    def take_verdict(self, rights: Rights | None) -> None:
         """Take the verdict."""
         if self.is_over:
             return

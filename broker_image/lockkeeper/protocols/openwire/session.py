@@ -138,11 +138,11 @@ class OpenWireSession:
     def _part_over(self, error: Exception) -> None:
         """End the connection over what its bytes have led to. Raises the store's errors."""
         if not isinstance(error, (ProtocolError, MalformedMessageError)):
-            self._note(error)
+            self._note_error(error)
             error = internal_error(error)
         self._fail(str(error))
 
-    def _note(self, error: Exception) -> None:
+    def _note_error(self, error: Exception) -> None:
         """Count an error that nobody expected. Raises it if it is the store's."""
         self._broker.containment.note_error("command", self.connection.address, error)
 
@@ -163,7 +163,7 @@ class OpenWireSession:
             start = position + 4
             (size,) = _SIZE.unpack_from(data, position)
             if not 0 < size <= limit:
-                self._buffer.check(size)
+                self._buffer.check_size(size)
             end = start + size
             if end > length:
                 break
@@ -260,7 +260,7 @@ class OpenWireSession:
             refusal = ResourceAllocationError(str(error))
             self._refuse(receipt, refusal, message.transaction_id)
         except Exception as error:
-            self._note(error)
+            self._note_error(error)
             self._refuse(receipt, internal_error(error), message.transaction_id)
 
     def _credit(self, data: bytes, start: int, end: int) -> Receipt | None:
@@ -291,7 +291,7 @@ class OpenWireSession:
         except BrokerError as error:
             self._refuse(receipt, error, ack.transaction_id)
         except Exception as error:
-            self._note(error)
+            self._note_error(error)
             self._refuse(receipt, internal_error(error), ack.transaction_id)
 
     def _receive_command(self, data: bytes, start: int, end: int) -> None:
@@ -308,7 +308,7 @@ class OpenWireSession:
         except BrokerError as error:
             self._refuse(receipt, error)
         except Exception as error:
-            self._note(error)
+            self._note_error(error)
             self._refuse(receipt, internal_error(error))
         if self._progress.phase is not OPEN:
             self._buffer.frame_bytes_max = self._login_frame_bytes_max
