@@ -74,7 +74,7 @@ class ReplicasView:
         self._master: int | None = None
         self._lost_at: float | None = None
 
-    def tell(self, replica: int, line: LogLine) -> None:
+    def show_line(self, replica: int, line: LogLine) -> None:
         """Show a line of one replica."""
         text = line.text
         if line.role == MASTER:

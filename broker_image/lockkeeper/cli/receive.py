@@ -87,7 +87,7 @@ def receive(
     Example: lockkeeper receive ORDERS --count 10 --selector "region = 'EU'"
     """
     source = destination(target)
-    _check(source.is_topic, follow, transacted, subscription, client_id)
+    _check_options(source.is_topic, follow, transacted, subscription, client_id)
     wanted = count or (None if follow else 1)
     patience = None if follow else TIMEOUT_SECONDS
     if timeout is not None:
@@ -103,7 +103,7 @@ def receive(
             subscription_name=subscription,
         )
         settle = None if transacted else session.acknowledge
-        came = _take(consumer, wanted, patience, _printer(as_json, raw), settle)
+        came = _take_messages(consumer, wanted, patience, _printer(as_json, raw), settle)
         if transacted and came == wanted:
             session.commit()
     if wanted is not None and came < wanted:
@@ -111,7 +111,7 @@ def receive(
         raise typer.Exit(FAILED)
 
 
-def _take(
+def _take_messages(
     consumer: "Consumer",
     wanted: int | None,
     patience: float | None,
@@ -154,7 +154,7 @@ def _printer(as_json: bool, raw: bool) -> "Callable[[ReceivedMessage], None]":
     return echo_message if is_terminal() and not raw else bodies
 
 
-def _check(
+def _check_options(
     is_topic: bool,
     follow: bool,
     transacted: bool,

@@ -161,7 +161,7 @@ def up(
     commands = _commands(resource, directory, files or [], name, secrets)
     if accept_loss:
         commands = [[*command, "--accept-loss"] for command in commands]
-    replicas = Replicas(commands, view.tell)
+    replicas = Replicas(commands, view.show_line)
     code = asyncio.run(replicas.run())
     if code:
         who = f"{resource.metadata.name}-{replicas.hopeless}"
