@@ -42,13 +42,13 @@ def telling_steps() -> Iterator[Callable[[str], None]]:
         return
     before = ""
 
-    def tell(step: str) -> None:
+    def show_progress(step: str) -> None:
         nonlocal before
         if step != before:
             say(step)
         before = step
 
-    yield tell
+    yield show_progress
 
 
 def size_text(size: int) -> str:

@@ -92,7 +92,7 @@ def broker(
 ) -> None:
     """Run one broker in this process until it gets SIGTERM or Ctrl-C.
 
-    It stands by while another process, ActiveMQ too, holds the directory's lock.
+    The broker stands by while another process, ActiveMQ too, holds the directory's lock.
 
     Example: lockkeeper broker --data /var/lib/lockkeeper --listen openwire://0.0.0.0:61616
     """

@@ -26,8 +26,8 @@ def list_transactions(
 ) -> None:
     """List prepared transactions, which wait for their manager, and those decided by hand.
 
-    Until a prepared transaction is committed or rolled back, no other consumer gets its messages,
-    and its journal files are kept.
+    A prepared transaction keeps its messages from other consumers, and its journal files from
+    being deleted. Its commit or rollback ends that.
     """
     found = ask(find_master(admin)["admin"], "transactions")["transactions"]
     below = () if found else ("no transaction is in doubt",)
