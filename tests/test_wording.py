@@ -31,8 +31,10 @@ RIDDLE = re.compile(
     r"|It|Its|They|Their|Them|Such)\b"
 )
 VERB_WITHOUT_OBJECT = re.compile(r"\w+( (it|them|so|one|that|this))?\.")
-KINDS = {"Broker.", "Destination.", "JournalAnalysis.", "JournalBackup.", "JMSType.", "JMSReplyTo.",
-         "JMSCorrelationID."}  # fmt: skip
+KINDS = {
+    *("Broker.", "Destination.", "JournalAnalysis.", "JournalBackup."),
+    *("JMSType.", "JMSReplyTo.", "JMSCorrelationID."),
+}
 """Texts of one word that are names."""
 GENERIC_VERBS = {"take", "check", "tell", "put", "note", "look"}
 
@@ -99,9 +101,10 @@ def metric_helps() -> Iterator[tuple[str, str]]:
     tree = ast.parse((BROKER / "server" / "metrics.py").read_text("utf-8"))
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) and id(node) not in docs else None
-        if isinstance(text, str) and re.fullmatch(r"[A-Z1].+\.", text):
-            yield f"server/metrics.py:{node.lineno}", text
+        if not isinstance(node, ast.Constant) or id(node) in docs:
+            continue
+        if isinstance(node.value, str) and re.fullmatch(r"[A-Z1].+\.", node.value):
+            yield f"server/metrics.py:{node.lineno}", node.value
     for counter in COUNTERS:
         yield counter.name, f"{counter.meaning.capitalize()}."
 
