@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from lockkeeper_api.cluster.operation import AllowedDestinations
-from lockkeeper_operator.label_selectors import matches
+from lockkeeper_operator.kubernetes.label_selectors import matches
 
 
 def is_allowed(

@@ -5,10 +5,10 @@ stay, and stand by again: who cordons a node may think better of it, and who dra
 master there.
 """
 
+from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.names import FENCED, MASTER
 from lockkeeper_operator.observed import Observed, Pod
 from lockkeeper_operator.scale_in import HANDING_OVER
-from lockkeeper_operator.steps import Wait
 from lockkeeper_operator.target import Desired
 
 MASTER_STAYS = "MasterStays"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import kopf
 
 import lockkeeper_operator.handlers  # noqa: F401  # They register themselves.
-from lockkeeper_operator.api.server import connect
+from lockkeeper_operator.kubernetes.api.server import connect
 from lockkeeper_operator.process.operator import Operator
 from lockkeeper_operator.process.options import Options
 

@@ -1,32 +1,14 @@
 """Kubernetes events for people, with reasons that never change their meaning."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from lockkeeper_operator.destination_plan import Action, DestinationStep
 from lockkeeper_operator.draining import MASTER_STAYS
+from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Refused, Wait
+from lockkeeper_operator.kubernetes.events import Event
 from lockkeeper_operator.scale_in import HANDING_OVER
-from lockkeeper_operator.steps import (
-    Apply,
-    Conflict,
-    DeletePod,
-    Fence,
-    Push,
-    Refused,
-    Step,
-    SwitchOver,
-    Wait,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event: of note or not, one word for tools, a sentence for people."""
-
-    type: Literal["Normal", "Warning"]
-    reason: str
-    message: str
+from lockkeeper_operator.steps import DeletePod, Fence, Push, Step, SwitchOver
 
 
 def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:

@@ -12,10 +12,10 @@ from typing import Any
 import kopf
 from kubernetes.aio.config import ConfigException
 
-from lockkeeper_operator.api.kinds import Kind
-from lockkeeper_operator.api.server import connect
-from lockkeeper_operator.caches.caches import WATCHED
 from lockkeeper_operator.kopf_settings import tune
+from lockkeeper_operator.kubernetes.api.kinds import Kind
+from lockkeeper_operator.kubernetes.api.server import connect
+from lockkeeper_operator.kubernetes.caches.caches import WATCHED
 from lockkeeper_operator.process.operator import Operator
 from lockkeeper_operator.process.options import NAMESPACES, from_environment
 

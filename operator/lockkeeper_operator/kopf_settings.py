@@ -7,8 +7,8 @@ from typing import Any
 
 import kopf
 
-from lockkeeper_operator.api.server import PAGE_OBJECTS, REQUEST_SECONDS
-from lockkeeper_operator.caches.caches import WATCHED, selector_of
+from lockkeeper_operator.kubernetes.api.server import PAGE_OBJECTS, REQUEST_SECONDS
+from lockkeeper_operator.kubernetes.caches.caches import WATCHED, selector_of
 from lockkeeper_operator.names import GROUP
 
 IDLE_SECONDS = 0.1

@@ -2,28 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
 
 from lockkeeper_api.pod_names import ROLE_LABEL
-from lockkeeper_operator.comparing import Path
+from lockkeeper_operator.kubernetes.children.comparing import Path
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest
+from lockkeeper_operator.kubernetes.pods import UNSCHEDULABLE, condition_of, trouble_of
 from lockkeeper_operator.names import MASTER, REVISION_ANNOTATION, STANDBY
-from lockkeeper_operator.steps import Conflict, Refused
 
-Manifest: TypeAlias = dict[str, Any]
-Key: TypeAlias = tuple[str, str]
-"""Kind and name of an object in the Broker's namespace."""
-
-UNSCHEDULABLE = "Unschedulable"
 RECOVERING = "recovering"
 """A broker that has the lock and reads the journal: the master to be."""
-HOPELESS = frozenset(
-    {
-        "CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName",
-        "ErrImageNeverPull", "CreateContainerConfigError", "CreateContainerError",
-        "RunContainerError",
-    }
-)  # fmt: skip
-"""Why containers wait, where waiting longer alone does not help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,47 +81,24 @@ class Observed:
     """Whether the master handed over and nobody took over in time: it is let be for a while."""
 
 
-def key_of(manifest: Manifest) -> Key:
-    """Return the key of an object."""
-    return manifest["kind"], manifest["metadata"]["name"]
-
-
 def pod_of(manifest: Manifest, report: Report | None = None) -> Pod:
     """Return what a plan needs to know of a pod.
 
     The role is what the broker says; its label only when it says nothing.
     """
-    metadata, status = manifest["metadata"], manifest.get("status", {})
+    metadata = manifest["metadata"]
     label = metadata.get("labels", {}).get(ROLE_LABEL, "")
-    trouble = _trouble(status)
+    trouble = trouble_of(manifest)
     return Pod(
         name=metadata["name"],
         uid=metadata["uid"],
         revision=metadata.get("annotations", {}).get(REVISION_ANNOTATION, ""),
         role=report.role if report is not None else label,
-        ready=_condition(status, "Ready") == "True",
+        ready=condition_of(manifest, "Ready") == "True",
         terminating="deletionTimestamp" in metadata,
         broken=bool(trouble),
         trouble=trouble,
         report=report,
         node=manifest.get("spec", {}).get("nodeName", ""),
-        disrupted=_condition(status, "DisruptionTarget") == "True",
+        disrupted=condition_of(manifest, "DisruptionTarget") == "True",
     )
-
-
-def _condition(status: Manifest, kind: str) -> str:
-    found = (each["status"] for each in status.get("conditions", ()) if each["type"] == kind)
-    return next(found, "Unknown")
-
-
-def _trouble(status: Manifest) -> str:
-    """Return why the pod will not run without help, empty if nothing says so."""
-    if status.get("phase") == "Failed":
-        return status.get("reason") or "Failed"
-    if _condition(status, "PodScheduled") == "False":
-        return UNSCHEDULABLE
-    for container in status.get("containerStatuses", ()):
-        reason = container.get("state", {}).get("waiting", {}).get("reason", "")
-        if reason in HOPELESS:
-            return str(reason)
-    return ""

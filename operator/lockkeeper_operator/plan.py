@@ -4,15 +4,19 @@ Level-triggered: a plan is made from the present state alone, whatever woke the 
 after its steps a new one is made. Pure: no clock, no request.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from lockkeeper_operator.child_steps import child_steps
 from lockkeeper_operator.draining import fenced_for_drain, handover_for_drain, master_stays
 from lockkeeper_operator.fences import fence_steps
+from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps
+from lockkeeper_operator.kubernetes.children.ownership import Owner
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Wait
+from lockkeeper_operator.kubernetes.children.steps import Step as ChildStep
 from lockkeeper_operator.observed import Observed
 from lockkeeper_operator.rollout import pod_steps
 from lockkeeper_operator.scale_in import fenced, handover, held
-from lockkeeper_operator.steps import Conflict, Refused, Step, Wait
+from lockkeeper_operator.steps import Step
 from lockkeeper_operator.target import Desired
 
 STATEFUL_SET = "StatefulSet"
@@ -35,23 +39,30 @@ def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     waiting = handover(observed, desired)
     if waiting is not None:
         as_it_was = replace(desired, children=held(desired, observed))
-        return (*fences, *child_steps(observed, as_it_was), waiting)
+        return (*fences, *_child_steps(observed, as_it_was), waiting)
     draining = handover_for_drain(observed, desired)
     if draining is not None:
-        return (*fences, *child_steps(observed, desired), draining)
+        return (*fences, *_child_steps(observed, desired), draining)
     stays = master_stays(observed, desired)
     return (*fences, *_other_steps(observed, desired), *((stays,) if stays else ()))
 
 
 def _other_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     """Return the next steps about children, then those about pods."""
-    steps = tuple(child_steps(observed, desired))
+    steps = tuple(_child_steps(observed, desired))
     stuck = [step for step in steps if isinstance(step, Conflict | Refused)]
     if len(stuck) < len(steps) or any(step.kind in PODS_ARE_MADE_OF for step in stuck):
         return steps
     if _controller_is_behind(observed, desired):
         return (*steps, Wait(CONTROLLER_BEHIND, "the StatefulSet's change is not yet seen"))
     return (*steps, *pod_steps(observed.pods, desired))
+
+
+def _child_steps(observed: Observed, desired: Desired) -> Iterator[ChildStep]:
+    """Yield the steps about children."""
+    owner = Owner(desired.name, desired.uid)
+    there = Children(observed.children, observed.stuck, observed.tolerated)
+    return child_steps(owner, desired.children, there)
 
 
 def _controller_is_behind(observed: Observed, desired: Desired) -> bool:

@@ -6,8 +6,9 @@ when a standby of the new revision is proven able to take over.
 
 from collections.abc import Sequence
 
+from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.observed import RECOVERING, Pod
-from lockkeeper_operator.steps import DeletePod, Push, Step, SwitchOver, Wait
+from lockkeeper_operator.steps import DeletePod, Push, Step, SwitchOver
 from lockkeeper_operator.target import Desired
 
 PODS_END = "PodsEnd"

@@ -4,10 +4,11 @@ A StatefulSet takes away the pods of the highest numbers, whatever they are. All
 until one that stays is the master; only then the StatefulSet learns of the new number.
 """
 
+from lockkeeper_operator.kubernetes.children.steps import Wait
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import FENCED, MASTER
-from lockkeeper_operator.observed import Manifest, Observed, Pod
+from lockkeeper_operator.observed import Observed, Pod
 from lockkeeper_operator.rollout import NO_SUCCESSOR
-from lockkeeper_operator.steps import Wait
 from lockkeeper_operator.target import Desired
 
 STATEFUL_SET = "StatefulSet"

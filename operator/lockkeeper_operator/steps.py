@@ -1,38 +1,19 @@
-"""Steps of a plan. Each names all that is needed to carry it out, or tells why not.
+"""Steps of a Broker's plan: about its children, and about its pods.
 
-Deletions carry the uid of what was seen, so that a step planned from a stale view cannot hit the
-successor of the same name.
+Deletions of pods carry the uid of what was seen, as those of children do.
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-
-@dataclass(frozen=True, slots=True)
-class Create:
-    """Make an object that is not there, by server-side apply."""
-
-    manifest: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Apply:
-    """Bring an object to what it is to be, by server-side apply.
-
-    *drift* says that it was so once, and somebody else changed it.
-    """
-
-    manifest: dict[str, Any]
-    drift: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Remove an object that is not wanted any more."""
-
-    kind: str
-    name: str
-    uid: str
+from lockkeeper_operator.kubernetes.children.steps import (
+    Apply,
+    Conflict,
+    Create,
+    Delete,
+    Refused,
+    Wait,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,32 +48,6 @@ class Fence:
 
     pod: str
     fenced: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Nothing to do before something else happens."""
-
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """An object of that name belongs to somebody else: it is left alone."""
-
-    kind: str
-    name: str
-    owner: str
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """The API server does not take an object as it is to be; told after the fact, not planned."""
-
-    kind: str
-    name: str
-    message: str
 
 
 Step: TypeAlias = (

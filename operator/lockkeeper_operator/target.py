@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from lockkeeper_operator.desired.children import children
 from lockkeeper_operator.desired.configuration import configuration_hash
 from lockkeeper_operator.desired.revision import revision_of
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import APPROVE_ANNOTATION
 
 

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from simulated_brokers import SimulatedBrokers
 from simulated_nodes import SimulatedNodes
 
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import LEASE
-from lockkeeper_operator.api.server import ApiServer, connect
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.kinds import LEASE
+from lockkeeper_operator.kubernetes.api.server import ApiServer, connect
 
 PERIOD_SECONDS = 5.0
 RENEWERS = 8

@@ -15,11 +15,11 @@ from simulated_brokers import SimulatedBrokers
 from simulated_nodes import SimulatedNodes
 
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION, EVENT
-from lockkeeper_operator.api.server import ApiServer, connect
 from lockkeeper_operator.desired.subject import Installation
 from lockkeeper_operator.embedded import run
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import BROKER, BY_NAME, DESTINATION, EVENT
+from lockkeeper_operator.kubernetes.api.server import ApiServer, connect
 from lockkeeper_operator.process.operator import Operator
 from lockkeeper_operator.process.options import Options
 

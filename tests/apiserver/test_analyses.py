@@ -9,7 +9,7 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
-from lockkeeper_operator.api.kinds import EVENT, Kind
+from lockkeeper_operator.kubernetes.api.kinds import EVENT, Kind
 from lockkeeper_operator.process.analysis_reconciler import ACTIVE_SECONDS
 from lockkeeper_operator.process.operator import analytics_image
 

@@ -7,9 +7,9 @@ import pytest
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import POD, Kind
 from lockkeeper_operator.backups.names import BACKUP_LABEL
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.kinds import POD, Kind
 
 KIND = "JournalBackup"
 JOB = Kind("batch/v1", "Job", "jobs")

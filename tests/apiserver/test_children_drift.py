@@ -9,8 +9,8 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_operator import until, written_at_rest
 
-from lockkeeper_operator.api.kinds import BY_NAME, POD
-from lockkeeper_operator.process.clearing import REMOVALS_MAX
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, POD
+from lockkeeper_operator.kubernetes.children.clearing import REMOVALS_MAX
 
 REPAIR_SECONDS = 10.0
 SUBJECT = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}

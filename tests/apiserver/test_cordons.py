@@ -9,11 +9,11 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
-from lockkeeper_operator.api import server
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import NODE
-from lockkeeper_operator.api.server import connect
-from lockkeeper_operator.process.cordons import LOOK_SECONDS, Cordons
+from lockkeeper_operator.kubernetes.api import server
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.kinds import NODE
+from lockkeeper_operator.kubernetes.api.server import connect
+from lockkeeper_operator.kubernetes.cordons import LOOK_SECONDS, Cordons
 
 FENCING = "POST /api/v1/fence"
 
@@ -112,7 +112,7 @@ async def test_who_may_not_see_nodes_is_told_once_and_knows_none(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("lockkeeper_operator.process.cordons.FORBIDDEN_SECONDS", 0.05)
+    monkeypatch.setattr("lockkeeper_operator.kubernetes.cordons.FORBIDDEN_SECONDS", 0.05)
     async with world(control_plane, namespace) as found, faulty(found, tmp_path) as proxy:
         await make_node(found, "west", cordoned=True)
         api = await connect(str(tmp_path / "proxy"))

@@ -9,8 +9,8 @@ from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
 from lockkeeper_api.destination import PURGE_ANNOTATION
-from lockkeeper_operator.api.kinds import BROKER, DESTINATION
-from lockkeeper_operator.api.server import connect
+from lockkeeper_operator.kubernetes.api.kinds import BROKER, DESTINATION
+from lockkeeper_operator.kubernetes.api.server import connect
 from lockkeeper_operator.process.releasing import release_all
 
 DRIFT_SECONDS = 5.0

@@ -5,7 +5,7 @@ from typing import Any
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 
-from lockkeeper_operator.api.kinds import BY_NAME
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
 
 
 async def spec(found: World) -> dict[str, Any]:

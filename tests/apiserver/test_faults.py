@@ -13,7 +13,7 @@ from control_plane import ControlPlane
 from faulty_proxy import FaultyProxy
 from simulated import World, eventually, in_loop, world
 
-from lockkeeper_operator.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.errors import ApiError
 
 DRIFT_SECONDS = 5.0
 OUTAGE_SECONDS = 60

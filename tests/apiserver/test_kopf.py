@@ -13,8 +13,8 @@ from kopf.testing import KopfRunner
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty, repairs
 
-from lockkeeper_operator.api.kinds import BY_NAME, POD
 from lockkeeper_operator.destination_plan import FINALIZER
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, POD
 
 FOREIGN = "kopf.zalando.org/KopfFinalizerMarker"
 KINDS = ("Broker", "Destination", "Pod", "StatefulSet", "Service", "ConfigMap", "Secret", "Role")

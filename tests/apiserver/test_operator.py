@@ -7,7 +7,7 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 
 from lockkeeper_api.passwords import matches
-from lockkeeper_operator.api.kinds import BY_NAME, SECRET
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, SECRET
 
 SECONDS_AT_REST = 12.0
 """Longer than every period in which brokers are asked."""

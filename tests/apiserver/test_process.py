@@ -16,8 +16,8 @@ from typing import Any
 from control_plane import ControlPlane, free_port
 from simulated import in_loop
 
-from lockkeeper_operator.api.kinds import LEASE
-from lockkeeper_operator.api.server import connect
+from lockkeeper_operator.kubernetes.api.kinds import LEASE
+from lockkeeper_operator.kubernetes.api.server import connect
 
 START_SECONDS = 40.0
 STOP_SECONDS = 4.0

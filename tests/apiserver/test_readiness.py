@@ -11,7 +11,7 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
-from lockkeeper_operator.api.kinds import BY_NAME
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
 from lockkeeper_operator.process.election import RENEW_DEADLINE_SECONDS
 from lockkeeper_operator.process.operator import Operator
 

@@ -14,9 +14,9 @@ from control_plane import ControlPlane
 
 from lockkeeper_api.definitions import broker_definition, destination_definition
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.api.errors import INVALID, ApiError
-from lockkeeper_operator.api.kinds import BY_NAME
-from lockkeeper_operator.api.server import ApiServer, connect
+from lockkeeper_operator.kubernetes.api.errors import INVALID, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
+from lockkeeper_operator.kubernetes.api.server import ApiServer, connect
 
 Spec: TypeAlias = dict[str, Any]
 DEFINITIONS = {"Broker": broker_definition(), "Destination": destination_definition()}

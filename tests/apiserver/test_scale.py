@@ -26,8 +26,8 @@ from control_plane import ControlPlane, free_port
 from simulated import in_loop
 
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.api.kinds import BROKER, BY_NAME, DESTINATION
-from lockkeeper_operator.api.server import ApiServer, connect
+from lockkeeper_operator.kubernetes.api.kinds import BROKER, BY_NAME, DESTINATION
+from lockkeeper_operator.kubernetes.api.server import ApiServer, connect
 
 BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "10"))
 EACH = 20

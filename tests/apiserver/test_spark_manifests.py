@@ -15,8 +15,8 @@ from lockkeeper_operator.analyses.desired.children import run, supports
 from lockkeeper_operator.analyses.desired.config_map import EXECUTOR_FILE
 from lockkeeper_operator.analyses.journal import Journal
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.child_steps import stamped
-from lockkeeper_operator.comparing import covers
+from lockkeeper_operator.kubernetes.children.child_steps import stamped
+from lockkeeper_operator.kubernetes.children.comparing import covers
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "spark"
 OBJECTS = Path(__file__).parents[1] / "operator" / "analysis_objects.py"

@@ -7,7 +7,7 @@ from lockkeeper_operator.analyses.desired.children import run, supports
 from lockkeeper_operator.analyses.engine import ChosenEngine
 from lockkeeper_operator.analyses.journal import Journal
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 FROM_BROKER: dict[str, Any] = {"source": {"broker": "departures"}}
 NIGHTLY = {"cron": "0 3 * * *", "timeZone": "Europe/Berlin"}

@@ -3,13 +3,8 @@
 from typing import Any
 
 from lockkeeper_operator.desired.children import children
-from lockkeeper_operator.desired.subject import (
-    Certificate,
-    Installation,
-    Manifest,
-    Subject,
-    subject_of,
-)
+from lockkeeper_operator.desired.subject import Certificate, Installation, Subject, subject_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 MONITORS = frozenset({"PodMonitor", "ServiceMonitor"})
 SURROUNDINGS = Installation(image="example/lockkeeper:1", monitors=MONITORS)

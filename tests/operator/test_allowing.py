@@ -4,7 +4,7 @@ import pytest
 
 from lockkeeper_api.cluster.operation import AllowedDestinations
 from lockkeeper_operator.allowing import is_allowed
-from lockkeeper_operator.label_selectors import matches
+from lockkeeper_operator.kubernetes.label_selectors import matches
 
 LABELS = {"team": "ramp", "stage": "test"}
 

@@ -24,7 +24,7 @@ from lockkeeper_operator.analyses.engine import (
 )
 from lockkeeper_operator.analyses.journal import Journal, claim_name, journal_of
 from lockkeeper_operator.analyses.of_broker import analysis_name
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 BOTH = frozenset({KUBEFLOW_API, APACHE_API})
 BROKER: Manifest = {

@@ -21,9 +21,9 @@ from lockkeeper_operator.analyses.plan import (
 )
 from lockkeeper_operator.analyses.status import after_refusal, analysis_status
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.child_steps import stamped
-from lockkeeper_operator.observed import Key, Manifest, key_of
-from lockkeeper_operator.steps import Apply, Conflict, Create, Delete, Wait
+from lockkeeper_operator.kubernetes.children.child_steps import stamped
+from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Delete, Wait
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 START = datetime(2027, 3, 1, 3, tzinfo=UTC)
 RUN_KINDS = ("Job", "SparkApplication")

@@ -12,9 +12,17 @@ from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.plan import Seen, backup_plan
 from lockkeeper_operator.backups.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
-from lockkeeper_operator.child_steps import stamped
-from lockkeeper_operator.observed import Manifest, key_of
-from lockkeeper_operator.steps import Apply, Conflict, Create, Delete, Refused, Step, Wait
+from lockkeeper_operator.kubernetes.children.child_steps import stamped
+from lockkeeper_operator.kubernetes.children.steps import (
+    Apply,
+    Conflict,
+    Create,
+    Delete,
+    Refused,
+    Step,
+    Wait,
+)
+from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
 
 JOURNAL = Journal(claim="orders-journal", path="kahadb", group=10001, one_node=True, node="a")
 TO_CLAIM = {"broker": "orders", "target": {"claim": {"name": "backups"}}}

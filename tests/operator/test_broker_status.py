@@ -4,15 +4,17 @@ from typing import Any
 import pytest
 
 from lockkeeper_api.status import BrokerStatus
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Wait
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import MASTER, STANDBY
-from lockkeeper_operator.observed import Manifest, Observed, Pod, Report
+from lockkeeper_operator.observed import Observed, Pod, Report
 from lockkeeper_operator.status.broker_status import (
     broker_status,
     failed_status,
     invalid_status,
 )
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.steps import Conflict, Step, Wait
+from lockkeeper_operator.steps import Step
 from lockkeeper_operator.target import Desired
 
 NOW, LATER = "2027-03-01T12:00:00Z", "2027-03-01T12:05:00Z"

@@ -6,7 +6,8 @@ import kopf
 import pytest
 from cluster_objects import SURROUNDINGS, by_kind, child, subject
 
-from lockkeeper_operator.api.kinds import (
+from lockkeeper_operator.kopf_settings import tune
+from lockkeeper_operator.kubernetes.api.kinds import (
     BROKER,
     BY_NAME,
     DESTINATION,
@@ -14,9 +15,8 @@ from lockkeeper_operator.api.kinds import (
     JOURNAL_BACKUP,
     POD,
 )
-from lockkeeper_operator.caches.caches import Caches, selector_of
-from lockkeeper_operator.kopf_settings import tune
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.caches.caches import Caches, selector_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.process.options import from_environment
 
 LABEL = "lockkeeper.dev/class"

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from lockkeeper_operator.comparing import Path, added, covers
-from lockkeeper_operator.owners import appliers_of, pointer
-from lockkeeper_operator.quantities import quantity
+from lockkeeper_operator.kubernetes.children.comparing import Path, added, covers
+from lockkeeper_operator.kubernetes.children.field_owners import appliers_of, pointer
+from lockkeeper_operator.kubernetes.quantities import quantity
 
 
 @pytest.mark.parametrize(

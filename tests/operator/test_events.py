@@ -4,15 +4,8 @@ import pytest
 
 from lockkeeper_operator.destination_plan import Action, DestinationStep
 from lockkeeper_operator.events import destination_event, events_of_status, events_of_steps
-from lockkeeper_operator.steps import (
-    Apply,
-    Conflict,
-    Create,
-    DeletePod,
-    Push,
-    SwitchOver,
-    Wait,
-)
+from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Wait
+from lockkeeper_operator.steps import DeletePod, Push, SwitchOver
 
 SERVICE: dict[str, Any] = {"kind": "Service", "metadata": {"name": "b-openwire"}}
 

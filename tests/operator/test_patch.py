@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from cluster_objects import pod_spec, subject
 
-from lockkeeper_operator.desired.patch import patched
+from lockkeeper_operator.kubernetes.patch import patched
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,18 @@ from typing import Any
 import pytest
 from cluster_objects import subject
 
-from lockkeeper_operator.observed import Key, Manifest, Observed, Pod, Report, key_of
-from lockkeeper_operator.plan import plan
-from lockkeeper_operator.steps import (
+from lockkeeper_operator.kubernetes.children.steps import (
     Apply,
     Conflict,
     Create,
     Delete,
-    DeletePod,
-    Push,
     Refused,
-    Step,
-    SwitchOver,
     Wait,
 )
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
+from lockkeeper_operator.observed import Observed, Pod, Report
+from lockkeeper_operator.plan import plan
+from lockkeeper_operator.steps import DeletePod, Push, Step, SwitchOver
 from lockkeeper_operator.target import Desired, desired_of
 
 

@@ -4,9 +4,11 @@ from typing import Any
 
 from cluster_objects import subject
 
-from lockkeeper_operator.observed import Key, Manifest, Observed, Pod, Report, key_of
+from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Wait
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
+from lockkeeper_operator.observed import Observed, Pod, Report
 from lockkeeper_operator.plan import plan
-from lockkeeper_operator.steps import Apply, Create, Fence, Step, Wait
+from lockkeeper_operator.steps import Fence, Step
 from lockkeeper_operator.target import Desired, desired_of
 
 KEY = ("StatefulSet", "departures")

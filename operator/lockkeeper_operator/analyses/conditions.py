@@ -1,8 +1,8 @@
 """The conditions of an analysis: Submitted, Running, Succeeded, Failed, all of the latest run."""
 
 from lockkeeper_operator.analyses.facts import AnalysisFacts
-from lockkeeper_operator.status.verdict import NO, UNKNOWN, YES, Verdict
-from lockkeeper_operator.steps import Conflict, Wait
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Wait
+from lockkeeper_operator.kubernetes.verdict import NO, UNKNOWN, YES, Verdict
 
 NOT_BEGUN = "no run has begun"
 

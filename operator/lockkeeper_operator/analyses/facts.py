@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from lockkeeper_operator.analyses.runs import Run
-from lockkeeper_operator.steps import Step
+from lockkeeper_operator.kubernetes.children.steps import Step
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.analysis.source import Source
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 OWN_GROUP = 185
 """That of the image's user; given to volumes that are the analysis's own."""

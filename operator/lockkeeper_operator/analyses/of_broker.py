@@ -5,7 +5,8 @@ from lockkeeper_api.journal_analysis import NAME_CHARACTERS_MAX
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_api.pod_names import CLASS_LABEL
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 HASH_CHARACTERS = 6
 

@@ -12,12 +12,11 @@ from typing import Any
 from lockkeeper_operator.analyses.desired.children import run, supports
 from lockkeeper_operator.analyses.runs import ENDED, Run, runs_of
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.analyses.times import parsed
-from lockkeeper_operator.child_steps import child_steps, stamped
-from lockkeeper_operator.observed import Key, Manifest, Observed, key_of
-from lockkeeper_operator.ownership import controller_of, stranger
-from lockkeeper_operator.steps import Conflict, Create, Delete, Step, Wait
-from lockkeeper_operator.target import Desired
+from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps, stamped
+from lockkeeper_operator.kubernetes.children.ownership import controller_of, stranger
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Create, Delete, Step, Wait
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
+from lockkeeper_operator.kubernetes.times import parsed
 
 KIND = "JournalAnalysis"
 RUN_KEPT = frozenset({"CronJob", "ScheduledSparkApplication"})
@@ -74,8 +73,7 @@ def _support_steps(seen: Seen, subject: AnalysisSubject) -> tuple[Step, ...]:
     wanted = supports(subject)
     own_run = key_of(run(subject))
     others = {key: child for key, child in seen.children.items() if key != own_run}
-    desired = Desired(subject.instance, subject.uid, children=wanted)
-    return tuple(child_steps(Observed(children=others), desired))
+    return tuple(child_steps(subject.owner, wanted, Children(others)))
 
 
 def _run_steps(seen: Seen, subject: AnalysisSubject, now: datetime) -> tuple[Step, ...]:
@@ -86,14 +84,14 @@ def _run_steps(seen: Seen, subject: AnalysisSubject, now: datetime) -> tuple[Ste
     if present is not None and "deletionTimestamp" in present["metadata"]:
         return (Wait(CHILD_ENDS, f"{kind} {name} is being deleted"),)
     if present is not None:
-        owner = stranger(present, subject.instance, subject.uid)
+        owner = stranger(present, subject.owner)
         if owner:
             return (Conflict(kind, name, owner),)
         if kind not in RUN_KEPT:
             # What is in a run cannot be changed.
             return ()
-        desired = Desired(subject.instance, subject.uid, children=(manifest,))
-        return tuple(child_steps(Observed(children={(kind, name): present}), desired))
+        there = Children({(kind, name): present})
+        return tuple(child_steps(subject.owner, (manifest,), there))
     if _has_ended(seen, name):
         return ()
     waits = _waits(seen, subject, now)

@@ -15,7 +15,8 @@ from lockkeeper_operator.analyses.names import (
     PROGRESS_ANNOTATION,
     SPARK_ROLE_LABEL,
 )
-from lockkeeper_operator.observed import Key, Manifest, pod_of
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest
+from lockkeeper_operator.kubernetes.pods import trouble_of
 
 RUN_KINDS = ("Job", "SparkApplication")
 ENDED: frozenset[RunState] = frozenset({"Succeeded", "Failed"})
@@ -121,7 +122,7 @@ def _with_role(pods: Iterable[Manifest], role: str) -> Iterator[Manifest]:
 def idle_executors(pods: Iterable[Manifest]) -> str:
     """Return which executors do not start and why, empty if all do; there is one run at a time."""
     troubles = [
-        pod_of(pod).trouble
+        trouble_of(pod)
         for pod in _with_role(pods, EXECUTOR)
         if pod.get("status", {}).get("phase") == "Pending"
     ]
@@ -142,7 +143,7 @@ def driver_of(pod: Manifest) -> Driver:
         created=metadata.get("creationTimestamp", ""),
         progress=_progress(metadata.get("annotations", {}).get(PROGRESS_ANNOTATION, "")),
         last_words=_last_words(pod.get("status", {})),
-        trouble=pod_of(pod).trouble,
+        trouble=trouble_of(pod),
         node=pod.get("spec", {}).get("nodeName", ""),
     )
 

@@ -16,9 +16,9 @@ from lockkeeper_operator.analyses.desired.arguments import page_address, result_
 from lockkeeper_operator.analyses.facts import AnalysisFacts
 from lockkeeper_operator.analyses.runs import ENDED, Run
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.analyses.times import written
-from lockkeeper_operator.status.conditions import dated
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
+from lockkeeper_operator.kubernetes.conditions import dated
+from lockkeeper_operator.kubernetes.times import written
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 
 SINGLE_RUNS_KEPT = 10
 """In the history of an analysis without a schedule."""

@@ -8,8 +8,9 @@ from lockkeeper_api.journal_analysis import JournalAnalysisSpec
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.analyses.engine import ChosenEngine
 from lockkeeper_operator.analyses.journal import Journal
-from lockkeeper_operator.desired.hashes import hash_of
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.children.ownership import Owner
+from lockkeeper_operator.kubernetes.hashes import hash_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 RUN_HASH_CHARACTERS = 6
 EXECUTORS = 2
@@ -42,6 +43,11 @@ class AnalysisSubject:
         image = self.spec.image
         own = image.pull_secrets or image.name is not None
         return tuple(image.pull_secrets) if own else self.default_pull_secrets
+
+    @property
+    def owner(self) -> Owner:
+        """The owner of all children."""
+        return Owner(self.instance, self.uid)
 
     @property
     def instance(self) -> str:
@@ -97,7 +103,7 @@ class AnalysisSubject:
         return self.engine != "local"
 
 
-def owner(subject: AnalysisSubject) -> Manifest:
+def owner_reference(subject: AnalysisSubject) -> Manifest:
     """Return the reference that makes a child go with its analysis: to delete it is to cancel."""
     return {
         "apiVersion": API_VERSION,

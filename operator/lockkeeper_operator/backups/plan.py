@@ -11,11 +11,10 @@ from typing import Any
 from lockkeeper_operator.analyses.runs import ENDED, Run, runs_of
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.subject import BackupSubject
-from lockkeeper_operator.child_steps import child_steps, stamped
-from lockkeeper_operator.observed import Key, Manifest, Observed, key_of
-from lockkeeper_operator.ownership import stranger
-from lockkeeper_operator.steps import Conflict, Create, Step, Wait
-from lockkeeper_operator.target import Desired
+from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps, stamped
+from lockkeeper_operator.kubernetes.children.ownership import stranger
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Create, Step, Wait
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ def backup_plan(seen: Seen, subject: BackupSubject) -> tuple[Step, ...]:
     present = seen.children.get(key)
     if present is not None:
         # What is in a Job cannot be changed.
-        owner = stranger(present, subject.instance, subject.uid)
+        owner = stranger(present, subject.owner)
         return (*steps, Conflict(*key, owner)) if owner else steps
     if seen.status.get("job") == key[1] and seen.status.get("state") in ENDED:
         return steps
@@ -54,8 +53,7 @@ def backup_plan(seen: Seen, subject: BackupSubject) -> tuple[Step, ...]:
 def _steps(
     children: Mapping[Key, Manifest], subject: BackupSubject, *wanted: Manifest
 ) -> tuple[Step, ...]:
-    desired = Desired(subject.instance, subject.uid, children=wanted)
-    return tuple(child_steps(Observed(children=children), desired))
+    return tuple(child_steps(subject.owner, wanted, Children(children)))
 
 
 def _problem(subject: BackupSubject) -> Wait | None:

@@ -8,9 +8,9 @@ from lockkeeper_operator.analyses.runs import Run
 from lockkeeper_operator.backups.plan import Seen
 from lockkeeper_operator.backups.reports import Reports, reports_of
 from lockkeeper_operator.backups.subject import BackupSubject
-from lockkeeper_operator.status.conditions import dated
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
-from lockkeeper_operator.steps import Conflict, Refused, Step, Wait
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Step, Wait
+from lockkeeper_operator.kubernetes.conditions import dated
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 
 STALLING = ("TargetIsJournal", "ClaimExclusive", "Suspended")
 """Reasons to wait that pass only when somebody changes something."""

@@ -6,7 +6,9 @@ from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.analyses.journal import Journal
 from lockkeeper_operator.backups.names import BACKUP_LABEL
-from lockkeeper_operator.desired.hashes import hash_of
+from lockkeeper_operator.kubernetes.children.ownership import Owner
+from lockkeeper_operator.kubernetes.hashes import hash_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     COMPONENT_LABEL,
     INSTANCE_LABEL,
@@ -14,7 +16,6 @@ from lockkeeper_operator.names import (
     NAME_LABEL,
     PART_OF_LABEL,
 )
-from lockkeeper_operator.observed import Manifest
 
 HASH_CHARACTERS = 6
 NO_NEW_BACKUP = {"suspend", "keep"}
@@ -44,6 +45,11 @@ class BackupSubject:
         image = self.spec.image
         own = image.pull_secrets or image.name is not None
         return tuple(image.pull_secrets) if own else self.default_pull_secrets
+
+    @property
+    def owner(self) -> Owner:
+        """The owner of all children."""
+        return Owner(self.instance, self.uid)
 
     @property
     def instance(self) -> str:

@@ -2,9 +2,10 @@
 certificate by which they are known there.
 """
 
-from lockkeeper_operator.desired.encoding import encoded
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.encoding import encoded
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     ADMIN_TOKEN_FILE,
     AUTHORITY_FILE,

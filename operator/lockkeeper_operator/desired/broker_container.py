@@ -1,7 +1,8 @@
 """The container in which the broker runs."""
 
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
 from lockkeeper_operator.desired.volumes import data_directory, mounts
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     ADMIN_PORT_NAME,
     ADMIN_TLS_PORT_NAME,

@@ -21,7 +21,8 @@ from lockkeeper_operator.desired import (
     user_secrets,
     users_secret,
 )
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 Builder = Callable[[Subject], Manifest | Iterable[Manifest] | None]
 

@@ -2,7 +2,8 @@
 
 from lockkeeper_api.quantities import format_size
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: Subject) -> Manifest | None:

@@ -1,9 +1,10 @@
 """Secret BROKER-client: all that an application needs, in the keys of servicebinding.io."""
 
 from lockkeeper_api.broker import Listener
-from lockkeeper_operator.desired.encoding import encoded
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.encoding import encoded
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 BINDING_TYPE = "activemq"
 RECONNECTING = (

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from lockkeeper_api.broker import Listener
 from lockkeeper_api.cluster.exposure import ListenerService
 from lockkeeper_operator.desired.metadata import master_selector, metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import SERVICE_LABEL
 
 

@@ -3,7 +3,8 @@
 from lockkeeper_api.pod_names import ACCEPT_LOSS_FILE, FENCED_FILE
 from lockkeeper_operator.desired.configuration import configuration
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import CONFIGURATION_FILE
 
 

@@ -8,7 +8,8 @@ from lockkeeper_api.broker import BrokerSpec, Listener
 from lockkeeper_api.changes import OPERATOR, POD, names, without
 from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 EVERYWHERE = "0.0.0.0"
 ELSEWHERE = names(BrokerSpec, POD, OPERATOR) | {"listeners", "admin", "access"}

@@ -1,7 +1,8 @@
 """PodDisruptionBudget: how many pods may be away when nodes are drained."""
 
 from lockkeeper_operator.desired.metadata import metadata, selector
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: Subject) -> Manifest | None:

@@ -1,7 +1,8 @@
 """Service without an address of its own: gives each pod a name in DNS."""
 
 from lockkeeper_operator.desired.metadata import metadata, selector
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import ADMIN_PORT_NAME, ADMIN_TLS_PORT_NAME, SERVICE_LABEL
 
 

@@ -1,7 +1,8 @@
 """Lease: the lock that the master holds besides the file lock."""
 
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: Subject) -> Manifest | None:

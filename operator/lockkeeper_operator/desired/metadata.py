@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from lockkeeper_api.pod_names import ROLE_LABEL
-from lockkeeper_operator.desired.subject import Manifest, Subject, owner
+from lockkeeper_operator.desired.subject import Subject, owner
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     COMPONENT_LABEL,
     INSTANCE_LABEL,

@@ -2,7 +2,8 @@
 
 from lockkeeper_api.quantities import format_duration
 from lockkeeper_operator.desired.metadata import metadata, selector
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     ADMIN_PORT_NAME,
     ADMIN_TLS_PORT_NAME,

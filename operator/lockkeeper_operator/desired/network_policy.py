@@ -1,7 +1,8 @@
 """NetworkPolicy: who may connect to the pods."""
 
 from lockkeeper_operator.desired.metadata import metadata, selector
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import NAME_LABEL
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"

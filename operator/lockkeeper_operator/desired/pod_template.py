@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from lockkeeper_operator.desired.broker_container import broker_container
 from lockkeeper_operator.desired.metadata import labels, selector
-from lockkeeper_operator.desired.patch import patched
 from lockkeeper_operator.desired.revision import revision_of
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
 from lockkeeper_operator.desired.volumes import volumes
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.patch import patched
 from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, CONTAINER, REVISION_ANNOTATION
 
 HOST_NAME_LABEL = "kubernetes.io/hostname"

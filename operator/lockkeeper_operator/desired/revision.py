@@ -8,8 +8,9 @@ restarts nothing; its pod template waits until a pod starts for another reason.
 from lockkeeper_api.broker import BrokerSpec, Listener
 from lockkeeper_api.changes import LIVE, OPERATOR, Exclusion, without
 from lockkeeper_api.meta import ApiModel
-from lockkeeper_operator.desired.hashes import hash_of
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.hashes import hash_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import RESTART_ANNOTATION
 
 _UNHEEDED = without(BrokerSpec, LIVE, OPERATOR)

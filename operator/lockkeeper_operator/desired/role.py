@@ -1,7 +1,8 @@
 """Role: what pods may do: write their own labels and hold the Lease, nothing else."""
 
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: Subject) -> Manifest:

@@ -1,7 +1,8 @@
 """RoleBinding: the Role for the pods' account."""
 
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: Subject) -> Manifest:

@@ -1,7 +1,8 @@
 """ServiceAccount: who the pods are."""
 
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: Subject) -> Manifest:

@@ -2,7 +2,8 @@
 
 from lockkeeper_operator.desired.metadata import metadata, selector
 from lockkeeper_operator.desired.pod_template import pod_template
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 REVISIONS_KEPT = 3
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.cluster.access import User
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_api.pod_names import ACCEPT_LOSS_ANNOTATION, FENCED_ANNOTATION
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
-Manifest = dict[str, Any]
 """One object as the API server's JSON has it."""
 
 DEFAULT_USER = User(name="client")

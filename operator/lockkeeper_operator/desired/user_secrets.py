@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from lockkeeper_operator.desired.encoding import encoded
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.encoding import encoded
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: Subject) -> Iterator[Manifest]:

@@ -4,9 +4,10 @@ Pods see no password, and one mounted file serves all users: whoever comes or go
 known to brokers that run, since Kubernetes brings them the changed file.
 """
 
-from lockkeeper_operator.desired.encoding import encoded
 from lockkeeper_operator.desired.metadata import metadata
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.encoding import encoded
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import USERS_FILE
 
 

@@ -1,6 +1,7 @@
 """Volumes of the pods: the journal, the configuration, Secrets, room for temporaries."""
 
-from lockkeeper_operator.desired.subject import Manifest, Subject
+from lockkeeper_operator.desired.subject import Subject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     ADMIN_TLS_DIRECTORY,
     ADMIN_TOKEN_FILE,

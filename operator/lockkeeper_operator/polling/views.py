@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from lockkeeper_api import DestinationPolicy
-from lockkeeper_operator.desired.hashes import hash_of
+from lockkeeper_operator.kubernetes.hashes import hash_of
 from lockkeeper_operator.observed import Report
 
 _AGES = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400)

@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from lockkeeper_operator.analyses.runs import ENDED
-from lockkeeper_operator.analyses.times import parsed
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.times import parsed
 
 RUN_SECONDS = (15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 14400.0, 43200.0)
 OWN = ("namespace", "analysis")

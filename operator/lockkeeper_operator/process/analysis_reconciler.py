@@ -14,6 +14,8 @@ from lockkeeper_operator.analyses.desired.children import run
 from lockkeeper_operator.analyses.engine import chosen_engine, missing_api
 from lockkeeper_operator.analyses.facts import AnalysisFacts
 from lockkeeper_operator.analyses.journal import claim_name, journal_of
+from lockkeeper_operator.analyses.kinds import EVERYWHERE, OF_SPARK
+from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
 from lockkeeper_operator.analyses.plan import Seen, analysis_plan
 from lockkeeper_operator.analyses.runs import ENDED
 from lockkeeper_operator.analyses.status import (
@@ -24,17 +26,17 @@ from lockkeeper_operator.analyses.status import (
     refused_status,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.analyses.times import written
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import JOURNAL_ANALYSIS
-from lockkeeper_operator.api.server import APPLY
-from lockkeeper_operator.caches.store import Store
-from lockkeeper_operator.events import Event
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import JOURNAL_ANALYSIS
+from lockkeeper_operator.kubernetes.api.server import APPLY
+from lockkeeper_operator.kubernetes.caches.store import Store
+from lockkeeper_operator.kubernetes.children.steps import Refused, Step, Wait
+from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
+from lockkeeper_operator.kubernetes.events import Event
+from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
+from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.names import FIELD_MANAGER
-from lockkeeper_operator.observed import Manifest, key_of
-from lockkeeper_operator.process.analysis_objects import AnalysisObjects
 from lockkeeper_operator.process.tools import Tools
-from lockkeeper_operator.steps import Refused, Step, Wait
 
 ACTIVE_SECONDS = 5.0
 """How often a run is looked at while it goes on."""
@@ -64,7 +66,7 @@ class AnalysisReconciler:
     def __init__(self, tools: Tools, store: Store, image: str, domain: str, ended: Ended) -> None:
         self._tools, self._store, self._ended = tools, store, ended
         self._image, self._domain = image, domain
-        self._objects = AnalysisObjects(tools.api)
+        self._objects = UnwatchedChildren(tools.api, ANALYSIS_LABEL, EVERYWHERE, OF_SPARK)
         self._apis: frozenset[str] = frozenset()
         self._asked_at = -APIS_SECONDS
         self.pull_secrets: tuple[str, ...] = ()

@@ -1,39 +1,27 @@
 """Carries out the steps of a Broker's plan."""
 
 import logging
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lockkeeper_operator.api.errors import CONFLICT, INVALID, NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import BY_NAME, MONITORS, POD
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.caches.caches import Caches
-from lockkeeper_operator.observed import Key, Manifest, key_of
+from lockkeeper_operator.kubernetes.api.errors import CONFLICT, INVALID, NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, MONITORS, POD
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.caches.caches import Caches
+from lockkeeper_operator.kubernetes.children.clearing import Clearing
+from lockkeeper_operator.kubernetes.children.field_owners import steadfast_owners
+from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Delete, Refused
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
     BrokerRefusedError,
     BrokerSilentError,
 )
-from lockkeeper_operator.process.clearing import Clearing
-from lockkeeper_operator.steps import (
-    Apply,
-    Conflict,
-    Create,
-    Delete,
-    DeletePod,
-    Fence,
-    Push,
-    Refused,
-    Step,
-    SwitchOver,
-)
+from lockkeeper_operator.steps import DeletePod, Fence, Push, Step, SwitchOver
 
 OPTIONAL = frozenset(kind.name for kind in MONITORS)
 """Kinds of children that a cluster need not know."""
-FIELD_CONFLICT = "FieldManagerConflict"
-_MANAGER = re.compile(r'conflict with "([^"]*)"( with subresource "[^"]*")?(.*)', re.DOTALL)
 log = logging.getLogger(__name__)
 
 
@@ -172,17 +160,3 @@ class Applier:
             await self._admin.fence(address, fenced)
         except (BrokerRefusedError, BrokerSilentError) as error:
             log.warning("fence of %s: %s", address.host, error)
-
-
-def steadfast_owners(error: ApiError) -> str:
-    """Return who owns fields and would take them back, with the fields; empty for nobody.
-
-    Who applied a field declares it, and will again. Who only updated it, by hand or in passing,
-    made a drift, which is repaired.
-    """
-    owners = []
-    for cause in error.causes:
-        found = _MANAGER.match(cause.get("message", ""))
-        if cause.get("reason") == FIELD_CONFLICT and found and " using " not in found[3]:
-            owners.append(f"{found[1]} ({cause.get('field', '')})")
-    return ", ".join(owners)

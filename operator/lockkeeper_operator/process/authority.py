@@ -11,12 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import SECRET
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.desired.encoding import encoded
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import SECRET
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.encoding import encoded
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE, PART_OF_LABEL
-from lockkeeper_operator.observed import Manifest
 from lockkeeper_operator.process.issuing import CLOCKS_DIFFER, Pair, facts_of, new_authority
 
 LOOK_SECONDS = 20.0

@@ -10,20 +10,20 @@ from lockkeeper_api.analysis.source import Source
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.analyses.journal import claim_name, journal_of
-from lockkeeper_operator.analyses.times import written
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import JOURNAL_BACKUP
-from lockkeeper_operator.api.server import APPLY
 from lockkeeper_operator.backups.names import BACKUP_LABEL
 from lockkeeper_operator.backups.plan import Seen, backup_plan
 from lockkeeper_operator.backups.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
-from lockkeeper_operator.caches.store import Store
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import JOBS, JOURNAL_BACKUP
+from lockkeeper_operator.kubernetes.api.server import APPLY
+from lockkeeper_operator.kubernetes.caches.store import Store
+from lockkeeper_operator.kubernetes.children.steps import Wait
+from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.names import FIELD_MANAGER
-from lockkeeper_operator.observed import Manifest
-from lockkeeper_operator.process.analysis_objects import JOBS, AnalysisObjects
 from lockkeeper_operator.process.tools import Tools
-from lockkeeper_operator.steps import Wait
 
 ACTIVE_SECONDS = 5.0
 """How often a backup is looked at while it is being made, or waited for."""
@@ -38,7 +38,7 @@ class BackupReconciler:
     ) -> None:
         self._tools, self._store = tools, store
         self._image, self._pull_secrets = image, pull_secrets
-        self._objects = AnalysisObjects(tools.api, BACKUP_LABEL, JOBS)
+        self._objects = UnwatchedChildren(tools.api, BACKUP_LABEL, JOBS)
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         """What time it is."""
         self.enabled = True

@@ -9,15 +9,18 @@ from pydantic import ValidationError
 
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.complaints import complaint
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import CLAIM, LEASE
-from lockkeeper_operator.caches.caches import BROKER_GROUP
-from lockkeeper_operator.caches.packing import trimmed
 from lockkeeper_operator.desired.configuration import configuration
 from lockkeeper_operator.desired.subject import Installation, Subject, subject_of
 from lockkeeper_operator.draining import handover_for_drain
-from lockkeeper_operator.events import Event, events_of_status, events_of_steps
-from lockkeeper_operator.observed import Key, Manifest, Observed, Pod, key_of, pod_of
+from lockkeeper_operator.events import events_of_status, events_of_steps
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.kinds import CLAIM, LEASE
+from lockkeeper_operator.kubernetes.caches.caches import BROKER_GROUP
+from lockkeeper_operator.kubernetes.caches.packing import trimmed
+from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Refused, Wait
+from lockkeeper_operator.kubernetes.events import Event
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
+from lockkeeper_operator.observed import Observed, Pod, pod_of
 from lockkeeper_operator.plan import plan
 from lockkeeper_operator.polling.admin_endpoint import Address
 from lockkeeper_operator.polling.poll_state import PollState, asked_pod
@@ -32,7 +35,7 @@ from lockkeeper_operator.status.broker_status import (
     invalid_status,
 )
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.steps import Apply, Conflict, Create, Refused, Step, Wait
+from lockkeeper_operator.steps import Step
 from lockkeeper_operator.target import Desired, desired_of
 
 OTHERS_SECONDS = 30.0

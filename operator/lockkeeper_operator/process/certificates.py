@@ -3,15 +3,15 @@
 from base64 import b64decode
 from collections.abc import Sequence
 
-from lockkeeper_operator.api.kinds import SECRET
-from lockkeeper_operator.caches.caches import Caches
 from lockkeeper_operator.desired.subject import (
     Certificate,
     admin_secret_of,
     replicas_service_of,
 )
+from lockkeeper_operator.kubernetes.api.kinds import SECRET
+from lockkeeper_operator.kubernetes.caches.caches import Caches
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import CERTIFICATE_FILE, KEY_FILE
-from lockkeeper_operator.observed import Manifest
 from lockkeeper_operator.process.authority import Authority, now
 from lockkeeper_operator.process.credentials import Who
 from lockkeeper_operator.process.issuing import Pair, facts_of, issued

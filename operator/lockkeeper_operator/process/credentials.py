@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.passwords import InvalidHashError, hashed, matches
-from lockkeeper_operator.api.kinds import SECRET
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.caches.caches import Caches
 from lockkeeper_operator.desired.subject import admin_secret_of, made_up_secret_of, users_of
+from lockkeeper_operator.kubernetes.api.kinds import SECRET
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.caches.caches import Caches
+from lockkeeper_operator.kubernetes.children.ownership import Owner, stranger
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import ADMIN_TOKEN_FILE, USERS_FILE
-from lockkeeper_operator.observed import Manifest
-from lockkeeper_operator.ownership import stranger
 
 PASSWORD_BYTES, TOKEN_BYTES = 24, 32
 SALT_BYTES = 16
@@ -96,7 +96,7 @@ class CredentialStore:
             # this process remembers the old one.
             written.discard(secret)
             del made[secret]
-        if found is not None and not stranger(found, who.name, who.uid):
+        if found is not None and not stranger(found, Owner(who.name, who.uid)):
             value = _value(found, key)
             if value:
                 made[secret] = value

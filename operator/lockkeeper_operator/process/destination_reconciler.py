@@ -15,8 +15,6 @@ from lockkeeper_api.complaints import complaint
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_api.quantities import format_duration
 from lockkeeper_operator.allowing import is_allowed
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.caches.caches import TARGET_GROUP, Target, target_of
 from lockkeeper_operator.destination_plan import (
     FINALIZER,
     Action,
@@ -26,7 +24,10 @@ from lockkeeper_operator.destination_plan import (
     DestinationStep,
     destination_plan,
 )
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.caches.caches import TARGET_GROUP, Target, target_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.verdict import YES
 from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
 from lockkeeper_operator.polling.poll_state import PollState
 from lockkeeper_operator.polling.views import DestinationView, policy_hash, view_of
@@ -35,7 +36,6 @@ from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.status.destination_accepted import TYPE as ACCEPTED
 from lockkeeper_operator.status.destination_facts import DestinationFacts, Figures
 from lockkeeper_operator.status.destination_status import destination_status
-from lockkeeper_operator.status.verdict import YES
 
 FIGURES_SECONDS = 60.0
 """How often a status is written at most of which nothing but figures has changed."""

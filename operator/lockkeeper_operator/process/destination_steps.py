@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from lockkeeper_api import DestinationSpec
 from lockkeeper_api.destination import PURGE_ANNOTATION
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import DESTINATION
-from lockkeeper_operator.caches.caches import Target
 from lockkeeper_operator.destination_plan import FINALIZER, Action, DestinationStep
 from lockkeeper_operator.events import destination_event
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import DESTINATION
+from lockkeeper_operator.kubernetes.caches.caches import Target
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.polling.admin_endpoint import Address
 from lockkeeper_operator.polling.poll_state import PollState
 from lockkeeper_operator.polling.views import policy_said, view_of

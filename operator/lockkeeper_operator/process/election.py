@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from lockkeeper_operator.api.errors import CONFLICT, ApiError
-from lockkeeper_operator.api.kinds import LEASE
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.api.errors import CONFLICT, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import LEASE
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 DURATION_SECONDS = 10.0
 RENEW_DEADLINE_SECONDS = 7.0

@@ -1,6 +1,6 @@
 """Asks the pods of Brokers what they are, and wakes whom that concerns."""
 
-from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches
+from lockkeeper_operator.kubernetes.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches
 from lockkeeper_operator.polling.poll_state import AskedPod, asked_pod
 from lockkeeper_operator.polling.poller import DESTINATIONS_SECONDS, STATUS_SECONDS, Poller
 from lockkeeper_operator.process.waking import Wakes

@@ -7,11 +7,15 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
 
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.api.watching import WatchedRequests
-from lockkeeper_operator.caches.caches import Caches
-from lockkeeper_operator.caches.census import Census
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.api.watching import WatchedRequests
+from lockkeeper_operator.kubernetes.caches.caches import Caches
+from lockkeeper_operator.kubernetes.caches.census import Census
+from lockkeeper_operator.kubernetes.clock import Clock
+from lockkeeper_operator.kubernetes.cordons import Cordons
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.namespaces import Namespaces
+from lockkeeper_operator.kubernetes.recorder import Recorder
 from lockkeeper_operator.polling.admin_endpoint import AdminEndpoints
 from lockkeeper_operator.polling.poller import Poller
 from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
@@ -19,17 +23,13 @@ from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.authority import Authority, Trust
 from lockkeeper_operator.process.backup_reconciler import BackupReconciler
 from lockkeeper_operator.process.broker_reconciler import BrokerReconciler
-from lockkeeper_operator.process.clock import Clock
-from lockkeeper_operator.process.cordons import Cordons
 from lockkeeper_operator.process.destination_reconciler import DestinationReconciler
 from lockkeeper_operator.process.election import Candidate, Election, LeadershipLostError
 from lockkeeper_operator.process.endpoint import Endpoint
 from lockkeeper_operator.process.inquiry import Inquiry
 from lockkeeper_operator.process.metrics import Metrics, Source
-from lockkeeper_operator.process.namespaces import Namespaces
 from lockkeeper_operator.process.options import Options
 from lockkeeper_operator.process.queue import WorkQueue
-from lockkeeper_operator.process.recorder import Recorder
 from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.process.upkeep import Upkeep, places_of
 from lockkeeper_operator.process.waking import Wakes, asked_anew, broker_of

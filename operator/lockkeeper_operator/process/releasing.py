@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from lockkeeper_operator.api.errors import CONFLICT, NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import DESTINATION
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.classes import class_selector, is_of
 from lockkeeper_operator.destination_plan import FINALIZER
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.api.errors import CONFLICT, NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import DESTINATION
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.classes import class_selector, is_of
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 ATTEMPTS = 5
 

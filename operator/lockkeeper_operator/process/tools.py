@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.caches.caches import Caches
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.caches.caches import Caches
+from lockkeeper_operator.kubernetes.clock import Clock
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.namespaces import Namespaces
+from lockkeeper_operator.kubernetes.recorder import Recorder
 from lockkeeper_operator.polling.admin_endpoint import AdminEndpoints
 from lockkeeper_operator.polling.poll_state import BrokerKey, PollStates
 from lockkeeper_operator.process.authority import Authority
-from lockkeeper_operator.process.clock import Clock
-from lockkeeper_operator.process.namespaces import Namespaces
-from lockkeeper_operator.process.recorder import Recorder
 
 
 @dataclass(slots=True)

@@ -4,11 +4,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import MONITORS
-from lockkeeper_operator.api.watching import Place
-from lockkeeper_operator.caches.caches import WATCHED
-from lockkeeper_operator.caches.census import Census
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.kinds import MONITORS
+from lockkeeper_operator.kubernetes.api.watching import Place
+from lockkeeper_operator.kubernetes.caches.caches import WATCHED
+from lockkeeper_operator.kubernetes.caches.census import Census
 from lockkeeper_operator.process.metrics import Metrics
 from lockkeeper_operator.process.queue import WorkQueue
 

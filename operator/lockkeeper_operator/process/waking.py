@@ -2,11 +2,16 @@
 
 from collections.abc import Callable
 
-from lockkeeper_operator.api.kinds import BROKER, DESTINATION, NAMESPACE, POD
-from lockkeeper_operator.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches, target_of
-from lockkeeper_operator.caches.store import Name
+from lockkeeper_operator.kubernetes.api.kinds import BROKER, DESTINATION, NAMESPACE, POD
+from lockkeeper_operator.kubernetes.caches.caches import (
+    BROKER_GROUP,
+    TARGET_GROUP,
+    Caches,
+    target_of,
+)
+from lockkeeper_operator.kubernetes.caches.store import Name
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import INSTANCE_LABEL
-from lockkeeper_operator.observed import Manifest
 from lockkeeper_operator.polling.poll_state import BrokerKey, PollStates
 from lockkeeper_operator.process.queue import WorkQueue
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lockkeeper_operator.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
 from lockkeeper_operator.process.metrics import Metrics
 from lockkeeper_operator.process.queue import WorkQueue

@@ -3,6 +3,8 @@
 from typing import Any
 
 from lockkeeper_api.status import Binding, BrokerStatus
+from lockkeeper_operator.kubernetes.conditions import dated
+from lockkeeper_operator.kubernetes.verdict import NO, Verdict
 from lockkeeper_operator.names import INSTANCE_LABEL, NAME_LABEL
 from lockkeeper_operator.status import (
     configuration_applied,
@@ -14,10 +16,8 @@ from lockkeeper_operator.status import (
     storage_bound,
     upgrading,
 )
-from lockkeeper_operator.status.conditions import dated
 from lockkeeper_operator.status.facts import Facts
 from lockkeeper_operator.status.failover import last_failover
-from lockkeeper_operator.status.verdict import NO, Verdict
 
 CONDITIONS = (
     ready.condition,

@@ -1,7 +1,7 @@
 """ConfigurationApplied: the brokers say that they run with the present configuration."""
 
+from lockkeeper_operator.kubernetes.verdict import NO, UNKNOWN, YES, Verdict
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, UNKNOWN, YES, Verdict
 
 TYPE = "ConfigurationApplied"
 

@@ -1,8 +1,8 @@
 """InSync: the broker has the destination, and treats it as the resource says."""
 
+from lockkeeper_operator.kubernetes.verdict import NO, UNKNOWN, YES, Verdict
 from lockkeeper_operator.status import destination_accepted
 from lockkeeper_operator.status.destination_facts import DestinationFacts
-from lockkeeper_operator.status.verdict import NO, UNKNOWN, YES, Verdict
 
 TYPE = "InSync"
 

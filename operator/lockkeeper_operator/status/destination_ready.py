@@ -1,8 +1,8 @@
 """Ready, of a Destination: accepted and in sync."""
 
+from lockkeeper_operator.kubernetes.verdict import YES, Verdict
 from lockkeeper_operator.status import destination_accepted, destination_in_sync
 from lockkeeper_operator.status.destination_facts import DestinationFacts
-from lockkeeper_operator.status.verdict import YES, Verdict
 
 TYPE = "Ready"
 

@@ -3,12 +3,12 @@
 from typing import Any
 
 from lockkeeper_api.status import DestinationStatus
+from lockkeeper_operator.kubernetes.conditions import dated
 from lockkeeper_operator.status import (
     destination_accepted,
     destination_in_sync,
     destination_ready,
 )
-from lockkeeper_operator.status.conditions import dated
 from lockkeeper_operator.status.destination_facts import DestinationFacts
 
 CONDITIONS = (

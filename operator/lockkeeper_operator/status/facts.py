@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import MASTER
-from lockkeeper_operator.observed import Manifest, Observed, Pod
+from lockkeeper_operator.observed import Observed, Pod
 from lockkeeper_operator.steps import Step
 from lockkeeper_operator.target import Desired
 

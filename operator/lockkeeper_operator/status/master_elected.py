@@ -1,10 +1,10 @@
 """MasterElected: one broker has the lock and serves clients."""
 
+from lockkeeper_operator.kubernetes.children.steps import Wait
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 from lockkeeper_operator.observed import RECOVERING
 from lockkeeper_operator.scale_in import HANDING_OVER
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
-from lockkeeper_operator.steps import Wait
 
 TYPE = "MasterElected"
 

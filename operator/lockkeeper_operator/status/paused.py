@@ -1,7 +1,7 @@
 """Paused: the operator leaves everything as it is."""
 
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
 
 TYPE = "Paused"
 

@@ -1,9 +1,9 @@
 """Ready: clients are served, as the spec says."""
 
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 from lockkeeper_operator.status import master_elected, standbys_ready, storage_bound
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
-from lockkeeper_operator.steps import Conflict, Refused
 
 TYPE = "Ready"
 

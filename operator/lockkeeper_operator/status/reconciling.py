@@ -4,9 +4,9 @@ As kstatus reads them (Flux, kpt, Argo): the first keeps a roll-out from countin
 second says that waiting alone does not help.
 """
 
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 from lockkeeper_operator.status import ready, upgrading
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
 
 RECONCILING, STALLED = "Reconciling", "Stalled"
 PODS_BROKEN = "PodsBroken"

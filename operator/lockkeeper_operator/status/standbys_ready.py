@@ -1,7 +1,7 @@
 """StandbysReady: all other brokers are proven able to take over. A standby is no failure."""
 
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
 
 TYPE = "StandbysReady"
 

@@ -1,8 +1,8 @@
 """StorageBound: the journal has its volume."""
 
-from lockkeeper_operator.claims import is_growing, requested
+from lockkeeper_operator.kubernetes.children.claims import is_growing, requested
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
 
 TYPE = "StorageBound"
 SHARED_MODE = "ReadWriteMany"

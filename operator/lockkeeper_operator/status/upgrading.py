@@ -1,8 +1,8 @@
 """Upgrading: pods are brought to another revision."""
 
+from lockkeeper_operator.kubernetes.children.steps import Wait
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.verdict import NO, YES, Verdict
-from lockkeeper_operator.steps import Wait
 
 TYPE = "Upgrading"
 

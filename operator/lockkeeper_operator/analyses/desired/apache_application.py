@@ -15,7 +15,7 @@ from lockkeeper_operator.analyses.names import (
     SPARK_VERSION,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 RETRY_MILLISECONDS = 20_000
 

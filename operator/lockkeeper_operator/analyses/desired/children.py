@@ -19,7 +19,7 @@ from lockkeeper_operator.analyses.desired import (
     spark_application,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 Builder = Callable[[AnalysisSubject], Manifest | None]
 

@@ -7,7 +7,7 @@ from lockkeeper_operator.analyses.desired.pod_template import pod_template
 from lockkeeper_operator.analyses.desired.spark_settings import native_settings
 from lockkeeper_operator.analyses.names import EXECUTOR, EXECUTOR_FILE, SETTINGS_FILE
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: AnalysisSubject) -> Manifest | None:

@@ -3,7 +3,7 @@
 from lockkeeper_operator.analyses.desired.job import job_spec
 from lockkeeper_operator.analyses.desired.metadata import labels, metadata
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 LATE_SECONDS_MAX = 3600
 """A run that could not begin for so long is left out."""

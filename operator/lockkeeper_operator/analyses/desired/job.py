@@ -15,8 +15,8 @@ from lockkeeper_operator.analyses.names import (
     SETTINGS_PATH,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.desired.patch import patched
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.patch import patched
 
 API_SERVER = "k8s://https://kubernetes.default.svc"
 

@@ -9,7 +9,8 @@ from lockkeeper_operator.analyses.names import (
     RESULTS_LABEL,
     SPARK_ROLE_LABEL,
 )
-from lockkeeper_operator.analyses.subject import AnalysisSubject, owner
+from lockkeeper_operator.analyses.subject import AnalysisSubject, owner_reference
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     COMPONENT_LABEL,
     INSTANCE_LABEL,
@@ -17,7 +18,6 @@ from lockkeeper_operator.names import (
     NAME_LABEL,
     PART_OF_LABEL,
 )
-from lockkeeper_operator.observed import Manifest
 
 
 def labels(subject: AnalysisSubject) -> dict[str, str]:
@@ -51,7 +51,7 @@ def metadata(
         "name": name,
         "namespace": subject.namespace,
         "labels": labels(subject),
-        "ownerReferences": [owner(subject)],
+        "ownerReferences": [owner_reference(subject)],
     }
     if annotations:
         found["annotations"] = dict(annotations)

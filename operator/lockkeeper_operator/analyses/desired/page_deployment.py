@@ -6,7 +6,7 @@ from lockkeeper_operator.analyses.desired.pod_template import container, securit
 from lockkeeper_operator.analyses.desired.volumes import RESULTS
 from lockkeeper_operator.analyses.names import PAGE, RESULTS_PATH
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 PORT = 8080
 MEMORY = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}}

@@ -3,7 +3,7 @@
 from lockkeeper_operator.analyses.desired.metadata import metadata, selector
 from lockkeeper_operator.analyses.names import PAGE
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: AnalysisSubject) -> Manifest | None:

@@ -3,8 +3,8 @@
 from lockkeeper_operator.analyses.desired.metadata import selector
 from lockkeeper_operator.analyses.names import DRIVER, EXECUTOR, RESULTS_LABEL
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.desired.patch import patched
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.patch import patched
 
 HOST_NAME_LABEL = "kubernetes.io/hostname"
 

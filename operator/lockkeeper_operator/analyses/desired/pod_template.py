@@ -20,9 +20,9 @@ from lockkeeper_operator.analyses.names import (
     SPARK_USER,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.desired.patch import patched
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.patch import patched
 from lockkeeper_operator.names import TEMPORARY_PATH
-from lockkeeper_operator.observed import Manifest
 
 CONTAINERS = {DRIVER: DRIVER_CONTAINER, EXECUTOR: EXECUTOR_CONTAINER, PAGE: "page"}
 RUN_LABELS = {"sparkApplication": KUBEFLOW_LABEL, "apache": APACHE_LABEL}

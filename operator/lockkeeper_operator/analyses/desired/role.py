@@ -2,7 +2,7 @@
 
 from lockkeeper_operator.analyses.desired.metadata import metadata
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 PROGRESS = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "patch"]}]
 """All that a driver without executors needs."""

@@ -4,7 +4,7 @@ from lockkeeper_operator.analyses.desired.metadata import metadata
 from lockkeeper_operator.analyses.desired.spark_application import application_spec
 from lockkeeper_operator.analyses.engine import KUBEFLOW_API
 from lockkeeper_operator.analyses.subject import AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def build(subject: AnalysisSubject) -> Manifest | None:

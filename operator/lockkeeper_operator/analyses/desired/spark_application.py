@@ -8,7 +8,7 @@ from lockkeeper_operator.analyses.desired.spark_settings import mebibytes, spark
 from lockkeeper_operator.analyses.engine import KUBEFLOW_API
 from lockkeeper_operator.analyses.names import APPLICATION, DRIVER, EXECUTOR, SPARK_VERSION
 from lockkeeper_operator.analyses.subject import EXECUTORS, AnalysisSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 RETRY_SECONDS = 20
 """Before the first retry; that operator waits longer each time."""

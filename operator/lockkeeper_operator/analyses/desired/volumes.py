@@ -7,8 +7,8 @@ from lockkeeper_operator.analyses.names import (
     SETTINGS_PATH,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import TEMPORARY_PATH
-from lockkeeper_operator.observed import Manifest
 
 JOURNAL, RESULTS, TEMPORARY, SETTINGS = "journal", "results", "temporary", "settings"
 

@@ -3,7 +3,7 @@
 from lockkeeper_api.journal_backup import BackupSchedule
 from lockkeeper_operator.backups.desired.job import job_spec
 from lockkeeper_operator.backups.subject import BackupSubject, labels, metadata
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 LATE_SECONDS_MAX = 3600
 """A backup that could not begin for so long is left out."""

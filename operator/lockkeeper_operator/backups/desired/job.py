@@ -2,7 +2,7 @@
 
 from lockkeeper_operator.backups.desired.pod_template import pod_template
 from lockkeeper_operator.backups.subject import BackupSubject, metadata
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 BACKOFF_LIMIT = 2
 """How often a backup that failed is tried again, later each time."""

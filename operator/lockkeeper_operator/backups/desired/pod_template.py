@@ -2,8 +2,8 @@
 
 from lockkeeper_operator.backups.names import CONTAINER, JOURNAL_PATH, REPORT_PATH, TARGET_PATH
 from lockkeeper_operator.backups.subject import BackupSubject, labels
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import TEMPORARY_PATH
-from lockkeeper_operator.observed import Manifest
 
 JOURNAL, TARGET, TEMPORARY = "journal", "target", "temporary"
 

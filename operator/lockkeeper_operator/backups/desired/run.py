@@ -2,7 +2,7 @@
 
 from lockkeeper_operator.backups.desired import cron_job, job
 from lockkeeper_operator.backups.subject import BackupSubject
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def run(subject: BackupSubject) -> Manifest:

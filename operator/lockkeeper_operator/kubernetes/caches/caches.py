@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lockkeeper_api.destination import DestinationSpec
-from lockkeeper_operator.api.kinds import (
+from lockkeeper_operator.kubernetes.api.kinds import (
     BROKER,
     CHILDREN,
     DESTINATION,
@@ -16,10 +16,10 @@ from lockkeeper_operator.api.kinds import (
     POD,
     Kind,
 )
-from lockkeeper_operator.caches.store import Groups, Name, Store
-from lockkeeper_operator.classes import class_selector, is_of
+from lockkeeper_operator.kubernetes.caches.store import Groups, Name, Store
+from lockkeeper_operator.kubernetes.classes import class_selector, is_of
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 from lockkeeper_operator.names import INSTANCE_LABEL, MANAGED_BY_LABEL
-from lockkeeper_operator.observed import Key, Manifest, key_of
 
 OWN_LABEL = (MANAGED_BY_LABEL, "lockkeeper-operator")
 OWN = "=".join(OWN_LABEL)

@@ -12,10 +12,10 @@ import aiohttp
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
 
-from lockkeeper_operator.api.errors import NOT_FOUND, TOO_MANY, ApiError, error_of
-from lockkeeper_operator.api.kinds import BY_NAME, EVENT, Kind
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, TOO_MANY, ApiError, error_of
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, EVENT, Kind
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import FIELD_MANAGER
-from lockkeeper_operator.observed import Manifest
 
 PAGE_OBJECTS = 250
 REQUEST_SECONDS = 15.0

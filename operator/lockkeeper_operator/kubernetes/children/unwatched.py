@@ -1,71 +1,58 @@
-"""Objects around a JournalAnalysis: read when they are needed, for there are few of them."""
+"""Children that no cache has: read when they are needed, for there are few of them."""
 
 from collections.abc import Iterator, Sequence
 
 from lockkeeper_api.pod_names import ROLE_LABEL
-from lockkeeper_operator.analyses.engine import APACHE_API, KUBEFLOW_API
-from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
-from lockkeeper_operator.api.errors import CONFLICT, NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import (
+from lockkeeper_operator.kubernetes.api.errors import CONFLICT, NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import (
     CLAIM,
     JOURNAL_ANALYSIS,
     POD,
     Kind,
 )
-from lockkeeper_operator.api.server import APPLY, ApiServer
+from lockkeeper_operator.kubernetes.api.server import APPLY, ApiServer
+from lockkeeper_operator.kubernetes.children.field_owners import steadfast_owners
+from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Delete, Refused, Step
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 from lockkeeper_operator.names import FIELD_MANAGER, MASTER
-from lockkeeper_operator.observed import Key, Manifest, key_of
-from lockkeeper_operator.process.applying import steadfast_owners
-from lockkeeper_operator.steps import Apply, Create, Delete, Refused, Step
 
-RBAC_API = "rbac.authorization.k8s.io/v1"
-JOBS = (Kind("batch/v1", "CronJob", "cronjobs"), Kind("batch/v1", "Job", "jobs"))
-EVERYWHERE = (
-    Kind("v1", "ServiceAccount", "serviceaccounts"),
-    Kind(RBAC_API, "Role", "roles"),
-    Kind(RBAC_API, "RoleBinding", "rolebindings"),
-    Kind("v1", "ConfigMap", "configmaps"),
-    Kind("v1", "Service", "services"),
-    CLAIM,
-    Kind("apps/v1", "Deployment", "deployments"),
-    *JOBS,
-)
-"""Kinds of children that every cluster knows."""
-OF_SPARK = (
-    Kind(KUBEFLOW_API, "ScheduledSparkApplication", "scheduledsparkapplications"),
-    Kind(KUBEFLOW_API, "SparkApplication", "sparkapplications"),
-    Kind(APACHE_API, "SparkApplication", "sparkapplications"),
-)
 ENDED_PHASES = ("Succeeded", "Failed")
 
 
-class AnalysisObjects:
+class UnwatchedChildren:
     """Reads and writes them. Every method raises ApiError."""
 
     def __init__(
-        self, api: ApiServer, label: str = ANALYSIS_LABEL, kinds: tuple[Kind, ...] = EVERYWHERE
+        self,
+        api: ApiServer,
+        label: str,
+        kinds: tuple[Kind, ...],
+        optional: tuple[Kind, ...] = (),
     ) -> None:
-        """Children are of these *kinds*, and have a *label* with the name of what they are of."""
-        self._api, self._label, self._kinds = api, label, kinds
+        """Children are of these *kinds*, and have a *label* with the name of what they are of.
+
+        The *optional* ones need not be known to the cluster.
+        """
+        self._api, self._label, self._kinds, self._optional = api, label, kinds, optional
         self._nodes: dict[tuple[str, str], str] = {}
 
     async def apis(self) -> frozenset[str]:
-        """Return which APIs of Spark's operators the cluster knows."""
-        names = (KUBEFLOW_API, APACHE_API)
+        """Return which APIs of the optional kinds the cluster knows."""
+        names = {kind.api_version for kind in self._optional}
         return frozenset([name for name in names if await self._api.kinds_of(name)])
 
     async def children(
         self, namespace: str, name: str, apis: frozenset[str]
     ) -> dict[Key, Manifest]:
-        """Return all objects that are labelled as the analysis's."""
+        """Return all objects that are labelled with the name; of optional kinds those of *apis*."""
         found: dict[Key, Manifest] = {}
-        for kind in (*self._kinds, *(kind for kind in OF_SPARK if kind.api_version in apis)):
+        for kind in (*self._kinds, *(kind for kind in self._optional if kind.api_version in apis)):
             for item in await self._all(kind, namespace, f"{self._label}={name}"):
                 found[kind.name, item["metadata"]["name"]] = {**item, "kind": kind.name}
         return found
 
     async def pods(self, namespace: str, name: str) -> list[Manifest]:
-        """Return the pods of an analysis."""
+        """Return the pods that are labelled with the name."""
         return await self._all(POD, namespace, f"{self._label}={name}")
 
     async def node_of_claim(self, namespace: str, claim: str, fresh: bool) -> str:
@@ -117,7 +104,7 @@ class AnalysisObjects:
 
     async def _read(self, manifest: Manifest) -> Manifest | None:
         metadata = manifest["metadata"]
-        kind = _kind_of(manifest)
+        kind = self._kind_of(manifest)
         return await self._api.read_if_there(kind, metadata["namespace"], metadata["name"])
 
     async def _apply(self, manifest: Manifest) -> list[Refused]:
@@ -140,12 +127,12 @@ class AnalysisObjects:
 
     async def _patch(self, manifest: Manifest, force: bool) -> None:
         metadata = manifest["metadata"]
-        path = _kind_of(manifest).path(metadata["namespace"], metadata["name"])
+        path = self._kind_of(manifest).path(metadata["namespace"], metadata["name"])
         query = {"fieldManager": FIELD_MANAGER, "force": "true" if force else "false"}
         await self._api.request("PATCH", path, query, manifest, APPLY)
 
     async def _delete(self, kind: str, namespace: str, name: str, uid: str) -> None:
-        for each in (JOURNAL_ANALYSIS, *EVERYWHERE, *OF_SPARK):
+        for each in (JOURNAL_ANALYSIS, *self._kinds, *self._optional):
             if each.name == kind:
                 try:
                     await self._api.delete(each, namespace, name, uid)
@@ -154,13 +141,11 @@ class AnalysisObjects:
                     if error.status not in (NOT_FOUND, CONFLICT):
                         raise
 
-
-def _kind_of(manifest: Manifest) -> Kind:
-    """Return the kind of a child, by its API, too: two operators have a SparkApplication."""
-    wanted = (manifest["apiVersion"], manifest["kind"])
-    return next(
-        kind for kind in (*EVERYWHERE, *OF_SPARK) if (kind.api_version, kind.name) == wanted
-    )
+    def _kind_of(self, manifest: Manifest) -> Kind:
+        """Return the kind of a child, by its API, too: two operators have a SparkApplication."""
+        wanted = (manifest["apiVersion"], manifest["kind"])
+        known = (*self._kinds, *self._optional)
+        return next(kind for kind in known if (kind.api_version, kind.name) == wanted)
 
 
 def node_of_claim(pods: Sequence[Manifest], claim: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from lockkeeper_operator.quantities import quantity
+from lockkeeper_operator.kubernetes.quantities import quantity
 
 Path: TypeAlias = tuple[str | int, ...]
 """Where something is in an object: keys of mappings, numbers of items."""

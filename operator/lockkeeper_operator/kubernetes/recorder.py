@@ -4,11 +4,11 @@ import logging
 import secrets
 from collections import OrderedDict
 
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.events import Event
-from lockkeeper_operator.observed import Manifest
-from lockkeeper_operator.process.clock import Clock
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.clock import Clock
+from lockkeeper_operator.kubernetes.events import Event
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 QUIET_SECONDS = 600.0
 REMEMBERED_MAX = 4096

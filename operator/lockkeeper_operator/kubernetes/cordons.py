@@ -8,9 +8,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import NODE
-from lockkeeper_operator.api.server import ApiServer
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.kinds import NODE
+from lockkeeper_operator.kubernetes.api.server import ApiServer
 
 LOOK_SECONDS = 2.0
 FORBIDDEN_SECONDS = 600.0

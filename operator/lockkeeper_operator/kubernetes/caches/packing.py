@@ -4,7 +4,7 @@ import json
 import zlib
 from typing import Any
 
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _LEVEL = 3

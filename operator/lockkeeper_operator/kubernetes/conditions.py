@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lockkeeper_api.status import Condition
-from lockkeeper_operator.status.verdict import Verdict
+from lockkeeper_operator.kubernetes.verdict import Verdict
 
 MESSAGE_CHARACTERS_MAX = 32_768
 

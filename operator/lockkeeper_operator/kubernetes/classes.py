@@ -6,7 +6,7 @@ a label, not a field, so that the API server can leave out what is another's.
 """
 
 from lockkeeper_api.pod_names import CLASS_LABEL
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def class_selector(class_name: str) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from lockkeeper_operator.api.kinds import Kind
-from lockkeeper_operator.caches.packing import packed, trimmed, unpacked
-from lockkeeper_operator.observed import Manifest
+from lockkeeper_operator.kubernetes.api.kinds import Kind
+from lockkeeper_operator.kubernetes.caches.packing import packed, trimmed, unpacked
+from lockkeeper_operator.kubernetes.manifests import Manifest
 
 Name: TypeAlias = tuple[str, str]
 """Namespace and name of an object."""

@@ -1,12 +1,17 @@
 """Field owners of an object, as the API server keeps them."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lockkeeper_operator.comparing import Path
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.children.comparing import Path
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import FIELD_MANAGER
-from lockkeeper_operator.observed import Manifest
+
+FIELD_CONFLICT = "FieldManagerConflict"
+_MANAGER = re.compile(r'conflict with "([^"]*)"( with subresource "[^"]*")?(.*)', re.DOTALL)
 
 
 def appliers_of(manifest: Manifest, paths: Iterable[Path]) -> str:
@@ -23,6 +28,20 @@ def appliers_of(manifest: Manifest, paths: Iterable[Path]) -> str:
             if _owns(entry.get("fieldsV1", {}), manifest, path):
                 found.append(f"{entry['manager']} ({written(path)})")
     return ", ".join(found)
+
+
+def steadfast_owners(error: ApiError) -> str:
+    """Return who owns fields and would take them back, with the fields; empty for nobody.
+
+    Who applied a field declares it, and will again. Who only updated it, by hand or in passing,
+    made a drift, which is repaired.
+    """
+    owners = []
+    for cause in error.causes:
+        found = _MANAGER.match(cause.get("message", ""))
+        if cause.get("reason") == FIELD_CONFLICT and found and " using " not in found[3]:
+            owners.append(f"{found[1]} ({cause.get('field', '')})")
+    return ", ".join(owners)
 
 
 def written(path: Path) -> str:

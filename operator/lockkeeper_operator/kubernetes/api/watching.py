@@ -12,9 +12,9 @@ from typing import Protocol
 
 import aiohttp
 
-from lockkeeper_operator.api.errors import NOT_FOUND, error_of
-from lockkeeper_operator.api.kinds import Kind
-from lockkeeper_operator.api.server import FAILURES, ApiServer
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, error_of
+from lockkeeper_operator.kubernetes.api.kinds import Kind
+from lockkeeper_operator.kubernetes.api.server import FAILURES, ApiServer
 
 SHORT_SECONDS = 0.5
 """A watch that ends sooner is followed by a delay, which grows while that goes on."""

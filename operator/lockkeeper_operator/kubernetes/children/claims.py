@@ -1,7 +1,7 @@
 """Claims that are there: all that may change is their size, and that only upwards."""
 
-from lockkeeper_operator.observed import Manifest
-from lockkeeper_operator.quantities import quantity
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.quantities import quantity
 
 
 def grown(present: Manifest, wanted: Manifest) -> Manifest:

@@ -6,10 +6,10 @@ Few are of interest, and an operator of some namespaces may not watch any: they 
 import asyncio
 import logging
 
-from lockkeeper_operator.api.errors import ApiError
-from lockkeeper_operator.api.kinds import NAMESPACE
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.caches.store import Store
+from lockkeeper_operator.kubernetes.api.errors import ApiError
+from lockkeeper_operator.kubernetes.api.kinds import NAMESPACE
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.caches.store import Store
 
 REFRESH_SECONDS = 10.0
 INTEREST_SECONDS = 1800.0

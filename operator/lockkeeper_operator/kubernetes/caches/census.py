@@ -3,12 +3,12 @@
 A watch that was away for too long tells of what came meanwhile, never of what went.
 """
 
-from lockkeeper_operator.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.api.kinds import MONITORS
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.api.watching import Place
-from lockkeeper_operator.caches.caches import Caches, selector_of
-from lockkeeper_operator.caches.store import Name
+from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import MONITORS
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.api.watching import Place
+from lockkeeper_operator.kubernetes.caches.caches import Caches, selector_of
+from lockkeeper_operator.kubernetes.caches.store import Name
 
 
 class Census:

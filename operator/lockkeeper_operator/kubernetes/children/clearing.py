@@ -5,13 +5,13 @@ import logging
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from lockkeeper_operator.api.errors import CONFLICT, INVALID, ApiError
-from lockkeeper_operator.api.kinds import BY_NAME
-from lockkeeper_operator.api.server import ApiServer
-from lockkeeper_operator.comparing import Path, added
-from lockkeeper_operator.observed import Manifest, key_of
-from lockkeeper_operator.owners import appliers_of, pointer, written
-from lockkeeper_operator.steps import Conflict
+from lockkeeper_operator.kubernetes.api.errors import CONFLICT, INVALID, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
+from lockkeeper_operator.kubernetes.api.server import ApiServer
+from lockkeeper_operator.kubernetes.children.comparing import Path, added
+from lockkeeper_operator.kubernetes.children.field_owners import appliers_of, pointer, written
+from lockkeeper_operator.kubernetes.children.steps import Conflict
+from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
 
 Uid: TypeAlias = str
 REMOVALS_MAX, REMOVALS_SECONDS = 5, 60.0
