@@ -9,7 +9,7 @@ import typer
 from kubernetes.aio.config import ConfigException
 
 from lockkeeper_operator import embedded
-from lockkeeper_operator.desired.subject import Installation, Monitoring
+from lockkeeper_operator.brokers.desired.subject import Installation, Monitoring
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.server import connect
 from lockkeeper_operator.process import logs

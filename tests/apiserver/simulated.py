@@ -15,7 +15,7 @@ from simulated_brokers import SimulatedBrokers
 from simulated_nodes import SimulatedNodes
 
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.desired.subject import Installation
+from lockkeeper_operator.brokers.desired.subject import Installation
 from lockkeeper_operator.embedded import run
 from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.kubernetes.api.kinds import BROKER, BY_NAME, DESTINATION, EVENT

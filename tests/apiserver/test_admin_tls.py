@@ -8,10 +8,10 @@ from typing import Any
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 
+from lockkeeper_operator.certificates.authority import LOOK_SECONDS
+from lockkeeper_operator.certificates.issuing import Pair, facts_of, issued, new_authority
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, SECRET
 from lockkeeper_operator.kubernetes.encoding import encoded
-from lockkeeper_operator.process.authority import LOOK_SECONDS
-from lockkeeper_operator.process.issuing import Pair, facts_of, issued, new_authority
 
 AUTHORITY = "lockkeeper-operator-authority"
 ASKED_SECONDS = 11.0

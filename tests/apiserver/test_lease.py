@@ -22,8 +22,8 @@ from pods import Pod, free_port, wait_until  # noqa: E402
 
 from lockkeeper.message.destination import queue  # noqa: E402
 from lockkeeper_api import BrokerSpec  # noqa: E402
-from lockkeeper_operator.desired import role  # noqa: E402
-from lockkeeper_operator.desired.subject import Installation, Subject  # noqa: E402
+from lockkeeper_operator.brokers.desired import role  # noqa: E402
+from lockkeeper_operator.brokers.desired.subject import Installation, Subject  # noqa: E402
 
 pytestmark = pytest.mark.crash
 

@@ -5,8 +5,8 @@ from typing import Any
 from lockkeeper_api.journal_analysis import JournalAnalysisSpec
 from lockkeeper_operator.analyses.desired.children import run, supports
 from lockkeeper_operator.analyses.engine import ChosenEngine
-from lockkeeper_operator.analyses.journal import Journal
 from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 FROM_BROKER: dict[str, Any] = {"source": {"broker": "departures"}}

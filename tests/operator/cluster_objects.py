@@ -2,8 +2,13 @@
 
 from typing import Any
 
-from lockkeeper_operator.desired.children import children
-from lockkeeper_operator.desired.subject import Certificate, Installation, Subject, subject_of
+from lockkeeper_operator.brokers.desired.children import children
+from lockkeeper_operator.brokers.desired.subject import (
+    Certificate,
+    Installation,
+    Subject,
+    subject_of,
+)
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 MONITORS = frozenset({"PodMonitor", "ServiceMonitor"})

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from lockkeeper_operator.certificates.issuing import Pair, issued, new_authority
 from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
     BrokerSilentError,
 )
-from lockkeeper_operator.process.issuing import Pair, issued, new_authority
 
 LOOPBACK = "127.0.0.1"
 NOW = datetime.now(UTC)

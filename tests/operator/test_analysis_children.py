@@ -22,8 +22,8 @@ from lockkeeper_operator.analyses.engine import (
     chosen_engine,
     missing_api,
 )
-from lockkeeper_operator.analyses.journal import Journal, claim_name, journal_of
-from lockkeeper_operator.analyses.of_broker import analysis_name
+from lockkeeper_operator.brokers.desired.analysis import analysis_name
+from lockkeeper_operator.brokers.journal import Journal, claim_name, journal_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 BOTH = frozenset({KUBEFLOW_API, APACHE_API})

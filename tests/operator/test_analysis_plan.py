@@ -10,7 +10,6 @@ import pytest
 from analysis_objects import NIGHTLY, all_of, analysis_subject
 
 from lockkeeper_operator.analyses.facts import AnalysisFacts
-from lockkeeper_operator.analyses.journal import Journal
 from lockkeeper_operator.analyses.plan import (
     BACK_OFF,
     SUSPENDED,
@@ -21,6 +20,7 @@ from lockkeeper_operator.analyses.plan import (
 )
 from lockkeeper_operator.analyses.status import after_refusal, analysis_status
 from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
 from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Delete, Wait
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of

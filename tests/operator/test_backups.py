@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from lockkeeper_api.journal_backup import JournalBackupSpec
-from lockkeeper_operator.analyses.journal import Journal
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.plan import Seen, backup_plan
 from lockkeeper_operator.backups.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
 from lockkeeper_operator.kubernetes.children.steps import (
     Apply,

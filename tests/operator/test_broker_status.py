@@ -4,18 +4,19 @@ from typing import Any
 import pytest
 
 from lockkeeper_api.status import BrokerStatus
-from lockkeeper_operator.kubernetes.children.steps import Conflict, Wait
-from lockkeeper_operator.kubernetes.manifests import Manifest
-from lockkeeper_operator.names import MASTER, STANDBY
-from lockkeeper_operator.observed import Observed, Pod, Report
-from lockkeeper_operator.status.broker_status import (
+from lockkeeper_operator.brokers.desired.target import Desired
+from lockkeeper_operator.brokers.observed import Observed, Pod
+from lockkeeper_operator.brokers.status.facts import Facts
+from lockkeeper_operator.brokers.status.status import (
     broker_status,
     failed_status,
     invalid_status,
 )
-from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.steps import Step
-from lockkeeper_operator.target import Desired
+from lockkeeper_operator.brokers.steps import Step
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Wait
+from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.names import MASTER, STANDBY
+from lockkeeper_operator.polling.report import Report
 
 NOW, LATER = "2027-03-01T12:00:00Z", "2027-03-01T12:05:00Z"
 DESIRED = Desired(

@@ -2,13 +2,13 @@
 
 from typing import Any
 
+from lockkeeper_operator.brokers.observed import pod_of
 from lockkeeper_operator.kubernetes.api.errors import error_of
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, POD
 from lockkeeper_operator.kubernetes.caches.packing import LAST_APPLIED, trimmed
 from lockkeeper_operator.kubernetes.caches.store import Store
 from lockkeeper_operator.kubernetes.children.field_owners import steadfast_owners
 from lockkeeper_operator.kubernetes.manifests import Manifest
-from lockkeeper_operator.observed import pod_of
 from lockkeeper_operator.polling.views import policy_hash, rounded_age
 
 

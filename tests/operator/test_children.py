@@ -9,9 +9,9 @@ from cluster_objects import SURROUNDINGS, by_kind, child, pod_spec, subject
 
 from lockkeeper_api import parse_resources
 from lockkeeper_api.hashes import hash_of_text
-from lockkeeper_operator.desired.children import children
-from lockkeeper_operator.desired.configuration import configuration, configuration_hash
-from lockkeeper_operator.desired.subject import Installation
+from lockkeeper_operator.brokers.desired.children import children
+from lockkeeper_operator.brokers.desired.configuration import configuration, configuration_hash
+from lockkeeper_operator.brokers.desired.subject import Installation
 from lockkeeper_operator.process.options import monitoring_of
 
 PROJECT = Path(__file__).parents[2]

@@ -7,20 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_scale_in import children, desired
 
-from lockkeeper_operator.events import events_of_steps
-from lockkeeper_operator.kubernetes.caches.packing import trimmed
-from lockkeeper_operator.kubernetes.children.steps import Wait
-from lockkeeper_operator.observed import Observed, Pod, Report, pod_of
-from lockkeeper_operator.plan import plan
-from lockkeeper_operator.process.handovers import (
+from lockkeeper_operator.brokers.events import events_of_steps
+from lockkeeper_operator.brokers.handovers import (
     AGAIN_SECONDS,
     TAKE_OVER_SECONDS_MAX,
     Handovers,
 )
-from lockkeeper_operator.status import master_elected
-from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.status.failover import last_failover
-from lockkeeper_operator.steps import DeletePod, Fence, Step, SwitchOver
+from lockkeeper_operator.brokers.observed import Observed, Pod, pod_of
+from lockkeeper_operator.brokers.plan import plan
+from lockkeeper_operator.brokers.status import master_elected
+from lockkeeper_operator.brokers.status.facts import Facts
+from lockkeeper_operator.brokers.status.failover import last_failover
+from lockkeeper_operator.brokers.steps import DeletePod, Fence, Step, SwitchOver
+from lockkeeper_operator.kubernetes.caches.packing import trimmed
+from lockkeeper_operator.kubernetes.children.steps import Wait
+from lockkeeper_operator.polling.report import Report
 
 NODES = ("west", "east", "north")
 GOAL = desired(3)

@@ -3,15 +3,16 @@ from typing import Any
 import pytest
 from cluster_objects import subject
 
-from lockkeeper_operator.desired import config_map
-from lockkeeper_operator.fences import fence_steps
-from lockkeeper_operator.observed import Observed, Pod, Report
-from lockkeeper_operator.plan import plan
-from lockkeeper_operator.rollout import pod_steps
-from lockkeeper_operator.status import master_elected, standbys_ready
-from lockkeeper_operator.status.facts import Facts
-from lockkeeper_operator.steps import Fence
-from lockkeeper_operator.target import Desired, desired_of
+from lockkeeper_operator.brokers.desired import config_map
+from lockkeeper_operator.brokers.desired.target import Desired, desired_of
+from lockkeeper_operator.brokers.observed import Observed, Pod
+from lockkeeper_operator.brokers.plan import plan
+from lockkeeper_operator.brokers.pods.fences import fence_steps
+from lockkeeper_operator.brokers.pods.rollout import pod_steps
+from lockkeeper_operator.brokers.status import master_elected, standbys_ready
+from lockkeeper_operator.brokers.status.facts import Facts
+from lockkeeper_operator.brokers.steps import Fence
+from lockkeeper_operator.polling.report import Report
 
 ANNOTATION = "lockkeeper.dev/fenced"
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lockkeeper_operator.process.issuing import (
+from lockkeeper_operator.certificates.issuing import (
     AUTHORITY_LIFE,
     CERTIFICATE_LIFE,
     Pair,

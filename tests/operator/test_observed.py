@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from lockkeeper_operator.observed import Report, pod_of
+from lockkeeper_operator.brokers.observed import pod_of
+from lockkeeper_operator.polling.report import Report
 
 
 def manifest(**status: Any) -> dict[str, Any]:

@@ -4,6 +4,10 @@ from typing import Any
 import pytest
 from cluster_objects import subject
 
+from lockkeeper_operator.brokers.desired.target import Desired, desired_of
+from lockkeeper_operator.brokers.observed import Observed, Pod
+from lockkeeper_operator.brokers.plan import plan
+from lockkeeper_operator.brokers.steps import DeletePod, Push, Step, SwitchOver
 from lockkeeper_operator.kubernetes.children.steps import (
     Apply,
     Conflict,
@@ -13,10 +17,7 @@ from lockkeeper_operator.kubernetes.children.steps import (
     Wait,
 )
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
-from lockkeeper_operator.observed import Observed, Pod, Report
-from lockkeeper_operator.plan import plan
-from lockkeeper_operator.steps import DeletePod, Push, Step, SwitchOver
-from lockkeeper_operator.target import Desired, desired_of
+from lockkeeper_operator.polling.report import Report
 
 
 def desired(**options: Any) -> Desired:

@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from cluster_objects import child, subject
 
-from lockkeeper_operator.desired.configuration import configuration_hash
-from lockkeeper_operator.desired.revision import revision_of
-from lockkeeper_operator.desired.subject import Installation
+from lockkeeper_operator.brokers.desired.configuration import configuration_hash
+from lockkeeper_operator.brokers.desired.revision import revision_of
+from lockkeeper_operator.brokers.desired.subject import Installation
 
 LISTENER: dict[str, Any] = {"name": "openwire"}
 

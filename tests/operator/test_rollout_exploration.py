@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from lockkeeper_operator.brokers.desired.target import Desired
+from lockkeeper_operator.brokers.observed import Pod
+from lockkeeper_operator.brokers.pods.rollout import pod_steps
+from lockkeeper_operator.brokers.steps import DeletePod, SwitchOver
 from lockkeeper_operator.names import MASTER, STANDBY
-from lockkeeper_operator.observed import Pod, Report
-from lockkeeper_operator.rollout import pod_steps
-from lockkeeper_operator.steps import DeletePod, SwitchOver
-from lockkeeper_operator.target import Desired
+from lockkeeper_operator.polling.report import Report
 
 OLD, NEW = "old", "new"
 CRASHES_MAX = 1

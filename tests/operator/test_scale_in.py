@@ -4,12 +4,13 @@ from typing import Any
 
 from cluster_objects import subject
 
+from lockkeeper_operator.brokers.desired.target import Desired, desired_of
+from lockkeeper_operator.brokers.observed import Observed, Pod
+from lockkeeper_operator.brokers.plan import plan
+from lockkeeper_operator.brokers.steps import Fence, Step
 from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Wait
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
-from lockkeeper_operator.observed import Observed, Pod, Report
-from lockkeeper_operator.plan import plan
-from lockkeeper_operator.steps import Fence, Step
-from lockkeeper_operator.target import Desired, desired_of
+from lockkeeper_operator.polling.report import Report
 
 KEY = ("StatefulSet", "departures")
 

@@ -11,13 +11,13 @@ import psutil
 import pytest
 from pods import Pod, free_port, wait_until
 
+from lockkeeper_operator.certificates.issuing import Pair, issued, new_authority
 from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
     BrokerRefusedError,
     BrokerSilentError,
 )
-from lockkeeper_operator.process.issuing import Pair, issued, new_authority
 
 StartPod = Callable[..., Pod]
 NOW = datetime.now(UTC)

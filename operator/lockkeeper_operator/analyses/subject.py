@@ -7,7 +7,7 @@ from lockkeeper_api.analysis.sizing import Executors
 from lockkeeper_api.journal_analysis import JournalAnalysisSpec
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.analyses.engine import ChosenEngine
-from lockkeeper_operator.analyses.journal import Journal
+from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.ownership import Owner
 from lockkeeper_operator.kubernetes.hashes import hash_of
 from lockkeeper_operator.kubernetes.manifests import Manifest

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_operator.analyses.journal import Journal
 from lockkeeper_operator.backups.names import BACKUP_LABEL
+from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.ownership import Owner
 from lockkeeper_operator.kubernetes.hashes import hash_of
 from lockkeeper_operator.kubernetes.manifests import Manifest

@@ -7,8 +7,8 @@ from typing import TypeAlias
 from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, MASTER
-from lockkeeper_operator.observed import Report
 from lockkeeper_operator.polling.admin_endpoint import Address
+from lockkeeper_operator.polling.report import Report
 from lockkeeper_operator.polling.views import DestinationView
 
 BrokerKey: TypeAlias = tuple[str, str]

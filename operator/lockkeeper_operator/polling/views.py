@@ -7,7 +7,7 @@ from typing import Any
 
 from lockkeeper_api import DestinationPolicy
 from lockkeeper_operator.kubernetes.hashes import hash_of
-from lockkeeper_operator.observed import Report
+from lockkeeper_operator.polling.report import Report
 
 _AGES = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
 """Seconds that an age is rounded down to, so that a status is not written all the time."""

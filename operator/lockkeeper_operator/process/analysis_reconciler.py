@@ -13,7 +13,6 @@ from lockkeeper_api.journal_analysis import JournalAnalysisSpec
 from lockkeeper_operator.analyses.desired.children import run
 from lockkeeper_operator.analyses.engine import chosen_engine, missing_api
 from lockkeeper_operator.analyses.facts import AnalysisFacts
-from lockkeeper_operator.analyses.journal import claim_name, journal_of
 from lockkeeper_operator.analyses.kinds import EVERYWHERE, OF_SPARK
 from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
 from lockkeeper_operator.analyses.plan import Seen, analysis_plan
@@ -26,6 +25,7 @@ from lockkeeper_operator.analyses.status import (
     refused_status,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.brokers.journal import claim_name, journal_of
 from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.kubernetes.api.kinds import JOURNAL_ANALYSIS
 from lockkeeper_operator.kubernetes.api.server import APPLY
@@ -36,7 +36,7 @@ from lockkeeper_operator.kubernetes.events import Event
 from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
 from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.names import FIELD_MANAGER
-from lockkeeper_operator.process.tools import Tools
+from lockkeeper_operator.tools import Tools
 
 ACTIVE_SECONDS = 5.0
 """How often a run is looked at while it goes on."""

@@ -9,11 +9,11 @@ from lockkeeper_api import BrokerSpec
 from lockkeeper_api.analysis.source import Source
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_backup import JournalBackupSpec
-from lockkeeper_operator.analyses.journal import claim_name, journal_of
 from lockkeeper_operator.backups.names import BACKUP_LABEL
 from lockkeeper_operator.backups.plan import Seen, backup_plan
 from lockkeeper_operator.backups.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.brokers.journal import claim_name, journal_of
 from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.kubernetes.api.kinds import JOBS, JOURNAL_BACKUP
 from lockkeeper_operator.kubernetes.api.server import APPLY
@@ -23,7 +23,7 @@ from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.names import FIELD_MANAGER
-from lockkeeper_operator.process.tools import Tools
+from lockkeeper_operator.tools import Tools
 
 ACTIVE_SECONDS = 5.0
 """How often a backup is looked at while it is being made, or waited for."""

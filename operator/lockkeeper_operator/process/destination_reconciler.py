@@ -32,10 +32,10 @@ from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, Broke
 from lockkeeper_operator.polling.poll_state import PollState
 from lockkeeper_operator.polling.views import DestinationView, policy_hash, view_of
 from lockkeeper_operator.process.destination_steps import DestinationSteps, Place
-from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.status.destination_accepted import TYPE as ACCEPTED
 from lockkeeper_operator.status.destination_facts import DestinationFacts, Figures
 from lockkeeper_operator.status.destination_status import destination_status
+from lockkeeper_operator.tools import Tools
 
 FIGURES_SECONDS = 60.0
 """How often a status is written at most of which nothing but figures has changed."""

@@ -15,7 +15,7 @@ from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.polling.admin_endpoint import Address
 from lockkeeper_operator.polling.poll_state import PollState
 from lockkeeper_operator.polling.views import policy_said, view_of
-from lockkeeper_operator.process.tools import Tools
+from lockkeeper_operator.tools import Tools
 
 ON_BROKER = (Action.DECLARE, Action.SET_POLICY, Action.REMOVE, Action.REMOVE_IF_EMPTY)
 

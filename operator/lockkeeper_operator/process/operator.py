@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
 
+from lockkeeper_operator.brokers.reconciler import BrokerReconciler
+from lockkeeper_operator.certificates.authority import Authority, Trust
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.api.watching import WatchedRequests
 from lockkeeper_operator.kubernetes.caches.caches import Caches
@@ -20,9 +22,7 @@ from lockkeeper_operator.polling.admin_endpoint import AdminEndpoints
 from lockkeeper_operator.polling.poller import Poller
 from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
 from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
-from lockkeeper_operator.process.authority import Authority, Trust
 from lockkeeper_operator.process.backup_reconciler import BackupReconciler
-from lockkeeper_operator.process.broker_reconciler import BrokerReconciler
 from lockkeeper_operator.process.destination_reconciler import DestinationReconciler
 from lockkeeper_operator.process.election import Candidate, Election, LeadershipLostError
 from lockkeeper_operator.process.endpoint import Endpoint
@@ -30,10 +30,10 @@ from lockkeeper_operator.process.inquiry import Inquiry
 from lockkeeper_operator.process.metrics import Metrics, Source
 from lockkeeper_operator.process.options import Options
 from lockkeeper_operator.process.queue import WorkQueue
-from lockkeeper_operator.process.tools import Tools
 from lockkeeper_operator.process.upkeep import Upkeep, places_of
 from lockkeeper_operator.process.waking import Wakes, asked_anew, broker_of
 from lockkeeper_operator.process.workers import Work, work
+from lockkeeper_operator.tools import Tools
 
 BROKER_WORKERS, DESTINATION_WORKERS, ASKING_WORKERS, ANALYSIS_WORKERS = 4, 8, 32, 2
 BACKUP_WORKERS = 2

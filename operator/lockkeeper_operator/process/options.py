@@ -6,7 +6,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lockkeeper_operator.desired.subject import Installation, Monitoring
+from lockkeeper_operator.brokers.desired.subject import Installation, Monitoring
 
 BROKER_IMAGE = "LOCKKEEPER_BROKER_IMAGE"
 ANALYTICS_IMAGE = "LOCKKEEPER_ANALYTICS_IMAGE"

@@ -1,0 +1,55 @@
+"""Events of a Broker: what people are told of its plan and of its status."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from lockkeeper_operator.brokers.pods.draining import MASTER_STAYS
+from lockkeeper_operator.brokers.pods.scale_in import HANDING_OVER
+from lockkeeper_operator.brokers.steps import DeletePod, Fence, Push, Step, SwitchOver
+from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Refused, Wait
+from lockkeeper_operator.kubernetes.events import Event
+
+
+def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:
+    """Yield what is told when a plan is carried out; what everybody expects is not."""
+    for step in steps:
+        match step:
+            case Apply(manifest, drift=True):
+                what = f"{manifest['kind']} {manifest['metadata']['name']}"
+                yield Event("Warning", "DriftRepaired", f"{what} was changed by somebody else")
+            case Conflict(kind, name, owner):
+                yield Event("Warning", "ChildConflict", f"{kind} {name} belongs to {owner}")
+            case Refused(kind, name, message):
+                yield Event("Warning", "ChildRefused", f"{kind} {name}: {message}")
+            case DeletePod(name, _, reason):
+                yield Event("Normal", "RollingStep", f"{name} starts anew: {reason.lower()}")
+            case SwitchOver(master, _, successor):
+                yield Event("Normal", "SwitchingOver", f"{master} stops, {successor} takes over")
+            case Push(pod, configuration):
+                yield Event("Normal", "ConfigurationPushed", f"{configuration} to {pod}")
+            case Wait(reason, message) if reason == HANDING_OVER:
+                yield Event("Normal", reason, message)
+            case Wait(reason, message) if reason == MASTER_STAYS:
+                yield Event("Warning", reason, message)
+            case Fence(pod, fenced=True):
+                yield Event("Warning", "Fenced", f"{pod} neither serves nor takes over")
+            case Fence(pod):
+                yield Event("Normal", "Unfenced", f"{pod} stands by again")
+            case _:
+                pass
+
+
+def events_of_status(previous: dict[str, Any], status: dict[str, Any]) -> Iterator[Event]:
+    """Yield what is told when *status* takes the place of *previous*."""
+    failover = status.get("lastFailover")
+    if failover is not None and failover != previous.get("lastFailover"):
+        message = f"{status.get('master')} is the master now: {failover['cause']}"
+        yield Event("Warning", "FailedOver", message)
+    before = {each["type"]: each["status"] for each in previous.get("conditions", ())}
+    for condition in status.get("conditions", ()):
+        was, now = before.get(condition["type"]), condition["status"]
+        if condition["type"] == "Ready" and was is not None and was != now:
+            known: tuple[Literal["Normal", "Warning"], str] = (
+                ("Normal", "BecameReady") if now == "True" else ("Warning", "NotReady")
+            )
+            yield Event(*known, condition["message"])

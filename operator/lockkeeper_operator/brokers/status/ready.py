@@ -1,0 +1,51 @@
+"""Ready: clients are served, as the spec says."""
+
+from lockkeeper_operator.brokers.status import master_elected, standbys_ready, storage_bound
+from lockkeeper_operator.brokers.status.facts import Facts
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
+
+TYPE = "Ready"
+
+
+def condition(facts: Facts) -> Verdict:
+    """Return the condition. Clients are served without a standby, too; the reason tells."""
+    for step in facts.steps:
+        if isinstance(step, Conflict):
+            message = f"{step.kind} {step.name} belongs to {step.owner}"
+            return Verdict(TYPE, NO, "Conflict", message)
+        if isinstance(step, Refused):
+            message = f"{step.kind} {step.name} is refused: {step.message}"
+            return Verdict(TYPE, NO, "Refused", message)
+    broken = _broken_rollout(facts)
+    if broken:
+        return Verdict(TYPE, NO, "RolloutBroken", broken)
+    for part in (storage_bound.condition(facts), master_elected.condition(facts)):
+        if part.status != YES:
+            return Verdict(TYPE, NO, part.reason, part.message)
+    standbys = standbys_ready.condition(facts)
+    if standbys.status != YES:
+        return Verdict(TYPE, YES, "NoSafetyNet", f"serves clients; standbys: {standbys.message}")
+    return Verdict(TYPE, YES, "Serving", "serves clients")
+
+
+def failed(message: str) -> Verdict:
+    """Return the condition of a resource about which the API server keeps answering no."""
+    return Verdict(TYPE, NO, "Failed", message)
+
+
+def _broken_rollout(facts: Facts) -> str:
+    """Return what is broken about a roll-out, empty for nothing: clients may be served all the
+    same, but what the spec says now does not run.
+    """
+    revision = facts.desired.revision
+    behind = [pod.name for pod in facts.pods if pod.revision != revision]
+    broken = [f"{pod.name}: {pod.hopeless}" for pod in facts.pods if pod.hopeless]
+    if not behind or not broken:
+        return ""
+    return f"{'; '.join(broken)}; {', '.join(behind)} still to come to revision {revision}"
+
+
+def invalid(problems: str) -> Verdict:
+    """Return the condition of a resource whose spec is refused, with the reasons."""
+    return Verdict(TYPE, NO, "InvalidSpec", problems)

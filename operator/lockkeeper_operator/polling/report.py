@@ -1,0 +1,21 @@
+"""Report of a broker: its own words about itself."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a broker says of itself when the operator asks its admin endpoint.
+
+    *takes_over* says of a standby that it is proven able to: it reads the journal's directory and
+    is refused the lock for the one reason that another has it. *configuration* is the hash of
+    what it runs with, *refused* that of one which it could not take over, *refusal* why.
+    """
+
+    role: str
+    takes_over: bool = False
+    epoch: int | None = None
+    configuration: str | None = None
+    refused: str | None = None
+    refusal: str = ""
+    version: str | None = None
