@@ -10,6 +10,7 @@ from kubernetes.aio.config import ConfigException
 
 from lockkeeper_operator import embedded
 from lockkeeper_operator.brokers.desired.subject import Installation, Monitoring
+from lockkeeper_operator.destinations.releasing import release_all
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.server import connect
 from lockkeeper_operator.process import logs
@@ -25,7 +26,6 @@ from lockkeeper_operator.process.options import (
     listed,
     monitoring_of,
 )
-from lockkeeper_operator.process.releasing import release_all
 
 app = typer.Typer(add_completion=False, no_args_is_help=False)
 log = logging.getLogger("lockkeeper_operator")

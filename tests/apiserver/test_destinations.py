@@ -9,9 +9,9 @@ from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
 from lockkeeper_api.destination import PURGE_ANNOTATION
+from lockkeeper_operator.destinations.releasing import release_all
 from lockkeeper_operator.kubernetes.api.kinds import BROKER, DESTINATION
 from lockkeeper_operator.kubernetes.api.server import connect
-from lockkeeper_operator.process.releasing import release_all
 
 DRIFT_SECONDS = 5.0
 GONE_SECONDS = 30.0

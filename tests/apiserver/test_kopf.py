@@ -13,7 +13,7 @@ from kopf.testing import KopfRunner
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty, repairs
 
-from lockkeeper_operator.destination_plan import FINALIZER
+from lockkeeper_operator.destinations.plan import FINALIZER
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, POD
 
 FOREIGN = "kopf.zalando.org/KopfFinalizerMarker"

@@ -5,13 +5,8 @@ from typing import Any, get_args
 
 import pytest
 
-from lockkeeper_operator.destination_plan import (
-    Action,
-    BrokerState,
-    DeletionPolicy,
-    DestinationState,
-    destination_plan,
-)
+from lockkeeper_operator.destinations.observed import BrokerState, DeletionPolicy, DestinationState
+from lockkeeper_operator.destinations.plan import Action, destination_plan
 
 POLICIES = get_args(DeletionPolicy)
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 
-from lockkeeper_operator.status.destination_facts import DestinationFacts, Figures
-from lockkeeper_operator.status.destination_status import destination_status
+from lockkeeper_operator.destinations.status.facts import DestinationFacts, Figures
+from lockkeeper_operator.destinations.status.status import destination_status
 
 NOW, LATER = "2027-03-01T12:00:00Z", "2027-03-01T12:05:00Z"
 FIGURES = Figures(depth=3, consumers=1, enqueued=10, dequeued=7, oldest_age="5m")

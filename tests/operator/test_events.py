@@ -4,8 +4,8 @@ import pytest
 
 from lockkeeper_operator.brokers.events import events_of_status, events_of_steps
 from lockkeeper_operator.brokers.steps import DeletePod, Push, SwitchOver
-from lockkeeper_operator.destination_plan import Action, DestinationStep
-from lockkeeper_operator.events import destination_event
+from lockkeeper_operator.destinations.events import destination_event
+from lockkeeper_operator.destinations.plan import Action, DestinationStep
 from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Wait
 
 SERVICE: dict[str, Any] = {"kind": "Service", "metadata": {"name": "b-openwire"}}

@@ -9,6 +9,7 @@ from typing import Any
 
 from lockkeeper_operator.brokers.reconciler import BrokerReconciler
 from lockkeeper_operator.certificates.authority import Authority, Trust
+from lockkeeper_operator.destinations.reconciler import DestinationReconciler
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.api.watching import WatchedRequests
 from lockkeeper_operator.kubernetes.caches.caches import Caches
@@ -23,7 +24,6 @@ from lockkeeper_operator.polling.poller import Poller
 from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
 from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
 from lockkeeper_operator.process.backup_reconciler import BackupReconciler
-from lockkeeper_operator.process.destination_reconciler import DestinationReconciler
 from lockkeeper_operator.process.election import Candidate, Election, LeadershipLostError
 from lockkeeper_operator.process.endpoint import Endpoint
 from lockkeeper_operator.process.inquiry import Inquiry

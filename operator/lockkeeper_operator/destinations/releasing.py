@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from lockkeeper_operator.destination_plan import FINALIZER
+from lockkeeper_operator.destinations.plan import FINALIZER
 from lockkeeper_operator.kubernetes.api.errors import CONFLICT, NOT_FOUND, ApiError
 from lockkeeper_operator.kubernetes.api.kinds import DESTINATION
 from lockkeeper_operator.kubernetes.api.server import ApiServer

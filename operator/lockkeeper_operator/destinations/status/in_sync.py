@@ -1,15 +1,15 @@
 """InSync: the broker has the destination, and treats it as the resource says."""
 
+from lockkeeper_operator.destinations.status import accepted
+from lockkeeper_operator.destinations.status.facts import DestinationFacts
 from lockkeeper_operator.kubernetes.verdict import NO, UNKNOWN, YES, Verdict
-from lockkeeper_operator.status import destination_accepted
-from lockkeeper_operator.status.destination_facts import DestinationFacts
 
 TYPE = "InSync"
 
 
 def condition(facts: DestinationFacts) -> Verdict:
     """Return the condition."""
-    if destination_accepted.condition(facts).status != YES:
+    if accepted.condition(facts).status != YES:
         return Verdict(TYPE, UNKNOWN, "NotAccepted", "is not looked after before it is accepted")
     if not facts.broker_answers:
         return Verdict(TYPE, UNKNOWN, "BrokerUnavailable", f"Broker {facts.broker} has no master")

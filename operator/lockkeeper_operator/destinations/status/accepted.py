@@ -1,7 +1,7 @@
 """Accepted: the Destination may be on its Broker."""
 
+from lockkeeper_operator.destinations.status.facts import DestinationFacts
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
-from lockkeeper_operator.status.destination_facts import DestinationFacts
 
 TYPE = "Accepted"
 

@@ -3,18 +3,14 @@
 from typing import Any
 
 from lockkeeper_api.status import DestinationStatus
+from lockkeeper_operator.destinations.status import accepted, in_sync, ready
+from lockkeeper_operator.destinations.status.facts import DestinationFacts
 from lockkeeper_operator.kubernetes.conditions import dated
-from lockkeeper_operator.status import (
-    destination_accepted,
-    destination_in_sync,
-    destination_ready,
-)
-from lockkeeper_operator.status.destination_facts import DestinationFacts
 
 CONDITIONS = (
-    destination_ready.condition,
-    destination_accepted.condition,
-    destination_in_sync.condition,
+    ready.condition,
+    accepted.condition,
+    in_sync.condition,
 )
 
 

@@ -14,16 +14,19 @@ from lockkeeper_api.cluster.operation import AllowedDestinations
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_api.quantities import format_duration
-from lockkeeper_operator.allowing import is_allowed
-from lockkeeper_operator.destination_plan import (
+from lockkeeper_operator.destinations.allowing import is_allowed
+from lockkeeper_operator.destinations.applying import DestinationSteps, Place
+from lockkeeper_operator.destinations.desired.declaration import owner_of
+from lockkeeper_operator.destinations.observed import BrokerState, DeletionPolicy, DestinationState
+from lockkeeper_operator.destinations.plan import (
     FINALIZER,
     Action,
-    BrokerState,
-    DeletionPolicy,
-    DestinationState,
     DestinationStep,
     destination_plan,
 )
+from lockkeeper_operator.destinations.status.accepted import TYPE as ACCEPTED
+from lockkeeper_operator.destinations.status.facts import DestinationFacts, Figures
+from lockkeeper_operator.destinations.status.status import destination_status
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.caches.caches import TARGET_GROUP, Target, target_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
@@ -31,10 +34,6 @@ from lockkeeper_operator.kubernetes.verdict import YES
 from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
 from lockkeeper_operator.polling.poll_state import PollState
 from lockkeeper_operator.polling.views import DestinationView, policy_hash, view_of
-from lockkeeper_operator.process.destination_steps import DestinationSteps, Place
-from lockkeeper_operator.status.destination_accepted import TYPE as ACCEPTED
-from lockkeeper_operator.status.destination_facts import DestinationFacts, Figures
-from lockkeeper_operator.status.destination_status import destination_status
 from lockkeeper_operator.tools import Tools
 
 FIGURES_SECONDS = 60.0
@@ -152,7 +151,7 @@ class DestinationReconciler:
         view = None
         if polled is not None and acceptable and (not deleting or finalizer):
             view = await self._view(polled, target, fresh=deleting)
-        own = f"{metadata['namespace']}/{metadata['name']}"
+        own = owner_of(resource)
         wanted = policy_hash(resource.get("spec", {}).get("policy"))
         facts = replace(
             facts,

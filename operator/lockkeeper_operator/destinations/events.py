@@ -1,8 +1,8 @@
-"""Kubernetes events for people, with reasons that never change their meaning."""
+"""Events of a Destination: what people are told of its steps."""
 
 from typing import Any
 
-from lockkeeper_operator.destination_plan import Action, DestinationStep
+from lockkeeper_operator.destinations.plan import Action, DestinationStep
 from lockkeeper_operator.kubernetes.events import Event
 
 

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 
 from lockkeeper_api import DestinationSpec
 from lockkeeper_api.destination import PURGE_ANNOTATION
-from lockkeeper_operator.destination_plan import FINALIZER, Action, DestinationStep
-from lockkeeper_operator.events import destination_event
+from lockkeeper_operator.destinations.desired.declaration import declaration
+from lockkeeper_operator.destinations.events import destination_event
+from lockkeeper_operator.destinations.plan import FINALIZER, Action, DestinationStep
 from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
 from lockkeeper_operator.kubernetes.api.kinds import DESTINATION
 from lockkeeper_operator.kubernetes.caches.caches import Target
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.polling.admin_endpoint import Address
 from lockkeeper_operator.polling.poll_state import PollState
-from lockkeeper_operator.polling.views import policy_said, view_of
+from lockkeeper_operator.polling.views import view_of
 from lockkeeper_operator.tools import Tools
 
 ON_BROKER = (Action.DECLARE, Action.SET_POLICY, Action.REMOVE, Action.REMOVE_IF_EMPTY)
@@ -78,10 +79,8 @@ class DestinationSteps:
         if action in (Action.REMOVE, Action.REMOVE_IF_EMPTY):
             await admin.remove(place.master, *key, if_empty=action is Action.REMOVE_IF_EMPTY)
         else:
-            metadata = resource["metadata"]
-            owner = f"{metadata['namespace']}/{metadata['name']}"
-            policy = None if spec.policy is None else policy_said(spec.policy)
-            await admin.declare(place.master, *key, policy, owner)
+            wanted = declaration(resource, spec)
+            await admin.declare(place.master, *key, wanted.policy, wanted.owner)
         said = await admin.destination(place.master, *key)
         place.state.touched[key] = asyncio.get_running_loop().time()
         if said is None:
