@@ -33,9 +33,10 @@ setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/loc
 	@echo "Ready: $(BIN)/lockkeeper --help"
 
 # Folders whose files import each other by their plain names, and are no packages.
-TYPED := bench demo e2e release tests $(addprefix tests/,broker/selectors charts cli client crash \
-	crds interop load message operator release)
-SHARED := tests/crash:tests/interop:tests/server
+TYPED := bench demo e2e release tests $(addprefix tests/,apiserver broker/selectors charts cli \
+	client crash crds interop load message operator $(addprefix operator/,analyses backups brokers \
+	certificates destinations kubernetes polling process) release)
+SHARED := tests/crash:tests/interop:tests/server:tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check

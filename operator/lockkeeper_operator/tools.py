@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from lockkeeper_operator.certificates.authority import Authority
 from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.caches.caches import Caches
 from lockkeeper_operator.kubernetes.clock import Clock
@@ -34,8 +35,10 @@ class Tools:
     absent: Callable[[str], None]
     """Takes note of a kind that the cluster does not know, and need not."""
 
-    async def write_status(self, resource: Manifest, status: Manifest) -> None:
-        """Write the status of a Broker or Destination; one that is gone needs none."""
+    async def write_status(self, resource: Manifest, status: Manifest | None) -> None:
+        """Write the status of a resource; None is written already, one that is gone needs none."""
+        if status is None:
+            return
         metadata = resource["metadata"]
         change = {
             "apiVersion": resource["apiVersion"],
@@ -50,6 +53,4 @@ class Tools:
             if error.status == NOT_FOUND:
                 return
             raise
-        kind = resource["kind"]
-        store = self.caches.brokers if kind == "Broker" else self.caches.destinations
-        store.put(written)
+        self.caches.put(BY_NAME[resource["kind"]], written)

@@ -60,9 +60,9 @@ class World:
         """
         chosen = {"identity": "one", "election": False, "namespaces": (self.namespace,), **options}
         installation = Installation("example/lockkeeper:1", operator_namespace=self.namespace)
-        options = Options(installation, host="127.0.0.1", port=0, **chosen)
+        told = Options(installation, host="127.0.0.1", port=0, **chosen)
         path = str(kubeconfig or self.control_plane.kubeconfig)
-        async with running(options, path, wait) as operator:
+        async with running(told, path, wait) as operator:
             self.operators.append(operator)
             yield operator
 

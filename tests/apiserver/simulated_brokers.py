@@ -166,10 +166,10 @@ class SimulatedBrokers:
         return web.json_response({"fenced": pod.fenced})
 
     async def _list(self, request: web.Request) -> web.Response:
-        found = (await self._pod(request)).broker.destinations.values()
+        found = list((await self._pod(request)).broker.destinations.values())
         if request.query.get("owned") == "true":
             found = [each for each in found if each["owner"]]
-        return web.json_response({"destinations": list(found)})
+        return web.json_response({"destinations": found})
 
     async def _declare(self, request: web.Request) -> web.Response:
         pod, said = await self._pod(request), await request.json()

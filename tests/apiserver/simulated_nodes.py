@@ -8,11 +8,11 @@ from typing import Any
 
 from simulated_brokers import SimulatedBroker, SimulatedBrokers, SimulatedPod, context_of
 
+from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, CLAIM, POD, SECRET, STATEFUL_SET
 from lockkeeper_operator.kubernetes.api.server import MERGE, ApiServer
-from lockkeeper_operator.kubernetes.hashes import hash_of_text
 from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, INSTANCE_LABEL
 
 PERIOD_SECONDS = 0.1

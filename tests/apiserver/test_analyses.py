@@ -9,8 +9,8 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 from test_faults import faulty
 
+from lockkeeper_operator.analyses.reconciler import ACTIVE_SECONDS
 from lockkeeper_operator.kubernetes.api.kinds import EVENT, Kind
-from lockkeeper_operator.process.analysis_reconciler import ACTIVE_SECONDS
 from lockkeeper_operator.process.operator import analytics_image
 
 KIND = "JournalAnalysis"
@@ -42,7 +42,7 @@ async def jobs(found: World) -> list[dict[str, Any]]:
 
 async def until(found: World, name: str, state: str) -> dict[str, Any]:
     async def holds() -> bool:
-        return (await found.get(KIND, name)).get("status", {}).get("state") == state
+        return bool((await found.get(KIND, name)).get("status", {}).get("state") == state)
 
     await eventually(holds, SECONDS, lambda: found.get(KIND, name))
     status: dict[str, Any] = (await found.get(KIND, name))["status"]

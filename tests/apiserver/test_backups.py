@@ -30,7 +30,7 @@ async def jobs(found: World, kind: Kind = JOB) -> list[dict[str, Any]]:
 
 async def until(found: World, name: str, state: str) -> dict[str, Any]:
     async def holds() -> bool:
-        return (await found.get(KIND, name)).get("status", {}).get("state") == state
+        return bool((await found.get(KIND, name)).get("status", {}).get("state") == state)
 
     await eventually(holds, SECONDS, lambda: found.get(KIND, name))
     status: dict[str, Any] = (await found.get(KIND, name))["status"]
@@ -94,7 +94,7 @@ async def test_a_backup_waits_for_its_broker_is_made_once_and_told(
         async def is_seen() -> bool:
             resource = await found.get(KIND, "once")
             seen: int = resource["status"]["observedGeneration"]
-            return seen == resource["metadata"]["generation"]
+            return bool(seen == resource["metadata"]["generation"])
 
         await eventually(is_seen, SECONDS, lambda: found.get(KIND, "once"))
         assert await jobs(found) == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -81,11 +82,9 @@ async def test_what_is_added_where_nothing_may_be_added_is_removed(
             assert essence(await found.get(kind, name)) != before, what
 
             async def repaired(kind: str = kind, name: str = name, old: Any = before) -> bool:
-                return essence(await found.get(kind, name)) == old
+                return bool(essence(await found.get(kind, name)) == old)
 
-            took = await eventually(
-                repaired, REPAIR_SECONDS, lambda k=kind, n=name: found.get(k, n)
-            )
+            took = await eventually(repaired, REPAIR_SECONDS, partial(found.get, kind, name))
             print(f"{what}: gone in {took:.2f} s")
         assert await written_at_rest(found) == set()
 
@@ -233,7 +232,7 @@ def test_monitors_come_and_go_with_their_definitions_and_nothing_waits_for_them(
                 await found.api.merge(kind, namespace, "demo", {"spec": {"selector": None}})
 
                 async def repaired() -> bool:
-                    return (await found.get("PodMonitor", "demo"))["spec"] == monitor["spec"]
+                    return bool((await found.get("PodMonitor", "demo"))["spec"] == monitor["spec"])
 
                 if everywhere:
                     await eventually(repaired)

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ async def test_masters_leave_cordoned_nodes_as_long_as_another_node_has_a_standb
         await eventually(lambda: settled_on("demo-0"))
         for node, successor in (("n0", "demo-1"), ("n1", "demo-2")):
             control_plane.kubectl("cordon", f"{namespace}-{node}")
-            await eventually(lambda name=successor: settled_on(name))
+            await eventually(partial(settled_on, successor))
         # Nobody is left to hand over to: the master stays, however often that is looked at.
         calls = broker.calls.count(FENCING)
         control_plane.kubectl("cordon", f"{namespace}-n2")

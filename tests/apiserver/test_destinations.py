@@ -85,7 +85,7 @@ async def test_figures_reach_the_status(control_plane: ControlPlane, namespace: 
         async with found.operator():
 
             async def counted() -> bool:
-                return (await found.get("Destination", "orders"))["status"]["depth"] == 3
+                return bool((await found.get("Destination", "orders"))["status"]["depth"] == 3)
 
             await eventually(counted)
         status = (await found.get("Destination", "orders"))["status"]

@@ -11,7 +11,8 @@ from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
 async def spec(found: World) -> dict[str, Any]:
     """Return that of the Service, nothing while there is none."""
     service = await found.api.read_if_there(BY_NAME["Service"], found.namespace, "demo-openwire")
-    return (service or {}).get("spec", {})
+    found_spec: dict[str, Any] = (service or {}).get("spec", {})
+    return found_spec
 
 
 async def change(found: World, **service: Any) -> None:

@@ -48,7 +48,7 @@ async def repairs(found: World) -> float:
     )
 
     async def repaired() -> bool:
-        return (await found.get("Role", "demo"))["rules"] == role["rules"]
+        return bool((await found.get("Role", "demo"))["rules"] == role["rules"])
 
     return await eventually(repaired, DRIFT_SECONDS)
 
@@ -124,9 +124,9 @@ async def test_a_server_that_is_down_for_a_minute_is_waited_for(
         await eventually(lambda: found.is_gone("Destination", "orders"), 20)
 
 
-async def end_state(found: World) -> dict[str, Any]:
+async def end_state(found: World) -> dict[tuple[str, str], Any]:
     """Return what children are like, apart from what differs between any two clusters."""
-    state = {}
+    state: dict[tuple[str, str], Any] = {}
     for kind, name in (
         ("ServiceAccount", "demo"), ("Role", "demo"), ("RoleBinding", "demo"), ("Lease", "demo"),
         ("ConfigMap", "demo"), ("Service", "demo-openwire"), ("Service", "demo-replicas"),

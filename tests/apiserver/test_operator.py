@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+from typing import Any
 
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
@@ -100,7 +101,7 @@ async def test_drift_of_children_is_repaired(control_plane: ControlPlane, namesp
                 "patch", kind, name, "-n", namespace, "--type=merge", "-p", change
             )
 
-            async def repaired(kind: str = kind, name: str = name, old=before) -> bool:
+            async def repaired(kind: str = kind, name: str = name, old: Any = before) -> bool:
                 new = await found.get(kind, name)
                 same = all(new.get(part) == old.get(part) for part in ("spec", "data", "rules"))
                 return same and new["metadata"].get("labels") == old["metadata"].get("labels")
@@ -280,7 +281,7 @@ async def test_a_failover_is_told_with_its_cause(
         await found.delete("Pod", "demo-0")
 
         async def moved() -> bool:
-            return (await found.get("Broker", "demo"))["status"]["master"] == "demo-1"
+            return bool((await found.get("Broker", "demo"))["status"]["master"] == "demo-1")
 
         await eventually(moved)
         await found.ready("Broker", "demo")
@@ -301,7 +302,7 @@ async def test_a_master_that_is_to_go_hands_over_to_one_that_stays(
         found.nodes.brokers["demo"].master = "demo-2"
 
         async def leads(name: str) -> bool:
-            return (await found.get("Broker", "demo"))["status"].get("master") == name
+            return bool((await found.get("Broker", "demo"))["status"].get("master") == name)
 
         await eventually(lambda: leads("demo-2"))
         await until(found, "StandbysReady", "True")

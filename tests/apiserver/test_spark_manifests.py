@@ -12,7 +12,7 @@ import yaml
 from control_plane import ControlPlane
 
 from lockkeeper_operator.analyses.desired.children import run, supports
-from lockkeeper_operator.analyses.desired.config_map import EXECUTOR_FILE
+from lockkeeper_operator.analyses.names import EXECUTOR_FILE
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped

@@ -12,7 +12,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from lockkeeper.server.metrics import exposition, families
-from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
+from lockkeeper_operator.analyses.metrics import AnalysisFigures
 from lockkeeper_operator.process.metrics import Metrics, Source
 
 FILES = Path(__file__).parents[2] / "charts" / "lockkeeper" / "files"

@@ -9,8 +9,6 @@ RESULTS_LABEL = "lockkeeper.dev/results"
 PROGRESS_ANNOTATION = "lockkeeper.dev/progress"
 """On drivers' pods: how far they are, as JSON; written by themselves."""
 
-JOB_LABEL = "batch.kubernetes.io/job-name"
-"""On pods of a Job."""
 KUBEFLOW_LABEL = "sparkoperator.k8s.io/app-name"
 """On pods of a Kubeflow SparkApplication."""
 SCHEDULED_LABEL = "sparkoperator.k8s.io/scheduled-app-name"

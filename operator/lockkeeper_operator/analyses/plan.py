@@ -4,17 +4,16 @@ A single run is made once: when it has ended, the status remembers it, and what 
 not made again. Runs of a schedule are made by the cluster, from what is kept up to date here.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from lockkeeper_operator.analyses.desired.children import run, supports
-from lockkeeper_operator.analyses.runs import ENDED, Run, runs_of
+from lockkeeper_operator.analyses.observed import ObservedAnalysis
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps, stamped
 from lockkeeper_operator.kubernetes.children.ownership import controller_of, stranger
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Create, Delete, Step, Wait
+from lockkeeper_operator.kubernetes.jobs import ENDED
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 from lockkeeper_operator.kubernetes.times import parsed
 
@@ -27,20 +26,6 @@ SUSPENDED, BACK_OFF, CHILD_ENDS = "Suspended", "BackOff", "ChildEnds"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """An analysis's installation: objects labelled as its own, its pods, and its status."""
-
-    children: Mapping[Key, Manifest] = field(default_factory=dict)
-    pods: tuple[Manifest, ...] = ()
-    status: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs that are there, the latest first."""
-        return runs_of(self.children.values(), self.pods)
-
-
-@dataclass(frozen=True, slots=True)
 class AnalysisPlan:
     """The next steps, and when to look again at the latest (None: when something changes)."""
 
@@ -48,13 +33,17 @@ class AnalysisPlan:
     again: timedelta | None = None
 
 
-def analysis_plan(seen: Seen, subject: AnalysisSubject, now: datetime) -> AnalysisPlan:
+def analysis_plan(
+    observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime
+) -> AnalysisPlan:
     """Return what is to be done about an analysis."""
-    expires = _expires(seen, subject)
+    expires = _expires(observed, subject)
     if expires is not None and expires <= now:
         return AnalysisPlan((Delete(KIND, subject.name, subject.uid),))
-    steps = (*_support_steps(seen, subject), *_run_steps(seen, subject, now))
-    moments = [each for each in (expires, _next_attempt(seen)) if each is not None and each > now]
+    steps = (*_support_steps(observed, subject), *_run_steps(observed, subject, now))
+    moments = [
+        each for each in (expires, _next_attempt(observed)) if each is not None and each > now
+    ]
     return AnalysisPlan(steps, min(moments) - now if moments else None)
 
 
@@ -64,7 +53,7 @@ def submission_delay(failures: int) -> timedelta:
     return min(doubled, LONGEST_DELAY)
 
 
-def _support_steps(seen: Seen, subject: AnalysisSubject) -> tuple[Step, ...]:
+def _support_steps(observed: ObservedAnalysis, subject: AnalysisSubject) -> tuple[Step, ...]:
     """Return the steps about all but the run: runs of a schedule are not the operator's own.
 
     A claim that it made is ended with the analysis, or when it is not wanted any more: what is in
@@ -72,15 +61,17 @@ def _support_steps(seen: Seen, subject: AnalysisSubject) -> tuple[Step, ...]:
     """
     wanted = supports(subject)
     own_run = key_of(run(subject))
-    others = {key: child for key, child in seen.children.items() if key != own_run}
+    others = {key: child for key, child in observed.children.items() if key != own_run}
     return tuple(child_steps(subject.owner, wanted, Children(others)))
 
 
-def _run_steps(seen: Seen, subject: AnalysisSubject, now: datetime) -> tuple[Step, ...]:
+def _run_steps(
+    observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime
+) -> tuple[Step, ...]:
     """Return the steps about the run, or about what makes runs by a schedule."""
     manifest = run(subject)
     kind, name = key_of(manifest)
-    present = seen.children.get((kind, name))
+    present = observed.children.get((kind, name))
     if present is not None and "deletionTimestamp" in present["metadata"]:
         return (Wait(CHILD_ENDS, f"{kind} {name} is being deleted"),)
     if present is not None:
@@ -92,22 +83,22 @@ def _run_steps(seen: Seen, subject: AnalysisSubject, now: datetime) -> tuple[Ste
             return ()
         there = Children({(kind, name): present})
         return tuple(child_steps(subject.owner, (manifest,), there))
-    if _has_ended(seen, name):
+    if _has_ended(observed, name):
         return ()
-    waits = _waits(seen, subject, now)
+    waits = _waits(observed, subject, now)
     return (waits,) if waits else (Create(stamped(manifest)),)
 
 
-def _waits(seen: Seen, subject: AnalysisSubject, now: datetime) -> Wait | None:
+def _waits(observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime) -> Wait | None:
     """Return why no run is begun now, None if nothing speaks against it."""
     if subject.spec.suspend and subject.spec.schedule is None:
         return Wait(SUSPENDED, "suspend is set")
     if subject.journal.problem:
         return Wait(subject.journal.problem, subject.journal.why)
-    attempt = _next_attempt(seen)
+    attempt = _next_attempt(observed)
     if attempt is not None and attempt > now:
-        return Wait(BACK_OFF, seen.status["submission"]["message"])
-    ending = [key for key, child in seen.children.items() if _is_older_run(key, child, subject)]
+        return Wait(BACK_OFF, observed.status["submission"]["message"])
+    ending = [key for key, child in observed.children.items() if _is_older_run(key, child, subject)]
     if ending:
         return Wait(CHILD_ENDS, f"{ending[0][0]} {ending[0][1]} is being ended")
     return None
@@ -120,27 +111,29 @@ def _is_older_run(key: Key, child: Manifest, subject: AnalysisSubject) -> bool:
     return own and key[0] in ("Job", "SparkApplication")
 
 
-def _has_ended(seen: Seen, name: str) -> bool:
+def _has_ended(observed: ObservedAnalysis, name: str) -> bool:
     """Return whether the status remembers the end of the run *name*."""
-    history = seen.status.get("history", ())
+    history = observed.status.get("history", ())
     return any(each["name"] == name and each["state"] in ENDED for each in history)
 
 
-def _next_attempt(seen: Seen) -> datetime | None:
+def _next_attempt(observed: ObservedAnalysis) -> datetime | None:
     """Return when a run that the API server refused may be tried again."""
-    submission = seen.status.get("submission")
+    submission = observed.status.get("submission")
     if not submission:
         return None
     return parsed(submission["last"]) + submission_delay(submission["failures"])
 
 
-def _expires(seen: Seen, subject: AnalysisSubject) -> datetime | None:
+def _expires(observed: ObservedAnalysis, subject: AnalysisSubject) -> datetime | None:
     """Return when a single run's analysis goes, None if it stays."""
     ttl = subject.spec.ttl_seconds_after_finished
     if ttl is None or subject.spec.schedule is not None:
         return None
     name = subject.run
-    ends = [each.get("finished") for each in seen.status.get("history", ()) if each["name"] == name]
+    ends = [
+        each.get("finished") for each in observed.status.get("history", ()) if each["name"] == name
+    ]
     if not ends or ends[0] is None:
         return None
     return parsed(ends[0]) + timedelta(seconds=ttl)

@@ -3,23 +3,30 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from lockkeeper_api.analysis.status import RunState
 from lockkeeper_operator.analyses.names import (
     APACHE_LABEL,
     DRIVER,
     EXECUTOR,
-    JOB_LABEL,
     KUBEFLOW_LABEL,
     PROGRESS_ANNOTATION,
     SPARK_ROLE_LABEL,
 )
-from lockkeeper_operator.kubernetes.manifests import Key, Manifest
+from lockkeeper_operator.kubernetes.jobs import (
+    ENDED,
+    JOB_LABEL,
+    Outcome,
+    Run,
+    latest_first,
+    outcome_of_job,
+    run_with,
+)
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.pods import trouble_of
 
 RUN_KINDS = ("Job", "SparkApplication")
-ENDED: frozenset[RunState] = frozenset({"Succeeded", "Failed"})
 LINES = 12
 """Of a driver's log that are told."""
 KILLED_FOR_MEMORY = "OOMKilled"
@@ -62,41 +69,6 @@ class Driver:
     node: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run; times are RFC 3339's, None where they have not come or are not told."""
-
-    name: str
-    kind: str
-    uid: str
-    state: RunState
-    created: str
-    started: str | None = None
-    finished: str | None = None
-    message: str = ""
-    progress: Mapping[str, Any] = field(default_factory=dict)
-    trouble: str = ""
-    idle: str = ""
-
-    @property
-    def ended(self) -> bool:
-        """Whether it will not change any more."""
-        return self.state in ENDED
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What an engine says of a run."""
-
-    state: RunState
-    started: str | None = None
-    finished: str | None = None
-    message: str = ""
-
-
-Children: TypeAlias = Mapping[Key, Manifest]
-
-
 def runs_of(children: Iterable[Manifest], pods: Iterable[Manifest]) -> tuple[Run, ...]:
     """Return the runs among *children*, the latest first; *pods* are the analysis's."""
     drivers: dict[str, Driver] = {}
@@ -110,7 +82,7 @@ def runs_of(children: Iterable[Manifest], pods: Iterable[Manifest]) -> tuple[Run
         for manifest in children
         if manifest["kind"] in RUN_KINDS
     ]
-    return tuple(sorted(runs, key=lambda run: (run.created, run.name), reverse=True))
+    return latest_first(runs)
 
 
 def _with_role(pods: Iterable[Manifest], role: str) -> Iterator[Manifest]:
@@ -170,23 +142,14 @@ def _last_words(status: Manifest) -> str:
 
 
 def _run(manifest: Manifest, driver: Driver | None, idle: str) -> Run:
-    metadata, status = manifest["metadata"], manifest.get("status") or {}
+    status = manifest.get("status") or {}
     if manifest["kind"] == "Job":
-        found = _of_job(status)
+        outcome = outcome_of_job(status)
     elif "currentState" in status:
-        found = _of_apache(status)
+        outcome = _of_apache(status)
     else:
-        found = _of_kubeflow(status)
-    run = Run(
-        name=metadata["name"],
-        kind=manifest["kind"],
-        uid=metadata["uid"],
-        state=found.state,
-        created=metadata.get("creationTimestamp", ""),
-        started=found.started,
-        finished=found.finished,
-        message=found.message,
-    )
+        outcome = _of_kubeflow(status)
+    run = run_with(manifest, outcome)
     if run.state == "Running":
         run = replace(run, idle=idle)
     return run if driver is None else _told_by(driver, run)
@@ -201,28 +164,15 @@ def _told_by(driver: Driver, run: Run) -> Run:
     return replace(run, progress=driver.progress, trouble=driver.trouble)
 
 
-def _of_job(status: Manifest) -> _Found:
-    started = status.get("startTime")
-    for condition in status.get("conditions", ()):
-        if condition["status"] != "True":
-            continue
-        at = condition.get("lastTransitionTime")
-        if condition["type"] == "Complete":
-            return _Found("Succeeded", started, status.get("completionTime", at))
-        if condition["type"] == "Failed":
-            return _Found("Failed", started, at, condition.get("message", ""))
-    return _Found("Running" if status.get("ready") else "Submitted", started)
-
-
-def _of_kubeflow(status: Manifest) -> _Found:
+def _of_kubeflow(status: Manifest) -> Outcome:
     told = status.get("applicationState") or {}
     state = KUBEFLOW_STATES.get(told.get("state", ""), "Submitted")
     finished = status.get("terminationTime") if state in ENDED else None
     started = status.get("lastSubmissionAttemptTime")
-    return _Found(state, started, finished, told.get("errorMessage", ""))
+    return Outcome(state, started, finished, told.get("errorMessage", ""))
 
 
-def _of_apache(status: Manifest) -> _Found:
+def _of_apache(status: Manifest) -> Outcome:
     current = status["currentState"]
     passed = [current]
     if current.get("currentStateSummary") in APACHE_ENDS:
@@ -232,10 +182,10 @@ def _of_apache(status: Manifest) -> _Found:
     for told in reversed(passed):
         summary, at = told.get("currentStateSummary", ""), told.get("lastTransitionTime")
         if summary == "Succeeded":
-            return _Found("Succeeded", None, at)
+            return Outcome("Succeeded", None, at)
         if summary in APACHE_FAILURES:
-            return _Found("Failed", None, at, told.get("message", ""))
+            return Outcome("Failed", None, at, told.get("message", ""))
     summary = current.get("currentStateSummary", "")
     if summary in APACHE_ENDS:
-        return _Found("Failed", None, current.get("lastTransitionTime"), "it was ended")
-    return _Found("Running" if summary in APACHE_RUNNING else "Submitted")
+        return Outcome("Failed", None, current.get("lastTransitionTime"), "it was ended")
+    return Outcome("Running" if summary in APACHE_RUNNING else "Submitted")

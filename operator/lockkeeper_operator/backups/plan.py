@@ -5,47 +5,32 @@ Those of a schedule are made by the cluster, from what is kept up to date here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
-from lockkeeper_operator.analyses.runs import ENDED, Run, runs_of
 from lockkeeper_operator.backups.desired.run import run
+from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps, stamped
 from lockkeeper_operator.kubernetes.children.ownership import stranger
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Create, Step, Wait
+from lockkeeper_operator.kubernetes.jobs import ENDED
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A backup's installation: objects labelled as its own, its pods, and its status."""
-
-    children: Mapping[Key, Manifest] = field(default_factory=dict)
-    pods: tuple[Manifest, ...] = ()
-    status: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The Jobs that are there, the latest first."""
-        return runs_of(self.children.values(), ())
-
-
-def backup_plan(seen: Seen, subject: BackupSubject) -> tuple[Step, ...]:
+def backup_plan(observed: ObservedBackup, subject: BackupSubject) -> tuple[Step, ...]:
     """Return what is to be done about a backup. Jobs of an earlier spec go."""
     manifest = run(subject)
     key = key_of(manifest)
     problem = _problem(subject)
     if subject.spec.schedule is not None:
-        return (problem,) if problem is not None else _steps(seen.children, subject, manifest)
-    others = {name: child for name, child in seen.children.items() if name != key}
+        return (problem,) if problem is not None else _steps(observed.children, subject, manifest)
+    others = {name: child for name, child in observed.children.items() if name != key}
     steps = _steps(others, subject)
-    present = seen.children.get(key)
+    present = observed.children.get(key)
     if present is not None:
         # What is in a Job cannot be changed.
         owner = stranger(present, subject.owner)
         return (*steps, Conflict(*key, owner)) if owner else steps
-    if seen.status.get("job") == key[1] and seen.status.get("state") in ENDED:
+    if observed.status.get("job") == key[1] and observed.status.get("state") in ENDED:
         return steps
     return (*steps, problem or Create(stamped(manifest)))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from lockkeeper_api.journal_backup import BackupResult
-from lockkeeper_operator.analyses.names import JOB_LABEL
+from lockkeeper_operator.kubernetes.jobs import JOB_LABEL
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 FIELDS = ("place", "takenAt", "mark", "epoch", "files", "size", "pending")

@@ -7,6 +7,9 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import replace
 from typing import Any
 
+from lockkeeper_operator.analyses.metrics import AnalysisFigures
+from lockkeeper_operator.analyses.reconciler import AnalysisReconciler
+from lockkeeper_operator.backups.reconciler import BackupReconciler
 from lockkeeper_operator.brokers.reconciler import BrokerReconciler
 from lockkeeper_operator.certificates.authority import Authority, Trust
 from lockkeeper_operator.destinations.reconciler import DestinationReconciler
@@ -21,9 +24,6 @@ from lockkeeper_operator.kubernetes.namespaces import Namespaces
 from lockkeeper_operator.kubernetes.recorder import Recorder
 from lockkeeper_operator.polling.admin_endpoint import AdminEndpoints
 from lockkeeper_operator.polling.poller import Poller
-from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
-from lockkeeper_operator.process.analysis_reconciler import AnalysisReconciler
-from lockkeeper_operator.process.backup_reconciler import BackupReconciler
 from lockkeeper_operator.process.election import Candidate, Election, LeadershipLostError
 from lockkeeper_operator.process.endpoint import Endpoint
 from lockkeeper_operator.process.inquiry import Inquiry

@@ -14,12 +14,12 @@ from lockkeeper_operator.analyses.names import (
     DRIVER_CONTAINER,
     EXECUTOR,
     EXECUTOR_CONTAINER,
-    JOB_LABEL,
     KUBEFLOW_LABEL,
     PAGE,
     SPARK_USER,
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
+from lockkeeper_operator.kubernetes.jobs import JOB_LABEL
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.patch import patched
 from lockkeeper_operator.names import TEMPORARY_PATH

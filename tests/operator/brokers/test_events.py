@@ -1,11 +1,7 @@
 from typing import Any
 
-import pytest
-
 from lockkeeper_operator.brokers.events import events_of_status, events_of_steps
 from lockkeeper_operator.brokers.steps import DeletePod, Push, SwitchOver
-from lockkeeper_operator.destinations.events import destination_event
-from lockkeeper_operator.destinations.plan import Action, DestinationStep
 from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Wait
 
 SERVICE: dict[str, Any] = {"kind": "Service", "metadata": {"name": "b-openwire"}}
@@ -53,32 +49,3 @@ def test_becoming_ready_and_ceasing_to_be_is_told() -> None:
     assert reasons({}, status("False")) == []
     assert reasons(status("False"), status("True")) == ["BecameReady"]
     assert reasons(status("True"), status("False")) == ["NotReady"]
-
-
-def destination(generation: int = 3, **condition: str) -> dict[str, object]:
-    in_sync = {"type": "InSync", "status": "True", **condition}
-    status = {"observedGeneration": 3, "conditions": [in_sync]}
-    return {"metadata": {"generation": generation}, "status": status}
-
-
-@pytest.mark.parametrize(
-    ("action", "reason", "resource", "expected"),
-    [
-        (Action.DECLARE, "DestinationMissing", destination(), "DestinationDrift"),
-        (Action.DECLARE, "DestinationMissing", destination(status="Unknown"), None),
-        (Action.DECLARE, "DestinationMissing", {"metadata": {"generation": 1}}, None),
-        (Action.SET_POLICY, "DestinationDrift", destination(), "DestinationDrift"),
-        (Action.SET_POLICY, "DestinationDrift", destination(generation=4), None),
-        (Action.REMOVE, "Deleted", destination(), "Deleted"),
-        (Action.REMOVE_FINALIZER, "NotEmpty", destination(), "NotEmpty"),
-        (Action.REMOVE_FINALIZER, "BrokerUnreachable", destination(), "BrokerUnreachable"),
-        (Action.REMOVE_FINALIZER, "Retained", destination(), None),
-        (Action.CLEAR_PURGE, "PurgeUnconfirmed", destination(), "PurgeUnconfirmed"),
-        (Action.PURGE, "Purged", destination(), "Purged"),
-    ],
-)
-def test_of_a_destination_only_what_nobody_expects_is_told(
-    action: Action, reason: str, resource: dict[str, object], expected: str | None
-) -> None:
-    found = destination_event(DestinationStep(action, reason), resource, removed=3)
-    assert (found and found.reason) == expected

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from lockkeeper_operator.analyses.runs import Run
 from lockkeeper_operator.kubernetes.children.steps import Step
+from lockkeeper_operator.kubernetes.jobs import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,19 +10,17 @@ from lockkeeper_api.analysis.source import Source
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.backups.names import BACKUP_LABEL
-from lockkeeper_operator.backups.plan import Seen, backup_plan
-from lockkeeper_operator.backups.status import backup_status, refused_status
+from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.plan import backup_plan
+from lockkeeper_operator.backups.status.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of
-from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.kubernetes.api.kinds import JOBS, JOURNAL_BACKUP
-from lockkeeper_operator.kubernetes.api.server import APPLY
+from lockkeeper_operator.kubernetes.api.kinds import JOBS
 from lockkeeper_operator.kubernetes.caches.store import Store
 from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.times import written
-from lockkeeper_operator.names import FIELD_MANAGER
 from lockkeeper_operator.tools import Tools
 
 ACTIVE_SECONDS = 5.0
@@ -61,23 +59,23 @@ class BackupReconciler:
             found = (complaint(JournalBackupSpec, each) for each in error.errors())
             problems = "; ".join(f"spec.{path}: {reason}" for path, reason in found)
             refusal = refused_status("InvalidSpec", problems, previous, generation, now)
-            await self._write(resource, refusal)
+            await self._tools.write_status(resource, refusal)
             return None
         if not self.enabled:
             problem = "this operator makes no backups"
-            await self._write(
+            await self._tools.write_status(
                 resource, refused_status("Disabled", problem, previous, generation, now)
             )
             return None
         subject = await self._subject(resource, spec)
-        seen = await self._seen(subject, previous)
-        steps = backup_plan(seen, subject)
+        observed = await self._observed(subject, previous)
+        steps = backup_plan(observed, subject)
         refused, unseen = await self._objects.carry_out(steps, namespace)
         if steps and not unseen:
-            seen = await self._seen(subject, previous)
-        status = backup_status(seen, subject, steps, refused, generation, now)
-        await self._write(resource, status)
-        is_active = any(not run.ended for run in seen.runs)
+            observed = await self._observed(subject, previous)
+        status = backup_status(observed, subject, steps, refused, generation, now)
+        await self._tools.write_status(resource, status)
+        is_active = any(not run.ended for run in observed.runs)
         is_waiting = any(isinstance(step, Wait) for step in steps)
         return ACTIVE_SECONDS if is_active or is_waiting or unseen else REST_SECONDS
 
@@ -102,27 +100,8 @@ class BackupReconciler:
             default_pull_secrets=self._pull_secrets,
         )
 
-    async def _seen(self, subject: BackupSubject, status: Manifest) -> Seen:
+    async def _observed(self, subject: BackupSubject, status: Manifest) -> ObservedBackup:
         namespace, name = subject.namespace, subject.name
         children = await self._objects.children(namespace, name, frozenset())
         pods = await self._objects.pods(namespace, name)
-        return Seen(children, tuple(pods), status)
-
-    async def _write(self, resource: Manifest, status: Manifest | None) -> None:
-        """Write the status, unless it is written already or the backup is gone."""
-        if status is None:
-            return
-        metadata = resource["metadata"]
-        change = {
-            "apiVersion": resource["apiVersion"],
-            "kind": resource["kind"],
-            "metadata": {name: metadata[name] for name in ("name", "namespace", "uid")},
-            "status": status,
-        }
-        path = JOURNAL_BACKUP.path(metadata["namespace"], metadata["name"], "status")
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
-        try:
-            self._store.put(await self._tools.api.request("PATCH", path, query, change, APPLY))
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise
+        return ObservedBackup(children, tuple(pods), status)

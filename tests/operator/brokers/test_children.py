@@ -14,7 +14,7 @@ from lockkeeper_operator.brokers.desired.configuration import configuration, con
 from lockkeeper_operator.brokers.desired.subject import Installation
 from lockkeeper_operator.process.options import monitoring_of
 
-PROJECT = Path(__file__).parents[2]
+PROJECT = Path(__file__).parents[3]
 SAMPLE = PROJECT / "docs" / "samples" / "broker.yaml"
 GOLDEN = PROJECT / "tests" / "golden" / "operator" / "departures.yaml"
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from lockkeeper_operator.process.analysis_metrics import AnalysisFigures
+from lockkeeper_operator.analyses.metrics import AnalysisFigures
 from lockkeeper_operator.process.metrics import Metrics
 
 BEGAN, ENDED = "2027-03-01T03:00:00Z", "2027-03-01T03:01:30Z"

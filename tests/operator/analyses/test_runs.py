@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from lockkeeper_operator.analyses.runs import Run, runs_of
+from lockkeeper_operator.analyses.runs import runs_of
+from lockkeeper_operator.kubernetes.jobs import Run
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 T1, T2 = "2027-03-01T03:00:00Z", "2027-03-01T03:05:00Z"

@@ -12,12 +12,12 @@ from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_analysis import JournalAnalysisSpec
 from lockkeeper_operator.analyses.desired.children import run
 from lockkeeper_operator.analyses.engine import chosen_engine, missing_api
-from lockkeeper_operator.analyses.facts import AnalysisFacts
 from lockkeeper_operator.analyses.kinds import EVERYWHERE, OF_SPARK
 from lockkeeper_operator.analyses.names import ANALYSIS_LABEL
-from lockkeeper_operator.analyses.plan import Seen, analysis_plan
-from lockkeeper_operator.analyses.runs import ENDED
-from lockkeeper_operator.analyses.status import (
+from lockkeeper_operator.analyses.observed import ObservedAnalysis
+from lockkeeper_operator.analyses.plan import analysis_plan
+from lockkeeper_operator.analyses.status.facts import AnalysisFacts
+from lockkeeper_operator.analyses.status.status import (
     DISABLED,
     INVALID,
     after_refusal,
@@ -26,16 +26,13 @@ from lockkeeper_operator.analyses.status import (
 )
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of
-from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.kubernetes.api.kinds import JOURNAL_ANALYSIS
-from lockkeeper_operator.kubernetes.api.server import APPLY
 from lockkeeper_operator.kubernetes.caches.store import Store
 from lockkeeper_operator.kubernetes.children.steps import Refused, Step, Wait
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.events import Event
+from lockkeeper_operator.kubernetes.jobs import ENDED
 from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
 from lockkeeper_operator.kubernetes.times import written
-from lockkeeper_operator.names import FIELD_MANAGER
 from lockkeeper_operator.tools import Tools
 
 ACTIVE_SECONDS = 5.0
@@ -53,7 +50,7 @@ class _Look:
     """All that is known of an analysis at a time."""
 
     subject: AnalysisSubject
-    seen: Seen
+    observed: ObservedAnalysis
     apis: frozenset[str]
 
 
@@ -100,7 +97,9 @@ class AnalysisReconciler:
     async def _refuse(self, resource: Manifest, reason: str, message: str) -> None:
         previous, generation = resource.get("status", {}), resource["metadata"]["generation"]
         now = written(self.now())
-        await self._write(resource, refused_status(reason, message, previous, generation, now))
+        await self._tools.write_status(
+            resource, refused_status(reason, message, previous, generation, now)
+        )
 
     async def _look(self, resource: Manifest, spec: JournalAnalysisSpec) -> _Look:
         metadata, status = resource["metadata"], resource.get("status", {})
@@ -128,7 +127,7 @@ class AnalysisReconciler:
             default_pull_secrets=self.pull_secrets,
         )
         children = await self._objects.children(namespace, name, apis)
-        return _Look(subject, Seen(children, tuple(pods), status), apis)
+        return _Look(subject, ObservedAnalysis(children, tuple(pods), status), apis)
 
     async def _known_apis(self) -> frozenset[str]:
         now = asyncio.get_running_loop().time()
@@ -137,24 +136,24 @@ class AnalysisReconciler:
         return self._apis
 
     async def _bring(self, resource: Manifest, look: _Look) -> float | None:
-        subject, seen = look.subject, look.seen
+        subject, observed = look.subject, look.observed
         missing = missing_api(subject.engine, look.apis)
         steps: tuple[Step, ...] = ()
         again = None
         refused: list[Refused] = []
         for _ in range(0 if missing else ROUNDS_MAX):
-            plan = analysis_plan(seen, subject, self.now())
+            plan = analysis_plan(observed, subject, self.now())
             steps, again = plan.steps, plan.again
             refused, unseen = await self._objects.carry_out(steps, subject.namespace)
             if not unseen:
                 break
-            children = {**seen.children, **{key_of(each): each for each in unseen}}
-            seen = replace(seen, children=children)
+            children = {**observed.children, **{key_of(each): each for each in unseen}}
+            observed = replace(observed, children=children)
         if steps:
             children = await self._objects.children(subject.namespace, subject.name, look.apis)
-            seen = replace(seen, children=children)
-        await self._tell(resource, subject, seen, steps, refused, missing)
-        active = any(not each.ended for each in seen.runs)
+            observed = replace(observed, children=children)
+        await self._tell(resource, subject, observed, steps, refused, missing)
+        active = any(not each.ended for each in observed.runs)
         if active or any(isinstance(step, Wait) for step in steps):
             return ACTIVE_SECONDS
         return REST_SECONDS if again is None else min(again.total_seconds(), REST_SECONDS)
@@ -163,7 +162,7 @@ class AnalysisReconciler:
         self,
         resource: Manifest,
         subject: AnalysisSubject,
-        seen: Seen,
+        observed: ObservedAnalysis,
         steps: tuple[Step, ...],
         refused: list[Refused],
         missing: str,
@@ -175,19 +174,19 @@ class AnalysisReconciler:
         said = [each.message for each in refused]
         if any((each.kind, each.name) == key for each in refused):
             known = after_refusal(previous, said[-1], now)
-        runs = seen.runs
+        runs = observed.runs
         facts = AnalysisFacts(
             latest=runs[0] if runs else None,
             steps=steps,
             scheduled=subject.spec.schedule is not None,
-            there=key in seen.children,
+            there=key in observed.children,
             missing_api=missing,
             refusal="; ".join(said) or known.get("submission", {}).get("message", ""),
         )
         generation = resource["metadata"]["generation"]
         status = analysis_status(facts, runs, subject, known, generation, now) or known
         if status != previous:
-            await self._write(resource, status)
+            await self._tools.write_status(resource, status)
             await self._tell_of_ends(resource, previous, status)
         for each in refused:
             message = f"{each.kind} {each.name}: {each.message}"
@@ -206,22 +205,3 @@ class AnalysisReconciler:
             if each["state"] == "Failed":
                 event = Event("Warning", "RunFailed", f"{each['name']}: {each.get('message')}")
                 await self._tools.recorder.tell(resource, event)
-
-    async def _write(self, resource: Manifest, status: Manifest | None) -> None:
-        """Write the status, unless the analysis is gone."""
-        if status is None:
-            return
-        metadata = resource["metadata"]
-        change = {
-            "apiVersion": resource["apiVersion"],
-            "kind": resource["kind"],
-            "metadata": {name: metadata[name] for name in ("name", "namespace", "uid")},
-            "status": status,
-        }
-        path = JOURNAL_ANALYSIS.path(metadata["namespace"], metadata["name"], "status")
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
-        try:
-            self._store.put(await self._tools.api.request("PATCH", path, query, change, APPLY))
-        except ApiError as error:
-            if error.status != NOT_FOUND:
-                raise

@@ -8,8 +8,9 @@ import pytest
 
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.backups.desired.run import run
-from lockkeeper_operator.backups.plan import Seen, backup_plan
-from lockkeeper_operator.backups.status import backup_status, refused_status
+from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.plan import backup_plan
+from lockkeeper_operator.backups.status.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
@@ -54,8 +55,8 @@ def there(manifest: Manifest, **more: Any) -> Manifest:
     return found
 
 
-def seen(*children: Manifest, pods: tuple[Manifest, ...] = (), **status: Any) -> Seen:
-    return Seen({key_of(each): each for each in children}, pods, status)
+def observed(*children: Manifest, pods: tuple[Manifest, ...] = (), **status: Any) -> ObservedBackup:
+    return ObservedBackup({key_of(each): each for each in children}, pods, status)
 
 
 def ended(kind: str) -> dict[str, Any]:
@@ -129,31 +130,31 @@ def test_there_is_exactly_one_target(target: dict[str, Any]) -> None:
 
 
 def test_a_single_backup_is_made_once_and_again_when_it_asks_for_something_else() -> None:
-    (step,) = backup_plan(seen(), subject())
+    (step,) = backup_plan(observed(), subject())
     assert isinstance(step, Create)
     name = step.manifest["metadata"]["name"]
     job = there(run(subject()))
-    assert backup_plan(seen(job), subject()) == ()
-    assert backup_plan(seen(job=name, state="Succeeded"), subject()) == ()
-    assert backup_plan(seen(job=name, state="Failed"), subject(keep=2, suspend=True)) == ()
+    assert backup_plan(observed(job), subject()) == ()
+    assert backup_plan(observed(job=name, state="Succeeded"), subject()) == ()
+    assert backup_plan(observed(job=name, state="Failed"), subject(keep=2, suspend=True)) == ()
     other = subject(target={"claim": {"name": "elsewhere"}})
-    delete, create = backup_plan(seen(job, job=name, state="Succeeded"), other)
+    delete, create = backup_plan(observed(job, job=name, state="Succeeded"), other)
     assert delete == Delete("Job", name, "uid")
     assert isinstance(create, Create)
     assert create.manifest["metadata"]["name"] != name
 
 
 def test_a_schedule_is_kept_as_it_is_to_be_and_ended_with_its_spec() -> None:
-    (step,) = backup_plan(seen(), subject(**NIGHTLY))
+    (step,) = backup_plan(observed(), subject(**NIGHTLY))
     assert isinstance(step, Create)
     assert step.manifest["spec"]["concurrencyPolicy"] == "Forbid"
     assert step.manifest["spec"]["timeZone"] == "Europe/Berlin"
     cron = there(run(subject(**NIGHTLY)))
-    assert backup_plan(seen(cron), subject(**NIGHTLY)) == ()
-    (step,) = backup_plan(seen(cron), subject(**NIGHTLY, suspend=True))
+    assert backup_plan(observed(cron), subject(**NIGHTLY)) == ()
+    (step,) = backup_plan(observed(cron), subject(**NIGHTLY, suspend=True))
     assert isinstance(step, Apply)
     assert step.manifest["spec"]["suspend"] is True
-    delete, create = backup_plan(seen(cron), subject())
+    delete, create = backup_plan(observed(cron), subject())
     assert delete == Delete("CronJob", "nightly-backup", "uid")
     assert isinstance(create, Create)
 
@@ -171,10 +172,10 @@ def test_a_schedule_is_kept_as_it_is_to_be_and_ended_with_its_spec() -> None:
     ],
 )
 def test_a_backup_waits_and_says_what_for(of: BackupSubject, reason: str) -> None:
-    (step,) = backup_plan(seen(), of)
+    (step,) = backup_plan(observed(), of)
     assert isinstance(step, Wait)
     assert step.reason == reason
-    status = told(seen(), of, (step,))
+    status = told(observed(), of, (step,))
     assert status["state"] == reason
     verdict = "Reconciling" if reason.endswith("Missing") else "Stalled"
     assert true(status) == {verdict: reason}
@@ -183,13 +184,13 @@ def test_a_backup_waits_and_says_what_for(of: BackupSubject, reason: str) -> Non
 def test_a_job_of_somebody_else_is_left_alone() -> None:
     job = there(run(subject()))
     job["metadata"]["ownerReferences"] = [{**job["metadata"]["ownerReferences"][0], "uid": "x"}]
-    (step,) = backup_plan(seen(job), subject())
+    (step,) = backup_plan(observed(job), subject())
     assert isinstance(step, Conflict)
-    assert true(told(seen(job), subject(), (step,))) == {"Stalled": "Conflict"}
+    assert true(told(observed(job), subject(), (step,))) == {"Stalled": "Conflict"}
 
 
 def told(
-    found: Seen, of: BackupSubject, steps: tuple[Step, ...] = (), *refused: Refused
+    found: ObservedBackup, of: BackupSubject, steps: tuple[Step, ...] = (), *refused: Refused
 ) -> dict[str, Any]:
     status = backup_status(found, of, steps, refused, 2, T3)
     assert status is not None
@@ -207,18 +208,18 @@ def true(status: dict[str, Any]) -> dict[str, str]:
 def test_what_was_made_is_told_and_outlives_its_pod() -> None:
     manifest = run(subject())
     name = manifest["metadata"]["name"]
-    status = told(seen(there(manifest, status={"ready": 1})), subject())
+    status = told(observed(there(manifest, status={"ready": 1})), subject())
     assert (status["state"], true(status)) == ("Running", {"Reconciling": "Running"})
     done = there(manifest, status=ended("Complete"))
     pods = (pod(name, 1, "no room"), pod(name, 0, json.dumps(REPORT), T2))
-    status = told(seen(done, pods=pods), subject())
+    status = told(observed(done, pods=pods), subject())
     assert (status["state"], true(status)) == ("Succeeded", {"Ready": "BackedUp"})
     assert status["lastSuccessfulTime"] == T2
     assert status["result"] == {
         name: value for name, value in REPORT.items() if name not in ("at", "format")
     }
-    assert backup_status(seen(**status), subject(), (), (), 2, "later") is None
-    again = told(seen(there(manifest, status={"ready": 1}), **status), subject())
+    assert backup_status(observed(**status), subject(), (), (), 2, "later") is None
+    again = told(observed(there(manifest, status={"ready": 1}), **status), subject())
     assert (again["result"], true(again)) == (status["result"], {"Reconciling": "Running"})
 
 
@@ -227,7 +228,7 @@ def test_what_went_wrong_is_told_with_the_last_words() -> None:
     name = manifest["metadata"]["name"]
     words = "\n".join(["noise"] * 9 + ["lockkeeper: /backups/nightly: No space left on device"])
     job = there(manifest, status=ended("Failed"))
-    status = told(seen(job, pods=(pod(name, 1, words),), result=REPORT_KEPT), subject())
+    status = told(observed(job, pods=(pod(name, 1, words),), result=REPORT_KEPT), subject())
     assert true(status) == {"Stalled": "Failed"}
     message = status["conditions"][2]["message"]
     assert message.startswith(f"Job {name}: noise")
@@ -241,13 +242,13 @@ REPORT_KEPT = {name: value for name, value in REPORT.items() if name not in ("at
 
 def test_a_schedule_is_ready_before_its_first_backup() -> None:
     of = subject(**NIGHTLY)
-    status = told(seen(there(run(of))), of)
+    status = told(observed(there(run(of))), of)
     assert (status["state"], true(status)) == ("Scheduled", {"Ready": "Scheduled"})
 
 
 def test_what_the_api_server_refuses_is_told() -> None:
     refused = Refused("Job", "nightly-backup-1", "exceeded quota")
-    status = told(seen(), subject(), (), refused)
+    status = told(observed(), subject(), (), refused)
     assert true(status) == {"Stalled": "Refused"}
     assert "exceeded quota" in status["conditions"][2]["message"]
 
@@ -256,7 +257,7 @@ def test_a_report_that_is_none_is_passed_over() -> None:
     manifest = run(subject())
     name = manifest["metadata"]["name"]
     done = there(manifest, status=ended("Complete"))
-    status = told(seen(done, pods=(pod(name, 0, "{}"),)), subject())
+    status = told(observed(done, pods=(pod(name, 0, "{}"),)), subject())
     assert "result" not in status
     assert true(status) == {"Ready": "BackedUp"}
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from broker_goals import children, desired
 from hypothesis import given
 from hypothesis import strategies as st
-from test_scale_in import children, desired
 
 from lockkeeper_operator.brokers.events import events_of_steps
 from lockkeeper_operator.brokers.handovers import (

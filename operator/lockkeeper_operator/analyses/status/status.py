@@ -11,15 +11,16 @@ from lockkeeper_api.analysis.status import (
     Progress,
     Submission,
 )
-from lockkeeper_operator.analyses.conditions import CONDITIONS
 from lockkeeper_operator.analyses.desired.arguments import page_address, result_location
-from lockkeeper_operator.analyses.facts import AnalysisFacts
-from lockkeeper_operator.analyses.runs import ENDED, Run
+from lockkeeper_operator.analyses.status import failed, running, submitted, succeeded
+from lockkeeper_operator.analyses.status.facts import AnalysisFacts
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.conditions import dated
+from lockkeeper_operator.kubernetes.jobs import ENDED, Run
 from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 
+CONDITIONS = (submitted.condition, running.condition, succeeded.condition, failed.condition)
 SINGLE_RUNS_KEPT = 10
 """In the history of an analysis without a schedule."""
 STEP_CHARACTERS_MAX = 256

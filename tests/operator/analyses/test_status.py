@@ -4,11 +4,11 @@ from typing import Any
 import pytest
 from analysis_objects import NIGHTLY, analysis_subject
 
-from lockkeeper_operator.analyses.facts import AnalysisFacts
-from lockkeeper_operator.analyses.runs import Run
-from lockkeeper_operator.analyses.status import after_refusal, analysis_status
+from lockkeeper_operator.analyses.status.facts import AnalysisFacts
+from lockkeeper_operator.analyses.status.status import after_refusal, analysis_status
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Wait
+from lockkeeper_operator.kubernetes.jobs import Run
 
 NOW = datetime(2027, 3, 1, 3, 10, tzinfo=UTC)
 T1, T2 = "2027-03-01T03:00:00Z", "2027-03-01T03:05:00Z"

@@ -1,35 +1,13 @@
-from copy import deepcopy
 from dataclasses import replace
-from typing import Any
 
-from cluster_objects import subject
+from broker_goals import children, desired
 
-from lockkeeper_operator.brokers.desired.target import Desired, desired_of
+from lockkeeper_operator.brokers.desired.target import Desired
 from lockkeeper_operator.brokers.observed import Observed, Pod
 from lockkeeper_operator.brokers.plan import plan
 from lockkeeper_operator.brokers.steps import Fence, Step
-from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Wait
-from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
+from lockkeeper_operator.kubernetes.children.steps import Apply, Wait
 from lockkeeper_operator.polling.report import Report
-
-KEY = ("StatefulSet", "departures")
-
-
-def desired(replicas: int, **options: Any) -> Desired:
-    return desired_of(subject(replicas=replicas, **options))
-
-
-def children(goal: Desired) -> dict[Key, Manifest]:
-    """Return the children as the API server has them once a plan was carried out."""
-    found: dict[Key, Manifest] = {}
-    for step in plan(Observed(), goal):
-        assert isinstance(step, Create)
-        child = deepcopy(step.manifest)
-        child["metadata"] |= {"uid": "uid", "resourceVersion": "7"}
-        found[key_of(child)] = child
-    found[KEY]["metadata"]["generation"] = 2
-    found[KEY]["status"] = {"observedGeneration": 2}
-    return found
 
 
 def pod(number: int, role: str, able: bool = True) -> Pod:

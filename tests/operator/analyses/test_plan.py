@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from analysis_objects import NIGHTLY, all_of, analysis_subject
 
-from lockkeeper_operator.analyses.facts import AnalysisFacts
+from lockkeeper_operator.analyses.observed import ObservedAnalysis
 from lockkeeper_operator.analyses.plan import (
     BACK_OFF,
     SUSPENDED,
     AnalysisPlan,
-    Seen,
     analysis_plan,
     submission_delay,
 )
-from lockkeeper_operator.analyses.status import after_refusal, analysis_status
+from lockkeeper_operator.analyses.status.facts import AnalysisFacts
+from lockkeeper_operator.analyses.status.status import after_refusal, analysis_status
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.brokers.journal import Journal
 from lockkeeper_operator.kubernetes.children.child_steps import stamped
@@ -44,8 +44,10 @@ def born(manifest: Manifest, status: Manifest | None = None) -> Manifest:
     return {**child, "metadata": {**child["metadata"], **more}, "status": status or {}}
 
 
-def planned(seen: Seen, subject: AnalysisSubject, now: datetime = START) -> AnalysisPlan:
-    return analysis_plan(seen, subject, now)
+def planned(
+    observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime = START
+) -> AnalysisPlan:
+    return analysis_plan(observed, subject, now)
 
 
 def reasons(plan: AnalysisPlan) -> list[str]:
@@ -87,7 +89,7 @@ def subject_in(world: World) -> AnalysisSubject:
     return analysis_subject(since=world.since, suspend=world.suspended)
 
 
-def seen_in(world: World) -> Seen:
+def seen_in(world: World) -> ObservedAnalysis:
     subject = subject_in(world)
     children = there(subject, *RUN_KINDS) if world.supports else {}
     for name, state in world.runs:
@@ -95,13 +97,13 @@ def seen_in(world: World) -> Seen:
         renamed = {**job, "metadata": {**job["metadata"], "name": name}}
         children["Job", name] = born(renamed, STATUS[state])
     history = [{"name": name, "state": state} for name, state in world.remembered]
-    return Seen(children=children, status={"history": history})
+    return ObservedAnalysis(children=children, status={"history": history})
 
 
 def operated(world: World, until: int | None = None) -> World:
     """The world after the operator's look at it, killed after so many steps (None: never)."""
-    subject, seen = subject_in(world), seen_in(world)
-    steps = planned(seen, subject).steps
+    subject, observed = subject_in(world), seen_in(world)
+    steps = planned(observed, subject).steps
     for step in steps[:until]:
         if isinstance(step, Create) and step.manifest["kind"] == "Job":
             name = step.manifest["metadata"]["name"]
@@ -116,9 +118,9 @@ def operated(world: World, until: int | None = None) -> World:
             world = replace(world, supports=True)
     if until is not None:
         return world
-    facts = AnalysisFacts(latest=seen.runs[0] if seen.runs else None, steps=steps)
-    status = analysis_status(facts, seen.runs, subject, seen.status, 1, START)
-    known = (status or seen.status)["history"]
+    facts = AnalysisFacts(latest=observed.runs[0] if observed.runs else None, steps=steps)
+    status = analysis_status(facts, observed.runs, subject, observed.status, 1, START)
+    known = (status or observed.status)["history"]
     ended = tuple(
         (each["name"], each["state"]) for each in known if each["state"] in ("Succeeded", "Failed")
     )
@@ -142,17 +144,17 @@ def successors(world: World) -> Iterator[World]:
 
 
 def test_however_things_happen_each_run_is_made_once_and_one_at_a_time() -> None:
-    seen, waiting = {World()}, deque([World()])
+    observed, waiting = {World()}, deque([World()])
     while waiting:
         world = waiting.popleft()
         names = [name for name, _ in world.runs]
         assert len(names) == len(set(names)) <= 1, world
         assert len(world.made) == len(set(world.made)), world
         for after in successors(world):
-            if after not in seen:
-                seen.add(after)
+            if after not in observed:
+                observed.add(after)
                 waiting.append(after)
-    assert len(seen) > 100
+    assert len(observed) > 100
 
 
 def test_from_anywhere_the_wanted_run_is_made_and_then_all_is_quiet() -> None:
@@ -173,17 +175,18 @@ def test_at_rest_nothing_is_done(engine: Any, schedule: Any) -> None:
     if engine == "apache" and schedule is not None:
         return
     subject = analysis_subject(engine, schedule=schedule)
-    assert planned(Seen(children=there(subject)), subject) == AnalysisPlan(())
+    assert planned(ObservedAnalysis(children=there(subject)), subject) == AnalysisPlan(())
 
 
 def test_a_run_that_is_there_is_never_changed_but_a_schedule_is() -> None:
     elsewhere = Journal(claim="departures-journal", one_node=True, node="b")
     single = analysis_subject()
-    moved = planned(Seen(children=there(single)), analysis_subject(journal=elsewhere))
+    moved = planned(ObservedAnalysis(children=there(single)), analysis_subject(journal=elsewhere))
     assert "Job" not in [step.manifest["kind"] for step in moved.steps if isinstance(step, Apply)]
     regular = analysis_subject(schedule=NIGHTLY)
     steps = planned(
-        Seen(children=there(regular)), analysis_subject(journal=elsewhere, schedule=NIGHTLY)
+        ObservedAnalysis(children=there(regular)),
+        analysis_subject(journal=elsewhere, schedule=NIGHTLY),
     ).steps
     assert "CronJob" in [step.manifest["kind"] for step in steps if isinstance(step, Apply)]
 
@@ -191,11 +194,11 @@ def test_a_run_that_is_there_is_never_changed_but_a_schedule_is() -> None:
 @pytest.mark.parametrize("problem", ["BrokerMissing", "ClaimMissing", "ClaimExclusive"])
 def test_without_a_journal_no_run_begins(problem: str) -> None:
     subject = analysis_subject(journal=Journal(problem=problem, why="because"))
-    assert reasons(planned(Seen(), subject)) == [problem]
+    assert reasons(planned(ObservedAnalysis(), subject)) == [problem]
 
 
 def test_what_is_suspended_does_not_begin() -> None:
-    assert reasons(planned(Seen(), analysis_subject(suspend=True))) == [SUSPENDED]
+    assert reasons(planned(ObservedAnalysis(), analysis_subject(suspend=True))) == [SUSPENDED]
 
 
 def test_after_a_refusal_it_waits_longer_each_time() -> None:
@@ -205,11 +208,13 @@ def test_after_a_refusal_it_waits_longer_each_time() -> None:
     waits = []
     for _ in range(7):
         status = after_refusal(status, "no quota", START)
-        plan = planned(Seen(children=children, status=status), subject)
+        plan = planned(ObservedAnalysis(children=children, status=status), subject)
         assert reasons(plan) == [BACK_OFF]
         assert plan.again is not None
         waits.append(plan.again)
-        later = planned(Seen(children=children, status=status), subject, START + plan.again)
+        later = planned(
+            ObservedAnalysis(children=children, status=status), subject, START + plan.again
+        )
         assert [type(step) for step in later.steps] == [Create]
     assert waits == sorted(waits)
     assert (waits[0], waits[-1]) == (timedelta(seconds=10), timedelta(minutes=5))
@@ -219,18 +224,18 @@ def test_after_a_refusal_it_waits_longer_each_time() -> None:
 def test_a_single_run_that_has_ended_goes_after_its_time_with_its_analysis() -> None:
     subject = analysis_subject(ttlSecondsAfterFinished=TTL)
     ended = {"name": subject.run, "state": "Succeeded", "finished": "2027-03-01T03:00:00Z"}
-    seen = Seen(children=there(subject), status={"history": [ended]})
-    soon = planned(seen, subject, START + timedelta(seconds=20))
+    observed = ObservedAnalysis(children=there(subject), status={"history": [ended]})
+    soon = planned(observed, subject, START + timedelta(seconds=20))
     assert (soon.steps, soon.again) == ((), timedelta(seconds=40))
-    then = planned(seen, subject, START + timedelta(seconds=TTL))
+    then = planned(observed, subject, START + timedelta(seconds=TTL))
     assert then.steps == (Delete("JournalAnalysis", "nightly", "uid-of-nightly"),)
 
 
 def test_of_a_schedule_only_runs_go() -> None:
     subject = analysis_subject(schedule=NIGHTLY, ttlSecondsAfterFinished=TTL)
     ended = {"name": "nightly", "state": "Succeeded", "finished": "2027-03-01T03:00:00Z"}
-    seen = Seen(children=there(subject), status={"history": [ended]})
-    assert planned(seen, subject, START + timedelta(days=1)).steps == ()
+    observed = ObservedAnalysis(children=there(subject), status={"history": [ended]})
+    assert planned(observed, subject, START + timedelta(days=1)).steps == ()
     cron = all_of(subject)["CronJob", "nightly"]["spec"]["jobTemplate"]["spec"]
     assert cron["ttlSecondsAfterFinished"] == TTL
 
@@ -242,7 +247,7 @@ def test_what_belongs_to_somebody_else_is_left_alone() -> None:
         child["metadata"]["ownerReferences"] = [
             {"kind": "Broker", "name": "other", "uid": "x", "controller": True}
         ]
-    steps = planned(Seen(children=children), subject).steps
+    steps = planned(ObservedAnalysis(children=children), subject).steps
     assert len(steps) == len(children)
     assert {type(step) for step in steps} == {Conflict}
 
@@ -254,4 +259,4 @@ def test_runs_that_a_schedule_made_are_not_the_operators_to_end() -> None:
         {"kind": "CronJob", "name": "nightly", "uid": "uid-nightly", "controller": True}
     ]
     children = {**there(subject), key_of(job): job}
-    assert planned(Seen(children=children), subject).steps == ()
+    assert planned(ObservedAnalysis(children=children), subject).steps == ()

@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from lockkeeper_operator.analyses.runs import ENDED
+from lockkeeper_operator.kubernetes.jobs import ENDED
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.times import parsed
 

@@ -1,0 +1,23 @@
+"""Observed state of an analysis."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockkeeper_operator.analyses.runs import runs_of
+from lockkeeper_operator.kubernetes.jobs import Run
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedAnalysis:
+    """An analysis's installation: objects labelled as its own, its pods, and its status."""
+
+    children: Mapping[Key, Manifest] = field(default_factory=dict)
+    pods: tuple[Manifest, ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that are there, the latest first."""
+        return runs_of(self.children.values(), self.pods)

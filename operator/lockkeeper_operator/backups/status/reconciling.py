@@ -1,0 +1,12 @@
+"""Reconciling: a backup is being made, or will be without anybody's help."""
+
+from lockkeeper_operator.backups.status.standing import Standing
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
+
+TYPE = "Reconciling"
+
+
+def condition(standing: Standing) -> Verdict:
+    """Return the condition."""
+    status = YES if standing.kind == TYPE else NO
+    return Verdict(TYPE, status, standing.reason, standing.message)

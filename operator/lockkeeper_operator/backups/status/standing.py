@@ -1,0 +1,74 @@
+"""Standing of a backup: done, on its way, or waiting for a person."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lockkeeper_operator.backups.reports import Reports
+from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Step, Wait
+from lockkeeper_operator.kubernetes.jobs import Run
+
+STALLING = ("TargetIsJournal", "ClaimExclusive", "Suspended")
+"""Reasons to wait that pass only when somebody changes something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One of the three, and why: a word for tools, a sentence for people."""
+
+    kind: Literal["Ready", "Reconciling", "Stalled"]
+    reason: str
+    message: str
+
+
+def standing_of(
+    steps: Iterable[Step],
+    refused: Iterable[Refused],
+    runs: tuple[Run, ...],
+    reports: Reports,
+    subject: BackupSubject,
+    previous: Mapping[str, Any],
+) -> Standing:
+    """Return where a backup stands; *previous* is its status so far."""
+    hindered = _hindrance(steps, refused)
+    if hindered is not None:
+        return hindered
+    latest = runs[0] if runs else None
+    if latest is None:
+        return _at_rest(subject, previous)
+    if not latest.ended:
+        return Standing("Reconciling", "Running", f"Job {latest.name} copies the journal")
+    if latest.state == "Failed":
+        why = reports.failures.get(latest.name) or latest.message
+        return Standing("Stalled", "Failed", f"Job {latest.name}: {why}")
+    return Standing("Ready", "BackedUp", f"Job {latest.name} has made a backup")
+
+
+def _hindrance(steps: Iterable[Step], refused: Iterable[Refused]) -> Standing | None:
+    """Return what keeps the backup from being begun, None for nothing."""
+    for each in refused:
+        return Standing("Stalled", "Refused", f"{each.kind} {each.name}: {each.message}")
+    for step in steps:
+        if isinstance(step, Conflict):
+            message = f"{step.kind} {step.name} belongs to {step.owner}"
+            return Standing("Stalled", "Conflict", message)
+        if isinstance(step, Wait):
+            kind: Literal["Stalled", "Reconciling"] = (
+                "Stalled" if step.reason in STALLING else "Reconciling"
+            )
+            return Standing(kind, step.reason, step.message)
+    return None
+
+
+def _at_rest(subject: BackupSubject, previous: Mapping[str, Any]) -> Standing:
+    """Return the standing where no Job is there: none came yet, or it was cleaned up."""
+    state = previous.get("state")
+    if state == "Failed":
+        message = f"Job {previous['job']} failed, and has been removed"
+        return Standing("Stalled", "Failed", message)
+    if state == "Succeeded":
+        return Standing("Ready", "BackedUp", f"Job {previous['job']} has made a backup")
+    if subject.spec.schedule is not None:
+        return Standing("Ready", "Scheduled", "the schedule decides when backups begin")
+    return Standing("Reconciling", "NotBegun", "no backup has begun")

@@ -1,0 +1,84 @@
+"""Runs: Jobs, and whatever else runs to its end, as they are at present."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lockkeeper_api.analysis.status import RunState
+from lockkeeper_operator.kubernetes.manifests import Manifest
+
+JOB_LABEL = "batch.kubernetes.io/job-name"
+"""On pods of a Job."""
+ENDED: frozenset[RunState] = frozenset({"Succeeded", "Failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run; times are RFC 3339's, None where they have not come or are not told."""
+
+    name: str
+    kind: str
+    uid: str
+    state: RunState
+    created: str
+    started: str | None = None
+    finished: str | None = None
+    message: str = ""
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    trouble: str = ""
+    idle: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it will not change any more."""
+        return self.state in ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How far a run is, as the object says that carries it out."""
+
+    state: RunState
+    started: str | None = None
+    finished: str | None = None
+    message: str = ""
+
+
+def runs_of_jobs(children: Iterable[Manifest]) -> tuple[Run, ...]:
+    """Return the runs of the Jobs among *children*, the latest first."""
+    jobs = (child for child in children if child["kind"] == "Job")
+    return latest_first(run_with(job, outcome_of_job(job.get("status") or {})) for job in jobs)
+
+
+def run_with(manifest: Manifest, outcome: Outcome) -> Run:
+    """Return the run that *manifest* carries out."""
+    metadata = manifest["metadata"]
+    return Run(
+        name=metadata["name"],
+        kind=manifest["kind"],
+        uid=metadata["uid"],
+        state=outcome.state,
+        created=metadata.get("creationTimestamp", ""),
+        started=outcome.started,
+        finished=outcome.finished,
+        message=outcome.message,
+    )
+
+
+def latest_first(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """Return *runs* in the order of their creation, the latest first."""
+    return tuple(sorted(runs, key=lambda run: (run.created, run.name), reverse=True))
+
+
+def outcome_of_job(status: Manifest) -> Outcome:
+    """Return what the status of a Job says."""
+    started = status.get("startTime")
+    for condition in status.get("conditions", ()):
+        if condition["status"] != "True":
+            continue
+        at = condition.get("lastTransitionTime")
+        if condition["type"] == "Complete":
+            return Outcome("Succeeded", started, status.get("completionTime", at))
+        if condition["type"] == "Failed":
+            return Outcome("Failed", started, at, condition.get("message", ""))
+    return Outcome("Running" if status.get("ready") else "Submitted", started)
