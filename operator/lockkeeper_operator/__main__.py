@@ -43,7 +43,7 @@ Domain = Annotated[
     typer.Option(
         "--cluster-domain",
         envvar="LOCKKEEPER_CLUSTER_DOMAIN",
-        help="What names in the cluster's DNS end with.",
+        help="DNS domain of the cluster.",
     ),
 ]
 Image = Annotated[
@@ -51,7 +51,7 @@ Image = Annotated[
     typer.Option(
         "--image",
         envvar="LOCKKEEPER_BROKER_IMAGE",
-        help="Image of brokers whose resource names none.",
+        help="Image of Brokers without spec.image.name.",
     ),
 ]
 AnalyticsImage = Annotated[
@@ -59,7 +59,7 @@ AnalyticsImage = Annotated[
     typer.Option(
         "--analytics-image",
         envvar="LOCKKEEPER_ANALYTICS_IMAGE",
-        help="Image of analyses whose resource names none; absent: --image with -analytics.",
+        help="Image of JournalAnalyses without spec.image.name; default: --image with -analytics.",
     ),
 ]
 Analytics = Annotated[
@@ -67,7 +67,7 @@ Analytics = Annotated[
     typer.Option(
         "--analytics/--no-analytics",
         envvar=ANALYTICS,
-        help="Carry out JournalAnalyses, which needs the right to make pods.",
+        help="Carry out JournalAnalyses; that needs the right to create pods.",
     ),
 ]
 Backups = Annotated[
@@ -75,7 +75,7 @@ Backups = Annotated[
     typer.Option(
         "--backups/--no-backups",
         envvar=BACKUPS,
-        help="Make the backups that JournalBackups ask for.",
+        help="Carry out JournalBackups.",
     ),
 ]
 Lease = Annotated[
@@ -86,7 +86,8 @@ Class = Annotated[
     typer.Option(
         "--class",
         envvar=CLASS,
-        help="Look after resources with this label lockkeeper.dev/class; empty: without any.",
+        help="Look after resources with this value of the label lockkeeper.dev/class; empty: "
+        "those without the label.",
     ),
 ]
 PullSecrets = Annotated[
@@ -94,7 +95,7 @@ PullSecrets = Annotated[
     typer.Option(
         "--pull-secrets",
         envvar=PULL_SECRETS,
-        help="Secrets for the registry of --image, commas between; each Broker's namespace has "
+        help="Pull secrets for --image, separated by commas; each namespace of a Broker needs "
         "them.",
     ),
 ]
@@ -111,7 +112,7 @@ Resync = Annotated[
     typer.Option(
         "--resync",
         envvar="LOCKKEEPER_RESYNC",
-        help="Seconds between two looks at a resource about which nothing was heard.",
+        help="Seconds between two looks at a resource that did not change.",
     ),
 ]
 Format = Annotated[
@@ -141,7 +142,9 @@ def run(
     identity: Annotated[
         str,
         typer.Option(
-            "--identity", envvar="LOCKKEEPER_OPERATOR_POD", help="This replica; absent: its host."
+            "--identity",
+            envvar="LOCKKEEPER_OPERATOR_POD",
+            help="Name of this replica; default: the host name.",
         ),
     ] = "",
     election: Annotated[
@@ -149,7 +152,7 @@ def run(
         typer.Option(
             "--leader-election/--no-leader-election",
             envvar="LOCKKEEPER_LEADER_ELECTION",
-            help="Hold a Lease, so that one of several replicas works.",
+            help="Elect a leader by a Lease; only the leader works.",
         ),
     ] = True,
     lease: Lease = DEFAULT_LEASE,
@@ -159,9 +162,9 @@ def run(
     resync: Resync = 600.0,
     domain: Domain = "cluster.local",
     host: Annotated[
-        str, typer.Option("--host", help="Address of /healthz, /readyz and /metrics.")
+        str, typer.Option("--host", help="Address that serves /healthz, /readyz and /metrics.")
     ] = "0.0.0.0",
-    port: Annotated[int, typer.Option("--port", help="Their port.")] = 8080,
+    port: Annotated[int, typer.Option("--port", help="Port that serves them.")] = 8080,
     log_format: Format = "text",
     log_level: Level = "info",
 ) -> None:
@@ -211,7 +214,7 @@ async def _run(options: Options) -> int:
     try:
         return 0 if await embedded.run(options) else 1
     except ConfigException as error:
-        log.error("no cluster: %s", error)
+        log.error("no cluster is reachable: %s", error)
         return 2
 
 
@@ -219,7 +222,7 @@ async def _release(namespaces: tuple[str, ...] | None, class_name: str) -> int:
     try:
         api = await connect()
     except ConfigException as error:
-        log.error("no cluster: %s", error)
+        log.error("no cluster is reachable: %s", error)
         return 2
     try:
         count = await release_all(api, namespaces, class_name)
@@ -228,7 +231,7 @@ async def _release(namespaces: tuple[str, ...] | None, class_name: str) -> int:
         return 1
     finally:
         await api.close()
-    log.info("%d Destinations are released", count)
+    log.info("the finalizers of %d Destinations are removed", count)
     return 0
 
 

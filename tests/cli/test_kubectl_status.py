@@ -9,7 +9,12 @@ from lockkeeper.cli.cluster.objects import BrokerObjects
 from lockkeeper.cli.cluster.status import tree
 
 NOON = 1_800_014_400.0
-READY = {"type": "Ready", "status": "True", "reason": "Serving", "message": "serves clients"}
+READY = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Serving",
+    "message": "the master serves clients",
+}
 
 
 def pod(name: str, role: str | None, **status: Any) -> dict[str, Any]:
@@ -55,7 +60,7 @@ def test_a_pair_that_serves() -> None:
     pods = [pod("orders-0", "master"), pod("orders-1", "standby")]
     text = shown(BrokerObjects(broker(READY), pods, lease, claim, [queue]))
     for line in (
-        "orders  Serving: serves clients",
+        "orders  Serving: the master serves clients",
         "orders-0  master  node1  ready  12 min 0 s",
         "orders-1  standby  node1  ready  12 min 0 s",
         "lock  Lease, held by orders-0, epoch 7, renewed 1 s ago",

@@ -92,7 +92,7 @@ def _run_steps(
 def _waits(observed: ObservedAnalysis, subject: AnalysisSubject, now: datetime) -> Wait | None:
     """Return why no run is begun now, None if nothing speaks against it."""
     if subject.spec.suspend and subject.spec.schedule is None:
-        return Wait(SUSPENDED, "suspend is set")
+        return Wait(SUSPENDED, "spec.suspend is set")
     if subject.journal.problem:
         return Wait(subject.journal.problem, subject.journal.why)
     attempt = _next_attempt(observed)

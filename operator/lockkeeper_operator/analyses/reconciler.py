@@ -90,7 +90,11 @@ class AnalysisReconciler:
             await self._refuse(resource, INVALID, problems)
             return None
         if not self.enabled:
-            await self._refuse(resource, DISABLED, "this operator carries out no analyses")
+            await self._refuse(
+                resource,
+                DISABLED,
+                "this operator carries out no analyses: set analytics.enabled of the chart",
+            )
             return None
         return await self._bring(resource, await self._look(resource, spec))
 

@@ -50,5 +50,5 @@ def _problem(subject: BackupSubject) -> Wait | None:
         why = f"target.claim: {claim.name} holds the journal itself; name another claim"
         return Wait("TargetIsJournal", why)
     if subject.spec.suspend and subject.spec.schedule is None:
-        return Wait("Suspended", "suspend is set")
+        return Wait("Suspended", "spec.suspend is set")
     return None

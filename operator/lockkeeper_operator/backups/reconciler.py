@@ -62,7 +62,7 @@ class BackupReconciler:
             await self._tools.write_status(resource, refusal)
             return None
         if not self.enabled:
-            problem = "this operator makes no backups"
+            problem = "this operator makes no backups: set backups.enabled of the chart"
             await self._tools.write_status(
                 resource, refused_status("Disabled", problem, previous, generation, now)
             )

@@ -152,11 +152,13 @@ class Applier:
         try:
             await self._admin.configure(address, text, configuration)
         except (BrokerRefusedError, BrokerSilentError) as error:
-            log.warning("configuration %s to %s: %s", configuration, address.host, error)
+            log.warning(
+                "broker %s did not take configuration %s: %s", address.host, configuration, error
+            )
 
     async def _fence(self, address: Address, fenced: bool) -> None:
         """Tell a broker that it is fenced, or not any more; that it is, it reports."""
         try:
             await self._admin.fence(address, fenced)
         except (BrokerRefusedError, BrokerSilentError) as error:
-            log.warning("fence of %s: %s", address.host, error)
+            log.warning("broker %s did not take its fence: %s", address.host, error)

@@ -16,25 +16,39 @@ def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:
         match step:
             case Apply(manifest, drift=True):
                 what = f"{manifest['kind']} {manifest['metadata']['name']}"
-                yield Event("Warning", "DriftRepaired", f"{what} was changed by somebody else")
+                yield Event(
+                    "Warning",
+                    "DriftRepaired",
+                    f"{what} was changed by somebody else; the operator restored it",
+                )
             case Conflict(kind, name, owner):
                 yield Event("Warning", "ChildConflict", f"{kind} {name} belongs to {owner}")
             case Refused(kind, name, message):
                 yield Event("Warning", "ChildRefused", f"{kind} {name}: {message}")
             case DeletePod(name, _, reason):
-                yield Event("Normal", "RollingStep", f"{name} starts anew: {reason.lower()}")
+                yield Event("Normal", "RollingStep", f"pod {name} restarts: {reason.lower()}")
             case SwitchOver(master, _, successor):
-                yield Event("Normal", "SwitchingOver", f"{master} stops, {successor} takes over")
+                yield Event(
+                    "Normal",
+                    "SwitchingOver",
+                    f"master {master} stops, standby {successor} takes over",
+                )
             case Push(pod, configuration):
-                yield Event("Normal", "ConfigurationPushed", f"{configuration} to {pod}")
+                yield Event(
+                    "Normal",
+                    "ConfigurationPushed",
+                    f"pod {pod} was given configuration {configuration}",
+                )
             case Wait(reason, message) if reason == HANDING_OVER:
                 yield Event("Normal", reason, message)
             case Wait(reason, message) if reason == MASTER_STAYS:
                 yield Event("Warning", reason, message)
             case Fence(pod, fenced=True):
-                yield Event("Warning", "Fenced", f"{pod} neither serves nor takes over")
+                yield Event(
+                    "Warning", "Fenced", f"pod {pod} is fenced: it neither serves nor takes over"
+                )
             case Fence(pod):
-                yield Event("Normal", "Unfenced", f"{pod} stands by again")
+                yield Event("Normal", "Unfenced", f"pod {pod} is a standby again")
             case _:
                 pass
 

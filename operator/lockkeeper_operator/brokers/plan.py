@@ -58,7 +58,10 @@ def _other_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     if len(stuck) < len(steps) or any(step.kind in PODS_ARE_MADE_OF for step in stuck):
         return steps
     if _controller_is_behind(observed, desired):
-        return (*steps, Wait(CONTROLLER_BEHIND, "the StatefulSet's change is not yet seen"))
+        return (
+            *steps,
+            Wait(CONTROLLER_BEHIND, "the StatefulSet controller has not seen the change yet"),
+        )
     return (*steps, *pod_steps(observed.pods, desired))
 
 

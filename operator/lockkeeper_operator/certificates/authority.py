@@ -99,7 +99,7 @@ class Authority:
             own = kept.own.certificate
             both = kept.authorities if own in kept.authorities else own + kept.authorities
             return Trust(kept.own, own if settled else both)
-        log.info("makes an authority for the certificates of brokers")
+        log.info("this operator makes a new certificate authority for its brokers")
         own_pair = new_authority(self._name, moment)
         before = (
             self._trust.own if self._trust is not None else kept.own if facts and kept else None
@@ -130,7 +130,10 @@ class Authority:
                 raise
             # Somebody tries it out from elsewhere.
             self._homeless = True
-            log.warning("no namespace %s: the authority ends with this process", self._namespace)
+            log.warning(
+                "namespace %s does not exist: the certificate authority ends with this process",
+                self._namespace,
+            )
 
 
 def _trust_of(secret: Manifest | None) -> Trust | None:

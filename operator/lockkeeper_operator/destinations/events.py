@@ -22,20 +22,32 @@ def destination_event(
     )
     match step.action, step.reason:
         case Action.DECLARE, _ if drifted:
-            return Event("Warning", "DestinationDrift", "the broker had lost it; made again")
+            return Event(
+                "Warning",
+                "DestinationDrift",
+                "the broker had lost the destination; the operator declared it again",
+            )
         case Action.SET_POLICY, _ if drifted:
-            return Event("Warning", "DestinationDrift", "its policy was changed behind its back")
+            return Event(
+                "Warning",
+                "DestinationDrift",
+                "the policy was changed on the broker; the operator restored it",
+            )
         case Action.PURGE, _:
-            return Event("Normal", "Purged", f"{removed} messages are removed")
+            return Event("Normal", "Purged", f"the broker removed {removed} messages")
         case Action.CLEAR_PURGE, "PurgeUnconfirmed":
-            message = "nothing is purged: the annotation's value is not the destination's name"
+            message = "nothing is purged: set the annotation to the name of the destination"
             return Event("Warning", "PurgeUnconfirmed", message)
         case Action.REMOVE | Action.REMOVE_IF_EMPTY, _:
-            return Event("Normal", "Deleted", "removed from the broker")
+            return Event("Normal", "Deleted", "the broker removed the destination")
         case Action.REMOVE_FINALIZER, "NotEmpty":
-            return Event("Warning", "NotEmpty", "stays on the broker: it has messages or consumers")
+            return Event(
+                "Warning",
+                "NotEmpty",
+                "the destination stays on the broker: it has messages or consumers",
+            )
         case Action.REMOVE_FINALIZER, "BrokerUnreachable":
-            message = "stays on the broker, which has not answered for too long"
+            message = "the destination stays on the broker, which has not answered for too long"
             return Event("Warning", "BrokerUnreachable", message)
         case _:
             return None

@@ -202,7 +202,7 @@ class DestinationReconciler:
         except ApiError as error:
             if not error.lacks_rights:
                 raise
-            log.warning("namespace %s: %s", namespace, error)
+            log.warning("the operator cannot read the labels of namespace %s: %s", namespace, error)
             return {}
 
     def _holder(self, resource: Manifest, target: Target) -> str:

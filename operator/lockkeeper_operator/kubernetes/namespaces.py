@@ -46,7 +46,7 @@ class Namespaces:
                 try:
                     await self._read(name)
                 except ApiError as error:
-                    log.info("namespace %s: %s", name, error)
+                    log.info("the operator cannot read namespace %s: %s", name, error)
 
     async def _read(self, name: str) -> None:
         found = await self._api.read_if_there(NAMESPACE, None, name)

@@ -40,7 +40,7 @@ class Recorder:
         try:
             await self._api.tell(self._written(about, event))
         except ApiError as error:
-            log.info("event %s of %s could not be written: %s", event.reason, where, error)
+            log.info("the operator cannot write event %s of %s: %s", event.reason, where, error)
 
     def _written(self, about: Manifest, event: Event) -> Manifest:
         metadata, now = about["metadata"], self._clock.text()

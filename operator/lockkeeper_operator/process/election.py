@@ -59,7 +59,7 @@ class Election:
         while not await self._attempt():
             await asyncio.sleep(RETRY_SECONDS * random.uniform(0.8, 1.2))
         self.leads = True
-        log.info("%s leads now", self._candidate.identity)
+        log.info("%s is the leader now", self._candidate.identity)
 
     async def keep(self) -> None:
         """Renew the Lease; raises LeadershipLostError when that fails for too long.
@@ -95,7 +95,7 @@ class Election:
             async with asyncio.timeout(REQUEST_SECONDS):
                 await self._api.replace(LEASE, {**self._seen, "spec": spec})
         except (ApiError, TimeoutError) as error:
-            log.info("the Lease could not be given back: %s", error)
+            log.info("this replica could not give the Lease back: %s", error)
 
     async def _attempt(self) -> bool:
         """Return whether the Lease was taken or renewed."""
@@ -107,7 +107,7 @@ class Election:
             said = str(error) or "no answer"
             if not isinstance(error, ApiError) or error.status != CONFLICT:
                 self.problem = said
-                log.warning("Lease %s: %s", self._candidate.lease, said)
+                log.warning("this replica cannot renew Lease %s: %s", self._candidate.lease, said)
             return False
         self.problem = ""
         if taken:

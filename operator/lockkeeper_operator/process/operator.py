@@ -120,7 +120,10 @@ class Operator:
             raise
         for key in self.caches.brokers.names():
             self._wakes.brokers.add(key)
-        log.info("knows %s", ", ".join(f"{n:g} {kind}" for kind, n in self._objects().items() if n))
+        log.info(
+            "the caches hold %s",
+            ", ".join(f"{n:g} {kind}" for kind, n in self._objects().items() if n),
+        )
         resync, wakes = self.options.resync, self._wakes
         for todo in (
             Work("Broker", BROKER_WORKERS, wakes.brokers, self._brokers.reconcile, resync),

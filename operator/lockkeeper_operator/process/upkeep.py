@@ -87,7 +87,7 @@ class Upkeep:
                 return
             except ApiError as error:
                 if self.unlisted[place] != str(error):
-                    log.warning("%s cannot be listed: %s", place, error)
+                    log.warning("the operator cannot list %s: %s", place, error)
                 self.unlisted[place] = str(error)
                 await asyncio.sleep(delay)
                 delay = min(LIST_DELAY_SECONDS_MAX, 2 * delay)

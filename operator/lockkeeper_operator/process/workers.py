@@ -44,12 +44,14 @@ async def work(todo: Work, metrics: Metrics) -> None:
         except (ApiError, BrokerSilentError, BrokerRefusedError) as error:
             delay = queue.retry(key, getattr(error, "retry_after", None) or 0.0)
             metrics.errors.labels(kind, type(error).__name__).inc()
-            log.info("%s %s: %s; again in %.1f s", kind, "/".join(key), error, delay)
+            log.info("%s %s: %s; the next attempt is in %.1f s", kind, "/".join(key), error, delay)
         except Exception as error:
             # A mistake of ours about one resource must not end the work on all others.
             delay = queue.retry(key)
             metrics.errors.labels(kind, type(error).__name__).inc()
-            log.exception("%s %s; again in %.1f s", kind, "/".join(key), delay)
+            log.exception(
+                "%s %s: unexpected error; the next attempt is in %.1f s", kind, "/".join(key), delay
+            )
         else:
             queue.succeeded(key)
             after = todo.resync if after is None else after

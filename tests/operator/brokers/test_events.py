@@ -16,14 +16,18 @@ def test_a_plan_tells_what_people_want_to_know() -> None:
         DeletePod("b-1", "u", "Outdated"),
         SwitchOver("b-0", "u", "b-1"),
         Push("b-0", "c"),
-        Wait("PodStarts", "waits for b-1"),
+        Wait("PodStarts", "pods that are not ready: b-1"),
     )
     assert [(each.type, each.reason, each.message) for each in events_of_steps(steps)] == [
-        ("Warning", "DriftRepaired", "Service b-openwire was changed by somebody else"),
+        (
+            "Warning",
+            "DriftRepaired",
+            "Service b-openwire was changed by somebody else; the operator restored it",
+        ),
         ("Warning", "ChildConflict", "Service b-x belongs to Broker other"),
-        ("Normal", "RollingStep", "b-1 starts anew: outdated"),
-        ("Normal", "SwitchingOver", "b-0 stops, b-1 takes over"),
-        ("Normal", "ConfigurationPushed", "c to b-0"),
+        ("Normal", "RollingStep", "pod b-1 restarts: outdated"),
+        ("Normal", "SwitchingOver", "master b-0 stops, standby b-1 takes over"),
+        ("Normal", "ConfigurationPushed", "pod b-0 was given configuration c"),
     ]
 
 

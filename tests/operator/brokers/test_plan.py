@@ -197,7 +197,7 @@ def test_a_hibernated_broker_loses_its_pods_and_nothing_else() -> None:
     assert stateful_set.manifest["spec"]["replicas"] == 0
     (budget,) = [step for step in steps if isinstance(step, Delete)]
     assert budget.kind == "PodDisruptionBudget"
-    assert after(goal, pod(0, goal.revision)) == (Wait("PodsEnd", "pods are being stopped"),)
+    assert after(goal, pod(0, goal.revision)) == (Wait("PodsEnd", "the pods are being stopped"),)
     assert after(goal) == ()
 
 
@@ -262,7 +262,7 @@ def test_nothing_starts_anew_while_another_pod_is_away(away: dict[str, Any]) -> 
 def test_a_missing_pod_is_waited_for() -> None:
     goal = desired()
     (wait,) = after(goal, pod(0, "old", "master"))
-    assert wait == Wait("PodStarts", "waits for departures-1")
+    assert wait == Wait("PodStarts", "pods that are not ready: departures-1")
 
 
 def test_pods_of_an_old_revision_that_cannot_run_are_not_waited_for() -> None:

@@ -26,7 +26,7 @@ from lockkeeper.cli.plugins import PASS_EVERYTHING_ON
 
 app = typer.Typer(
     name="kubectl lockkeeper",
-    help="Look at Brokers in a cluster and decide about them. kubectl's own options -n, "
+    help="Inspect and control Brokers in a cluster. kubectl's own options -n, "
     "--context, --kubeconfig, --cluster and --as say which are meant.",
     no_args_is_help=True,
     add_completion=False,
@@ -46,7 +46,7 @@ def status(
     name: Name,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
-    """Show a Broker as a tree: pods, lock, journal, destinations; exit code 1 unless it serves."""
+    """Show a Broker's pods, lock, journal and destinations; exit code 1 unless it serves."""
     show_status(_kubectl(context), name, as_json)
 
 
@@ -55,17 +55,17 @@ def top(
     context: typer.Context,
     name: Name,
     interval: Annotated[
-        float, typer.Option("--interval", min=0.5, help="Seconds that rates are taken over.")
+        float, typer.Option("--interval", min=0.5, help="Seconds between two measurements.")
     ] = TOP_SECONDS,
     lines: Annotated[
-        int, typer.Option("--lines", min=1, help="Destinations shown; JSON has all.")
+        int, typer.Option("--lines", min=1, help="Destinations to show; JSON shows all.")
     ] = TOP_LINES,
-    once: Annotated[bool, typer.Option("--once", help="One look, not until Ctrl-C.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Measure once, then end.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON; until Ctrl-C one line a look.")
+        bool, typer.Option("--json", help="Print JSON, a line for each measurement.")
     ] = False,
 ) -> None:
-    """Show how many messages a second come and go, the busiest destinations first."""
+    """Show messages per second in and out, the busiest destinations first."""
     show_top(_kubectl(context), name, interval, lines, once=once, as_json=as_json)
 
 
@@ -74,13 +74,13 @@ def promote(
     context: typer.Context,
     name: Name,
     pod: Annotated[
-        str | None, typer.Argument(metavar="[POD]", help="The standby; absent: any.")
+        str | None, typer.Argument(metavar="[POD]", help="Standby to promote; default: any.")
     ] = None,
     timeout: Annotated[
         float, typer.Option("--timeout", min=1, help="Seconds to wait.")
     ] = PROMOTION_SECONDS,
 ) -> None:
-    """Let the master stop cleanly and a standby take over; waits until it has.
+    """Stop the master cleanly, and wait until a standby has taken over.
 
     A standby that is named must be proven able to; others are fenced meanwhile.
     """
@@ -89,35 +89,35 @@ def promote(
 
 @app.command()
 def fence(context: typer.Context, name: Name, pod: Pod) -> None:
-    """Keep a pod from serving and from taking over, until `unfence`; it stays for a look inside."""
+    """Keep a pod from serving and from taking over, until `unfence`; the pod goes on running."""
     operations.set_fence(_kubectl(context), name, pod, True)
     say(f"{pod} is to be fenced")
 
 
 @app.command()
 def unfence(context: typer.Context, name: Name, pod: Pod) -> None:
-    """Let a fenced pod stand by again."""
+    """Make a fenced pod a standby again."""
     operations.set_fence(_kubectl(context), name, pod, False)
     say(f"{pod} may stand by again")
 
 
 @app.command()
 def pause(context: typer.Context, name: Name) -> None:
-    """Keep the operator from changing anything of the Broker, until `resume`."""
+    """Stop the operator from changing the Broker's children, until `resume`."""
     operations.set_field(_kubectl(context), name, "paused", True)
     say(f"the operator leaves {name} as it is; brokers go on, and fail over by themselves")
 
 
 @app.command()
 def resume(context: typer.Context, name: Name) -> None:
-    """Let the operator look after the Broker again."""
+    """Let the operator change the Broker's children again."""
     operations.set_field(_kubectl(context), name, "paused", False)
     say(f"the operator looks after {name} again")
 
 
 @app.command()
 def hibernate(context: typer.Context, name: Name) -> None:
-    """Stop all pods; the journal stays, until `wake`."""
+    """Stop all pods and keep the journal, until `wake`."""
     operations.set_field(_kubectl(context), name, "hibernated", True)
     say(f"{name} is stopping; its journal stays")
 
@@ -133,11 +133,15 @@ def wake(context: typer.Context, name: Name) -> None:
 def logs(
     context: typer.Context,
     name: Name,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until Ctrl-C.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Follow the logs until Ctrl-C.")
+    ] = False,
     lines: Annotated[int, typer.Option("--tail", help="Last lines of each pod; -1: all.")] = 100,
-    since: Annotated[str | None, typer.Option("--since", help="Not older than 5m, 2h.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--since", help="Maximum age of lines, such as 5m or 2h.")
+    ] = None,
 ) -> None:
-    """Show what all brokers of a Broker say."""
+    """Show the logs of all pods of a Broker."""
     code = show_logs(_kubectl(context), name, follow=follow, lines=lines, since=since)
     raise typer.Exit(code)
 
@@ -147,10 +151,11 @@ def report(
     context: typer.Context,
     name: Name,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Default: lockkeeper-BROKER.tar.gz.")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; default: lockkeeper-BROKER.tar.gz."),
     ] = None,
 ) -> None:
-    """Write a file for whoever is asked for help: resources, logs, events; nothing secret."""
+    """Write resources, logs and events to a file for support, without secrets."""
     target = output or Path(f"lockkeeper-{name}.tar.gz")
     for line in write_report(_kubectl(context), name, target):
         say(f"left out {line}")
@@ -160,30 +165,35 @@ def report(
 @app.command("analyze")
 def analyze_journal(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="BROKER", help="Its name; broker/NAME, too.")],
+    name: Annotated[
+        str, typer.Argument(metavar="BROKER", help="Name of the Broker, or broker/NAME.")
+    ],
     report: Annotated[
         list[str] | None,
-        typer.Option("--report", "-r", help="Only this one; may be repeated."),
+        typer.Option("--report", "-r", help="Report to make; may be repeated."),
     ] = None,
     since: Annotated[
-        str, typer.Option("--since", help="Only from then on: 24h ago, or 2026-01-31T12:00:00Z.")
+        str, typer.Option("--since", help="Start: 24h ago, or 2026-01-31T12:00:00Z.")
     ] = "",
-    until: Annotated[str, typer.Option("--until", help="Only up to then, in the same way.")] = "",
+    until: Annotated[str, typer.Option("--until", help="End, in the same forms.")] = "",
     destination: Annotated[
         str,
-        typer.Option("--destination", "-d", help="Only these: names or wildcards, commas between."),
+        typer.Option("--destination", "-d", help="Names or wildcards, separated by commas."),
     ] = "",
     engine: Annotated[
         str, typer.Option("--engine", help="auto, sparkApplication, apache, native or local.")
     ] = "auto",
     executors: Annotated[
-        int | None, typer.Option("--executors", min=1, help="How many; the engine local has none.")
+        int | None,
+        typer.Option(
+            "--executors", min=1, help="Number of Spark executors; the engine local has none."
+        ),
     ] = None,
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for the page and the Parquet files.")
     ] = Path("report"),
 ) -> None:
-    """Let Spark read a Broker's journal in the cluster, and bring the report here."""
+    """Analyse a Broker's journal by Spark in the cluster, and download the report."""
     more = {"since": since, "until": until, "destination": destination, "engine": engine}
     asked = Asked(report or (), {key: value for key, value in more.items() if value}, executors)
     broker = name.removeprefix("brokers/").removeprefix("broker/")
@@ -205,7 +215,7 @@ def _forwarding(command: str) -> Callable[[typer.Context, str], None]:
 for _command in FORWARDED:
     app.command(
         _command,
-        help=f"`lockkeeper {_command}` for the master of a Broker.",
+        help=f"Run `lockkeeper {_command}` against the master of a Broker.",
         context_settings={**PASS_EVERYTHING_ON, "allow_interspersed_args": False},
     )(_forwarding(_command))
 

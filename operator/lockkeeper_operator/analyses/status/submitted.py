@@ -14,14 +14,14 @@ def condition(facts: AnalysisFacts) -> Verdict:
         return Verdict(TYPE, NO, "EngineMissing", message)
     for step in facts.steps:
         if isinstance(step, Conflict):
-            return Verdict(TYPE, NO, "Conflict", f"{step.kind} {step.name} is {step.owner}'s")
+            return Verdict(TYPE, NO, "Conflict", f"{step.kind} {step.name} belongs to {step.owner}")
     if facts.refusal and not facts.there:
         return Verdict(TYPE, NO, "Refused", facts.refusal)
     for step in facts.steps:
         if isinstance(step, Wait) and not facts.there:
             return Verdict(TYPE, NO, step.reason, step.message)
     if facts.scheduled and facts.there:
-        return Verdict(TYPE, YES, "Scheduled", "runs begin by the schedule")
+        return Verdict(TYPE, YES, "Scheduled", "the schedule decides when runs begin")
     if facts.latest is not None:
         return Verdict(TYPE, YES, "Submitted", f"{facts.latest.kind} {facts.latest.name}")
     return Verdict(TYPE, UNKNOWN, "NotBegun", "no run has begun")

@@ -10,6 +10,7 @@ from lockkeeper_operator.brokers.desired.target import Desired
 from lockkeeper_operator.brokers.observed import RECOVERING, Pod
 from lockkeeper_operator.brokers.steps import DeletePod, Push, Step, SwitchOver
 from lockkeeper_operator.kubernetes.children.steps import Wait
+from lockkeeper_operator.names import APPROVE_ANNOTATION
 
 PODS_END = "PodsEnd"
 POD_STARTS = "PodStarts"
@@ -24,14 +25,14 @@ OUTDATED = "Outdated"
 def pod_steps(pods: Sequence[Pod], desired: Desired) -> tuple[Step, ...]:
     """Return the next steps about pods, none when there is nothing to do."""
     if not desired.pods:
-        return (Wait(PODS_END, "pods are being stopped"),) if pods else ()
+        return (Wait(PODS_END, "the pods are being stopped"),) if pods else ()
     own = [pod for pod in pods if pod.name in desired.pods]
     outdated = [pod for pod in own if _is_outdated(pod, desired)]
     broken = [pod for pod in outdated if pod.broken]
     if broken:
         return tuple(DeletePod(pod.name, pod.uid, BROKEN) for pod in broken)
     if len(own) < len(pods):
-        return (Wait(PODS_END, "pods that are not wanted any more are being stopped"),)
+        return (Wait(PODS_END, "surplus pods are being stopped"),)
     unready = _unready(own, desired)
     if unready:
         return (Wait(POD_STARTS, unready),)
@@ -52,7 +53,7 @@ def _unready(own: Sequence[Pod], desired: Desired) -> str:
     trouble = {pod.name: f" ({pod.trouble})" for pod in own if pod.trouble}
     waited_for = [name for name in desired.pods if name not in there]
     names = ", ".join(name + trouble.get(name, "") for name in waited_for)
-    return f"waits for {names}" if names else ""
+    return f"pods that are not ready: {names}" if names else ""
 
 
 def _next_of(outdated: Sequence[Pod], own: Sequence[Pod], desired: Desired) -> Step:
@@ -73,7 +74,8 @@ def _next_of(outdated: Sequence[Pod], own: Sequence[Pod], desired: Desired) -> S
 def _replace_master(master: Pod, own: Sequence[Pod], desired: Desired) -> Step:
     """Return what is done about a master of an old revision, all else being new."""
     if desired.supervised and desired.approved != desired.revision:
-        return Wait(APPROVAL, f"the master waits for lockkeeper.dev/approve={desired.revision}")
+        approval = f"{APPROVE_ANNOTATION}={desired.revision}"
+        return Wait(APPROVAL, f"annotate the Broker with {approval} to update its master")
     if len(desired.pods) == 1:
         return DeletePod(master.name, master.uid, OUTDATED)
     successors = [pod for pod in own if pod.takes_over and pod.revision == desired.revision]

@@ -35,7 +35,10 @@ def handover(observed: Observed, desired: Desired) -> Wait | None:
     going = leaving(observed, desired)
     leaders = ", ".join(pod.name for pod in going if pod.leads)
     if leaders and not _successors(observed, desired):
-        return Wait(NO_SUCCESSOR, f"{leaders} is to go, no standby that stays is proven able")
+        return Wait(
+            NO_SUCCESSOR,
+            f"{leaders} must go, and no standby that stays is proven able to take over",
+        )
     own = [pod for pod in going if pod.role == FENCED and pod.name not in desired.fenced]
     serves = any(pod.role == MASTER for pod in observed.pods if pod.name in desired.pods)
     if leaders or (own and not serves):

@@ -12,7 +12,7 @@ TYPE = "MasterElected"
 def condition(facts: Facts) -> Verdict:
     """Return the condition."""
     if facts.desired.hibernated:
-        return Verdict(TYPE, NO, "Hibernated", "there are no pods while hibernated is set")
+        return Verdict(TYPE, NO, "Hibernated", "spec.hibernated is set: no pods run")
     if facts.master is not None:
         return Verdict(TYPE, YES, "Elected", f"{facts.master.name} is the master")
     if facts.masters:

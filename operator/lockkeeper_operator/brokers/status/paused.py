@@ -9,5 +9,5 @@ TYPE = "Paused"
 def condition(facts: Facts) -> Verdict:
     """Return the condition."""
     if facts.desired.paused:
-        return Verdict(TYPE, YES, "Paused", "nothing is changed while paused is set")
+        return Verdict(TYPE, YES, "Paused", "spec.paused is set: the operator changes nothing")
     return Verdict(TYPE, NO, "Active", "the operator looks after the Broker")

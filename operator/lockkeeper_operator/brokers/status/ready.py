@@ -25,8 +25,10 @@ def condition(facts: Facts) -> Verdict:
             return Verdict(TYPE, NO, part.reason, part.message)
     standbys = standbys_ready.condition(facts)
     if standbys.status != YES:
-        return Verdict(TYPE, YES, "NoSafetyNet", f"serves clients; standbys: {standbys.message}")
-    return Verdict(TYPE, YES, "Serving", "serves clients")
+        return Verdict(
+            TYPE, YES, "NoSafetyNet", f"the master serves clients; standbys: {standbys.message}"
+        )
+    return Verdict(TYPE, YES, "Serving", "the master serves clients")
 
 
 def failed(message: str) -> Verdict:
@@ -43,7 +45,7 @@ def _broken_rollout(facts: Facts) -> str:
     broken = [f"{pod.name}: {pod.hopeless}" for pod in facts.pods if pod.hopeless]
     if not behind or not broken:
         return ""
-    return f"{'; '.join(broken)}; {', '.join(behind)} still to come to revision {revision}"
+    return f"{'; '.join(broken)}; {', '.join(behind)} still without revision {revision}"
 
 
 def invalid(problems: str) -> Verdict:

@@ -31,7 +31,7 @@ def reconciling(facts: Facts) -> Verdict:
         return Verdict(RECONCILING, YES, rollout.reason, rollout.message)
     if present.status != YES and present.reason not in AT_REST and not facts.desired.paused:
         return Verdict(RECONCILING, YES, present.reason, present.message)
-    return Verdict(RECONCILING, NO, "Done", "all is as it is to be")
+    return Verdict(RECONCILING, NO, "Done", "the Broker is as its spec says")
 
 
 def stalled(facts: Facts) -> Verdict:
@@ -39,7 +39,7 @@ def stalled(facts: Facts) -> Verdict:
     present = ready.condition(facts)
     if _is_hopeless(facts, present):
         return stalled_by(present)
-    return Verdict(STALLED, NO, "GettingOn", "nothing waits for a person")
+    return Verdict(STALLED, NO, "GettingOn", "nothing needs a person")
 
 
 def stalled_by(present: Verdict) -> Verdict:

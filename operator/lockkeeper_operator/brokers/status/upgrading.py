@@ -12,8 +12,8 @@ def condition(facts: Facts) -> Verdict:
     revision = facts.desired.revision
     behind = [pod.name for pod in facts.pods if pod.revision != revision]
     if not behind:
-        return Verdict(TYPE, NO, "UpToDate", f"all pods are of revision {revision}")
-    left = f"{', '.join(behind)} still to come to revision {revision}"
+        return Verdict(TYPE, NO, "UpToDate", f"all pods have revision {revision}")
+    left = f"{', '.join(behind)} still without revision {revision}"
     for step in facts.steps:
         if isinstance(step, Wait):
             return Verdict(TYPE, YES, step.reason, f"{left}: {step.message}")

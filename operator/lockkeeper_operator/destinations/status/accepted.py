@@ -16,9 +16,9 @@ def condition(facts: DestinationFacts) -> Verdict:
         message = f"Broker {facts.broker} allows no Destinations of this namespace"
         return Verdict(TYPE, NO, "NotAllowed", message)
     if facts.holder:
-        message = f"{facts.name} is Destination {facts.holder}'s already"
+        message = f"{facts.name} already belongs to Destination {facts.holder}"
         return Verdict(TYPE, NO, "NameTaken", message)
     if facts.foreign:
-        message = f"{facts.name} was there before, and adoption is refused"
+        message = f"{facts.name} existed before; set adoption to Allowed to take it over"
         return Verdict(TYPE, NO, "AlreadyThere", message)
-    return Verdict(TYPE, YES, "Accepted", f"lives on Broker {facts.broker}")
+    return Verdict(TYPE, YES, "Accepted", f"the Destination belongs to Broker {facts.broker}")

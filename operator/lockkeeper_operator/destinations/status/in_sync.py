@@ -10,11 +10,15 @@ TYPE = "InSync"
 def condition(facts: DestinationFacts) -> Verdict:
     """Return the condition."""
     if accepted.condition(facts).status != YES:
-        return Verdict(TYPE, UNKNOWN, "NotAccepted", "is not looked after before it is accepted")
+        return Verdict(
+            TYPE, UNKNOWN, "NotAccepted", "the operator waits until the Destination is accepted"
+        )
     if not facts.broker_answers:
         return Verdict(TYPE, UNKNOWN, "BrokerUnavailable", f"Broker {facts.broker} has no master")
     if facts.figures is None:
         return Verdict(TYPE, NO, "Missing", f"the broker does not have {facts.name}")
     if not facts.in_sync:
-        return Verdict(TYPE, NO, "PolicyDiffers", "the broker has another policy for it")
+        return Verdict(
+            TYPE, NO, "PolicyDiffers", "the broker has another policy for the destination"
+        )
     return Verdict(TYPE, YES, "InSync", f"{facts.name} is as the resource says")

@@ -83,7 +83,12 @@ class Clearing:
                 raise
             # It has changed since, and is looked at again.
             raise ApiError(CONFLICT, error.message) from error
-        log.info("%s %s: removed %s", kind.name, metadata["name"], _listed(more))
+        log.info(
+            "%s %s: the operator removed fields that somebody had added: %s",
+            kind.name,
+            metadata["name"],
+            _listed(more),
+        )
         again = added(left, manifest)
         if again:
             self._tolerated[metadata["uid"]] = again
