@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from lockkeeper_api.changes import LIVE, OPERATOR, POD
 from lockkeeper_api.cluster.access import Access
+from lockkeeper_api.cluster.bootstrap import Bootstrap
 from lockkeeper_api.cluster.exposure import ListenerService, Tls
 from lockkeeper_api.cluster.lease import Lease
 from lockkeeper_api.cluster.operation import (
@@ -256,6 +257,8 @@ class BrokerSpec(ApiModel):
     entry."""
     storage: Annotated[Storage, POD] = Storage()
     """Cluster: volume of the journal; local processes use the directory of --data."""
+    bootstrap: Annotated[Bootstrap | None, OPERATOR] = None
+    """Cluster: source of the journal before the first start; absent: an empty journal."""
     access: Annotated[Access, LIVE] = Access()
     """Cluster: users and their permissions."""
     image: Annotated[Image, POD] = Image()

@@ -13,6 +13,8 @@ MASTER = "master"
 STANDBY = "standby"
 FENCED = "fenced"
 """What a broker says that neither serves nor takes over, because a person wants it so."""
+BOOTSTRAP_LABEL = "lockkeeper.dev/bootstrap"
+"""On the Job that fills a Broker's journal, and on its pods: the Broker's name."""
 SERVICE_LABEL = "lockkeeper.dev/service"
 """On Services: `replicas`, or the name of the listener."""
 

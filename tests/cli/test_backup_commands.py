@@ -71,3 +71,31 @@ def test_an_unknown_kind_of_url_is_refused(
 ) -> None:
     assert main(["backup", directory, "nowhere://bucket"]) == 1
     assert "nowhere://bucket: Protocol not known: nowhere" in capsys.readouterr().err
+
+
+def test_the_journal_of_another_broker_is_copied_as_a_backup_would_be(
+    directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {path.name: path.read_bytes() for path in Path(directory).iterdir()}
+    restored = tmp_path / "restored"
+    assert main(["restore", directory, str(restored), "--journal"]) == 0
+    assert "65 messages pending" in capsys.readouterr().out
+    names = {path.name for path in restored.iterdir()}
+    assert names == {name for name in before if name.endswith(".log")}
+    assert {path.name: path.read_bytes() for path in Path(directory).iterdir()} == before
+
+
+def test_a_journal_that_is_there_is_left_alone_if_that_is_asked_for(
+    directory: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    restored = tmp_path / "restored"
+    arguments = ["restore", directory, str(restored), "--journal", "--if-empty"]
+    assert main(arguments) == 0
+    written = {path.name: path.stat().st_mtime_ns for path in restored.iterdir()}
+    assert main(arguments) == 0
+    assert "holds a journal already; nothing is restored" in capsys.readouterr().out
+    assert {path.name: path.stat().st_mtime_ns for path in restored.iterdir()} == written
+    # One that was broken off begins anew.
+    (restored / ".restoring").mkdir()
+    assert main(arguments) == 0
+    assert "copied from" in capsys.readouterr().out

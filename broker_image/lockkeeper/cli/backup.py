@@ -77,6 +77,16 @@ def restore(
             help="Time at which the restored journal ends, such as 2026-11-24T03:50:00Z.",
         ),
     ] = None,
+    is_journal: Annotated[
+        bool,
+        typer.Option("--journal", help="TARGET is the directory of a broker, not a backup."),
+    ] = False,
+    if_empty: Annotated[
+        bool,
+        typer.Option(
+            "--if-empty", help="Leave DIR alone when it holds a journal; that is no error."
+        ),
+    ] = False,
 ) -> None:
     """Copy a backup into an empty directory, for Lockkeeper or ActiveMQ to serve.
 
@@ -85,11 +95,19 @@ def restore(
 
     Example: lockkeeper restore /backups/departures /var/lib/lockkeeper
     """
+    from lockkeeper.store.backup import copy_journal, holds_journal
     from lockkeeper.store.backup import restore as put_back
     from lockkeeper.store.backup.places import open_place
     from lockkeeper.store.backup.series import choose
 
     moment = None if until is None else _milliseconds(until)
+    if if_empty and holds_journal(directory):
+        typer.echo(f"{directory}: holds a journal already; nothing is restored")
+        return
+    if is_journal:
+        pending = copy_journal(Path(target), directory, moment)
+        typer.echo(f"{directory}: copied from {target}; {_counted(pending, 'message')} pending")
+        return
     place = choose(open_place(target), moment)
     pending = put_back(place, directory, moment)
     typer.echo(f"{directory}: restored from {place}; {_counted(pending, 'message')} pending")

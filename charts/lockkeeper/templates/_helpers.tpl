@@ -83,10 +83,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, patch, delete]
-{{- if or .Values.analytics.enabled .Values.backups.enabled }}
-# What makes backups, and carries analyses out.
+# What fills the first journal of a Broker, makes backups, and carries analyses out.
 - apiGroups: [batch]
-  resources: [cronjobs, jobs]
+  resources: [jobs]
+  verbs: [get, list, watch, create, patch, delete]
+{{- if or .Values.analytics.enabled .Values.backups.enabled }}
+- apiGroups: [batch]
+  resources: [cronjobs]
   verbs: [get, list, watch, create, patch, delete]
 {{- end }}
 {{- if .Values.analytics.enabled }}

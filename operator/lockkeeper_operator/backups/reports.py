@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from lockkeeper_api.journal_backup import BackupResult
-from lockkeeper_operator.kubernetes.jobs import JOB_LABEL
+from lockkeeper_operator.kubernetes.jobs import JOB_LABEL, ends_of, failures_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 FIELDS = ("place", "takenAt", "mark", "epoch", "files", "size", "pending")
-LINES = 5
-"""Of a failed pod's log that are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +23,13 @@ class Reports:
 
 def reports_of(pods: Iterable[Manifest]) -> Reports:
     """Return what *pods* said in the end, by the names of their Jobs; the latest pod counts."""
-    found = Reports({}, {})
-    for pod in sorted(pods, key=lambda each: str(each["metadata"].get("creationTimestamp", ""))):
+    ended = sorted(pods, key=lambda each: str(each["metadata"].get("creationTimestamp", "")))
+    found = Reports({}, failures_of(ended))
+    for pod in ended:
         job = pod["metadata"].get("labels", {}).get(JOB_LABEL, "")
-        for container in pod.get("status", {}).get("containerStatuses", ()):
-            ended = container.get("state", {}).get("terminated")
-            if ended is None:
-                continue
-            said = str(ended.get("message", ""))
-            if ended.get("exitCode"):
-                last = "\n".join(said.strip().splitlines()[-LINES:])
-                found.failures[job] = last or f"exit code {ended['exitCode']}"
-            elif (result := _result(said)) is not None:
+        for end in ends_of(pod):
+            result = None if end.get("exitCode") else _result(str(end.get("message", "")))
+            if result is not None:
                 found.results[job] = result
     return found
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from lockkeeper_operator.brokers.bootstrapping import BOOTSTRAP_FAILED, BOOTSTRAPPING
 from lockkeeper_operator.brokers.pods.draining import MASTER_STAYS
 from lockkeeper_operator.brokers.pods.scale_in import HANDING_OVER
 from lockkeeper_operator.brokers.steps import DeletePod, Fence, Push, Step, SwitchOver
@@ -39,9 +40,9 @@ def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:
                     "ConfigurationPushed",
                     f"pod {pod} was given configuration {configuration}",
                 )
-            case Wait(reason, message) if reason == HANDING_OVER:
+            case Wait(reason, message) if reason in (HANDING_OVER, BOOTSTRAPPING):
                 yield Event("Normal", reason, message)
-            case Wait(reason, message) if reason == MASTER_STAYS:
+            case Wait(reason, message) if reason in (MASTER_STAYS, BOOTSTRAP_FAILED):
                 yield Event("Warning", reason, message)
             case Fence(pod, fenced=True):
                 yield Event(

@@ -60,6 +60,8 @@ class Observed:
     """What is in children against our will, and comes back however often it is removed."""
     cordoned: frozenset[str] = frozenset()
     """Names of the nodes that take no more pods."""
+    bootstrap_failures: Mapping[str, str] = field(default_factory=dict)
+    """Last words of Jobs that were to fill the journal, by their names."""
     gave_up: bool = False
     """Whether the master handed over and nobody took over in time: it is let be for a while."""
 

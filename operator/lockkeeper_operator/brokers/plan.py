@@ -7,6 +7,7 @@ after its steps a new one is made. Pure: no clock, no request.
 from collections.abc import Iterator
 from dataclasses import replace
 
+from lockkeeper_operator.brokers.bootstrapping import JOB, bootstrap_steps
 from lockkeeper_operator.brokers.desired.target import Desired
 from lockkeeper_operator.brokers.observed import Observed
 from lockkeeper_operator.brokers.pods.draining import (
@@ -38,6 +39,10 @@ def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     """
     if desired.paused:
         return ()
+    filling = bootstrap_steps(observed, desired)
+    if filling:
+        without = tuple(each for each in desired.children if each["kind"] != STATEFUL_SET)
+        return (*_child_steps(observed, replace(desired, children=without)), *filling)
     kept_out = fenced(observed, desired) | fenced_for_drain(observed, desired)
     fences = fence_steps(observed.pods, desired.fenced | kept_out)
     waiting = handover(observed, desired)
@@ -68,7 +73,8 @@ def _other_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:
 def _child_steps(observed: Observed, desired: Desired) -> Iterator[ChildStep]:
     """Yield the steps about children."""
     owner = Owner(desired.name, desired.uid)
-    there = Children(observed.children, observed.stuck, observed.tolerated)
+    present = {key: child for key, child in observed.children.items() if key[0] != JOB}
+    there = Children(present, observed.stuck, observed.tolerated)
     return child_steps(owner, desired.children, there)
 
 

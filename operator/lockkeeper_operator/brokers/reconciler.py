@@ -11,8 +11,10 @@ from lockkeeper_api import BrokerSpec
 from lockkeeper_api.complaints import complaint
 from lockkeeper_operator.brokers.admin_certificates import AdminCertificates
 from lockkeeper_operator.brokers.applying import Applier
+from lockkeeper_operator.brokers.bootstrapping import STATEFUL_SET
 from lockkeeper_operator.brokers.credentials import CredentialStore, Who
 from lockkeeper_operator.brokers.desired.configuration import configuration
+from lockkeeper_operator.brokers.desired.first_journal import FirstJournal, first_journal
 from lockkeeper_operator.brokers.desired.subject import Installation, Subject, subject_of
 from lockkeeper_operator.brokers.desired.target import Desired, desired_of
 from lockkeeper_operator.brokers.events import events_of_status, events_of_steps
@@ -28,12 +30,15 @@ from lockkeeper_operator.brokers.status.status import (
 )
 from lockkeeper_operator.brokers.steps import Step
 from lockkeeper_operator.kubernetes.api.errors import ApiError
-from lockkeeper_operator.kubernetes.api.kinds import CLAIM, LEASE
+from lockkeeper_operator.kubernetes.api.kinds import CLAIM, JOBS, LEASE
 from lockkeeper_operator.kubernetes.caches.caches import BROKER_GROUP
 from lockkeeper_operator.kubernetes.caches.packing import trimmed
 from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Refused, Wait
+from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.events import Event
+from lockkeeper_operator.kubernetes.jobs import failures_of
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
+from lockkeeper_operator.names import BOOTSTRAP_LABEL
 from lockkeeper_operator.polling.admin_endpoint import Address
 from lockkeeper_operator.polling.poll_state import PollState, asked_pod
 from lockkeeper_operator.tools import Tools
@@ -55,6 +60,7 @@ class BrokerReconciler:
         self._credentials = CredentialStore(tools.api, tools.caches)
         self._certificates = AdminCertificates(tools.authority, tools.caches, installation.domain)
         self._applier = Applier(tools.api, tools.caches, tools.admin, tools.absent)
+        self._bootstraps = UnwatchedChildren(tools.api, BOOTSTRAP_LABEL, JOBS)
         self._failing: dict[tuple[str, str], float] = {}
         """Brokers at which looks could not be ended, since when."""
         self._handovers = Handovers()
@@ -106,8 +112,17 @@ class BrokerReconciler:
             found.hashes,
             found.admin_token,
             self._certificates.of(who),
+            self._first_journal(who.namespace, spec),
         )
         return subject, found.foreign or spec.storage.existing_claim is not None
+
+    def _first_journal(self, namespace: str, spec: BrokerSpec) -> FirstJournal | None:
+        """Return what the journal is to be filled with before the first start, None for nothing."""
+        if spec.bootstrap is None:
+            return None
+        backup = spec.bootstrap.backup
+        found = None if backup is None else self._tools.caches.backups.get(namespace, backup)
+        return first_journal(spec.bootstrap, found)
 
     async def _bring(self, resource: Manifest, subject: Subject, foreign: bool) -> float | None:
         state = self._poll_state_of(subject)
@@ -163,6 +178,10 @@ class BrokerReconciler:
             claim = await self._tools.api.read_if_there(CLAIM, namespace, subject.claim)
             if claim is not None and subject.spec.storage.existing_claim is not None:
                 children[key] = claim
+        failures: dict[str, str] = {}
+        if subject.first_journal is not None and (STATEFUL_SET, name) not in children:
+            children |= await self._bootstraps.children(namespace, name, frozenset())
+            failures = failures_of(await self._bootstraps.pods(namespace, name))
         found = self._tools.caches.pods.group(BROKER_GROUP, namespace, name)
         pods = tuple(pod_of(pod, state.reports.get(pod["metadata"]["uid"])) for pod in found)
         own = tuple(pod for pod in pods if _is_own(pod, name))
@@ -174,6 +193,7 @@ class BrokerReconciler:
             own,
             tolerated={key: at for key, at in tolerated.items() if at},
             cordoned=self._tools.cordoned(),
+            bootstrap_failures=failures,
         )
 
     def _with_patience(self, subject: Subject, observed: Observed, desired: Desired) -> Observed:

@@ -1,6 +1,6 @@
 """Runs: Jobs, and whatever else runs to its end, as they are at present."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,8 @@ from lockkeeper_operator.kubernetes.manifests import Manifest
 
 JOB_LABEL = "batch.kubernetes.io/job-name"
 """On pods of a Job."""
+LINES = 5
+"""Of a failed pod's log that are told."""
 ENDED: frozenset[RunState] = frozenset({"Succeeded", "Failed"})
 
 
@@ -48,6 +50,26 @@ def runs_of_jobs(children: Iterable[Manifest]) -> tuple[Run, ...]:
     """Return the runs of the Jobs among *children*, the latest first."""
     jobs = (child for child in children if child["kind"] == "Job")
     return latest_first(run_with(job, outcome_of_job(job.get("status") or {})) for job in jobs)
+
+
+def failures_of(pods: Iterable[Manifest]) -> dict[str, str]:
+    """Return the last words of pods that failed, by the names of their Jobs; the latest counts."""
+    found = {}
+    for pod in sorted(pods, key=lambda each: str(each["metadata"].get("creationTimestamp", ""))):
+        for ended in ends_of(pod):
+            if ended.get("exitCode"):
+                lines = str(ended.get("message", "")).strip().splitlines()[-LINES:]
+                job = pod["metadata"].get("labels", {}).get(JOB_LABEL, "")
+                found[job] = "\n".join(lines) or f"exit code {ended['exitCode']}"
+    return found
+
+
+def ends_of(pod: Manifest) -> Iterator[Manifest]:
+    """Yield how the containers of a pod ended, as far as they have."""
+    for container in pod.get("status", {}).get("containerStatuses", ()):
+        ended = container.get("state", {}).get("terminated")
+        if ended is not None:
+            yield ended
 
 
 def run_with(manifest: Manifest, outcome: Outcome) -> Run:

@@ -6,6 +6,6 @@ a broker, its lock, any change of the directory that is copied.
 
 from lockkeeper.store.backup.making import back_up
 from lockkeeper.store.backup.manifest import Manifest
-from lockkeeper.store.backup.restoring import restore
+from lockkeeper.store.backup.restoring import copy_journal, holds_journal, restore
 
-__all__ = ["back_up", "restore", "Manifest"]
+__all__ = ["back_up", "copy_journal", "restore", "holds_journal", "Manifest"]

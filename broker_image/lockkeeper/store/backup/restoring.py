@@ -8,6 +8,7 @@ from pathlib import Path
 
 from lockkeeper.journal.files import data_file_id
 from lockkeeper.store.backup.cutting import cut_at
+from lockkeeper.store.backup.making import back_up
 from lockkeeper.store.backup.manifest import MANIFEST_NAME, Manifest, read_manifest, rfc3339
 from lockkeeper.store.backup.opening import count_pending, open_journal
 from lockkeeper.store.backup.places import LocalPlace, Place
@@ -29,18 +30,27 @@ def restore(place: Place, directory: Path, until: int | None = None) -> int:
     if until is not None and until > manifest.at:
         reason = f"{place}: ends at {rfc3339(manifest.at)}; take a later backup, or that time"
         raise StoreError(reason)
-    directory.mkdir(parents=True, exist_ok=True)
-    unfinished = LocalPlace(directory / UNFINISHED_NAME)
-    _begin(directory, unfinished)
+    unfinished = _begin(directory)
     for file in manifest.files:
         content = place.read(file.name)
         file.require(content, str(place))
         unfinished.write(file.name, content)
-    if until is not None:
-        cut_at(unfinished.directory, until)
-    recovered = open_journal(unfinished.directory)
-    _finish(directory, unfinished)
-    return count_pending(recovered)
+    return _opened(directory, unfinished, until)
+
+
+def copy_journal(journal: Path, directory: Path, until: int | None = None) -> int:
+    """Put the journal of a broker, which may write it, into *directory*; as `restore` otherwise."""
+    unfinished = _begin(directory)
+    back_up(journal, unfinished)
+    unfinished.delete(MANIFEST_NAME)
+    return _opened(directory, unfinished, until)
+
+
+def holds_journal(directory: Path) -> bool:
+    """Return whether a journal is in *directory*; one whose restore was broken off is none."""
+    if not directory.is_dir() or (directory / UNFINISHED_NAME).exists():
+        return False
+    return any(data_file_id(path.name) is not None for path in directory.iterdir())
 
 
 def fetch_manifest(place: Place) -> Manifest:
@@ -52,8 +62,10 @@ def fetch_manifest(place: Place) -> Manifest:
         raise StoreError(f"{reason}; name the place that `lockkeeper backup` was given") from error
 
 
-def _begin(directory: Path, unfinished: LocalPlace) -> None:
+def _begin(directory: Path) -> LocalPlace:
     """Make the directory for what is fetched; take away what an earlier restore left halfway."""
+    directory.mkdir(parents=True, exist_ok=True)
+    unfinished = LocalPlace(directory / UNFINISHED_NAME)
     if unfinished.directory.exists():
         for name in unfinished.names():
             unfinished.delete(name)
@@ -66,6 +78,16 @@ def _begin(directory: Path, unfinished: LocalPlace) -> None:
         raise StoreError(f"{reason}; give a directory that is not there yet")
     unfinished.directory.mkdir(exist_ok=True)
     sync_directory(directory)
+    return unfinished
+
+
+def _opened(directory: Path, unfinished: LocalPlace, until: int | None) -> int:
+    """Open what was fetched, then give it its place; returns how many messages wait."""
+    if until is not None:
+        cut_at(unfinished.directory, until)
+    recovered = open_journal(unfinished.directory)
+    _finish(directory, unfinished)
+    return count_pending(recovered)
 
 
 def _finish(directory: Path, unfinished: LocalPlace) -> None:

@@ -43,7 +43,7 @@ def pod_template(subject: Subject) -> Manifest:
 def _spec(subject: Subject) -> Manifest:
     pods = subject.spec.pods
     optional = {
-        "imagePullSecrets": [{"name": name} for name in _pull_secrets(subject)],
+        "imagePullSecrets": [{"name": name} for name in pull_secrets(subject)],
         "nodeSelector": dict(pods.node_selector),
         "tolerations": list(pods.tolerations),
         "priorityClassName": pods.priority_class_name,
@@ -54,7 +54,7 @@ def _spec(subject: Subject) -> Manifest:
         "automountServiceAccountToken": True,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": pods.termination_grace_period_seconds,
-        "securityContext": _security(subject),
+        "securityContext": pod_security(subject),
         "affinity": pods.affinity if pods.affinity is not None else _apart(subject),
         "containers": [broker_container(subject)],
         "volumes": volumes(subject),
@@ -62,7 +62,7 @@ def _spec(subject: Subject) -> Manifest:
     }
 
 
-def _pull_secrets(subject: Subject) -> Sequence[str]:
+def pull_secrets(subject: Subject) -> Sequence[str]:
     """Return the spec's, or for the release's own image those of the release."""
     image = subject.spec.image
     if image.pull_secrets or image.name is not None:
@@ -70,7 +70,8 @@ def _pull_secrets(subject: Subject) -> Sequence[str]:
     return subject.installation.pull_secrets
 
 
-def _security(subject: Subject) -> Manifest:
+def pod_security(subject: Subject) -> Manifest:
+    """Return the security context of pods that write the journal."""
     security = subject.spec.security
     return {
         "runAsNonRoot": True,

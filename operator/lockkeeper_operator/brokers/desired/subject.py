@@ -7,9 +7,8 @@ from lockkeeper_api import BrokerSpec
 from lockkeeper_api.cluster.access import User
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_api.pod_names import ACCEPT_LOSS_ANNOTATION, FENCED_ANNOTATION
+from lockkeeper_operator.brokers.desired.first_journal import FirstJournal
 from lockkeeper_operator.kubernetes.manifests import Manifest
-
-"""One object as the API server's JSON has it."""
 
 DEFAULT_USER = User(name="client")
 """Who may connect when the spec names nobody."""
@@ -71,6 +70,8 @@ class Subject:
     password_hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
     admin_token: str = field(default="", repr=False)
     admin_certificate: Certificate = Certificate()
+    first_journal: FirstJournal | None = None
+    """What the journal is filled with before the first start; None for nothing."""
 
     @property
     def replicas_service(self) -> str:
@@ -169,6 +170,7 @@ def subject_of(
     password_hashes: Mapping[str, str] | None = None,
     admin_token: str = "",
     admin_certificate: Certificate = Certificate(),
+    first_journal: FirstJournal | None = None,
 ) -> Subject:
     """Return the subject of a Broker as the API server holds it.
 
@@ -187,6 +189,7 @@ def subject_of(
         password_hashes=password_hashes or {},
         admin_token=admin_token,
         admin_certificate=admin_certificate,
+        first_journal=first_journal,
     )
 
 

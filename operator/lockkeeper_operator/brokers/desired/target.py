@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from lockkeeper_operator.brokers.desired import bootstrap_job
 from lockkeeper_operator.brokers.desired.children import children
 from lockkeeper_operator.brokers.desired.configuration import configuration_hash
 from lockkeeper_operator.brokers.desired.revision import revision_of
 from lockkeeper_operator.brokers.desired.subject import Subject
+from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import APPROVE_ANNOTATION
 
@@ -17,7 +19,7 @@ class Desired:
     *pods* are the names of those that are to be there, *claim* that of the claim with the journal,
     the Broker's own or not; *approved* is the revision that a person
     has let the master of a *supervised* Broker go to, and *fenced* the pods that a person keeps
-    from serving.
+    from serving. *bootstrap* is the Job that fills an empty journal, None for none.
     """
 
     name: str
@@ -32,6 +34,9 @@ class Desired:
     supervised: bool = False
     approved: str = ""
     fenced: frozenset[str] = frozenset()
+    bootstrap: Manifest | None = None
+    first_journal_problem: Wait | None = None
+    """Why that Job cannot be made now."""
 
 
 def desired_of(subject: Subject) -> Desired:
@@ -50,4 +55,11 @@ def desired_of(subject: Subject) -> Desired:
         supervised=spec.update.strategy == "Supervised",
         approved=subject.annotations.get(APPROVE_ANNOTATION, ""),
         fenced=subject.fenced,
+        bootstrap=bootstrap_job.build(subject),
+        first_journal_problem=_problem(subject),
     )
+
+
+def _problem(subject: Subject) -> Wait | None:
+    source = subject.first_journal
+    return Wait(source.problem, source.why) if source is not None and source.problem else None

@@ -1,11 +1,15 @@
 """Ready: clients are served, as the spec says."""
 
+from lockkeeper_operator.brokers.bootstrapping import BOOTSTRAP_FAILED, BOOTSTRAPPING
+from lockkeeper_operator.brokers.desired.first_journal import BACKUP_MISSING
 from lockkeeper_operator.brokers.status import master_elected, standbys_ready, storage_bound
 from lockkeeper_operator.brokers.status.facts import Facts
-from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Wait
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 
 TYPE = "Ready"
+NO_JOURNAL_YET = frozenset({BACKUP_MISSING, BOOTSTRAPPING, BOOTSTRAP_FAILED})
+"""Reasons to wait with the first start."""
 
 
 def condition(facts: Facts) -> Verdict:
@@ -17,6 +21,8 @@ def condition(facts: Facts) -> Verdict:
         if isinstance(step, Refused):
             message = f"{step.kind} {step.name} is refused: {step.message}"
             return Verdict(TYPE, NO, "Refused", message)
+        if isinstance(step, Wait) and step.reason in NO_JOURNAL_YET:
+            return Verdict(TYPE, NO, step.reason, step.message)
     broken = _broken_rollout(facts)
     if broken:
         return Verdict(TYPE, NO, "RolloutBroken", broken)

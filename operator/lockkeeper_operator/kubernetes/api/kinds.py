@@ -74,7 +74,7 @@ MONITORS = (
 BY_NAME = {
     kind.name: kind
     for kind in (
-        *(BROKER, DESTINATION, JOURNAL_BACKUP, POD, NAMESPACE, EVENT),
+        *(BROKER, DESTINATION, JOURNAL_BACKUP, POD, NAMESPACE, EVENT, *JOBS),
         *CHILDREN,
         *MONITORS,
     )

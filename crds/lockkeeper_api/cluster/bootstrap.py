@@ -1,0 +1,58 @@
+"""Bootstrap: the journal that a new Broker begins with."""
+
+from pydantic import ConfigDict, Field, model_validator
+
+from lockkeeper_api.analysis.source import DirectoryPath, Url
+from lockkeeper_api.meta import ApiModel
+from lockkeeper_api.raw import ObjectName
+from lockkeeper_api.rules import rules
+
+ONE_SOURCE = "expected exactly one of backup, claim, url, journal"
+_ONE_SOURCE_RULE = (
+    "[has(self.backup), has(self.claim), has(self.url), has(self.journal)].exists_one(x, x)"
+)
+OWN_IMAGE = "url needs image: one with lockkeeper and fsspec's package for the URL"
+_OWN_IMAGE_RULE = "!has(self.url) || has(self.image)"
+MOMENT_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
+
+
+class BootstrapClaim(ApiModel):
+    """A directory in a PersistentVolumeClaim, which is mounted read-only."""
+
+    name: ObjectName
+    """Cluster: name of the claim."""
+    path: DirectoryPath = ""
+    """Cluster: directory within the volume; absent: its root."""
+
+
+class Bootstrap(ApiModel):
+    """Where the first journal comes from. A journal that is there already is never touched."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules((_ONE_SOURCE_RULE, ONE_SOURCE), (_OWN_IMAGE_RULE, OWN_IMAGE))
+    )
+
+    backup: ObjectName | None = None
+    """Cluster: a JournalBackup in the same namespace: the newest backup at its target."""
+    claim: BootstrapClaim | None = None
+    """Cluster: a claim with backups, or with one backup."""
+    url: Url | None = None
+    """Cluster: backups in an object store, such as `s3://bucket/departures`."""
+    journal: BootstrapClaim | None = None
+    """Cluster: a claim with a KahaDB directory, an ActiveMQ broker's for example, which is copied;
+    `storage.existingClaim` uses one in its place."""
+    until: str | None = Field(default=None, max_length=40, pattern=MOMENT_PATTERN)
+    """Cluster: end the journal at that time, such as 2026-01-31T12:00:00Z; absent: at its end."""
+    credentials: ObjectName | None = None
+    """Cluster: a Secret whose keys become environment variables, for object stores."""
+    image: str | None = Field(default=None, min_length=1, max_length=512, pattern=r"^\S+$")
+    """Cluster: the image that restores; absent: the JournalBackup's or the Broker's."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "Bootstrap":
+        given = (self.backup, self.claim, self.url, self.journal)
+        if sum(each is not None for each in given) != 1:
+            raise ValueError(ONE_SOURCE)
+        if self.url is not None and self.image is None:
+            raise ValueError(OWN_IMAGE)
+        return self
