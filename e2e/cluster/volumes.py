@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 PERIOD_SECONDS = 0.5
 ANSWER_SECONDS_MAX = 10.0
 CLASS = "standard"
+PROVIDED_BY, PROVIDER = "pv.kubernetes.io/provisioned-by", "lk.local/directory"
 CLAIMS, VOLUMES = "persistentvolumeclaims", "persistentvolumes"
 
 Manifest = dict[str, Any]
@@ -70,7 +71,8 @@ class Volumes:
             elif phase == "Bound":
                 self._grow(claim)
         for volume in self._api.items(VOLUMES):
-            if volume["status"].get("phase") == "Released":
+            released = volume["status"].get("phase") == "Released"
+            if released and volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete":
                 self._api.ask("DELETE", f"{VOLUMES}/{volume['metadata']['name']}")
                 shutil.rmtree(volume["spec"]["hostPath"]["path"], ignore_errors=True)
 
@@ -84,12 +86,13 @@ class Volumes:
         volume = {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
-            "metadata": {"name": name},
+            # Kubernetes leaves deletions to who provides such volumes.
+            "metadata": {"name": name, "annotations": {PROVIDED_BY: PROVIDER}},
             "spec": {
                 "capacity": spec["resources"]["requests"],
                 "accessModes": spec["accessModes"],
                 "storageClassName": CLASS,
-                "persistentVolumeReclaimPolicy": "Retain",
+                "persistentVolumeReclaimPolicy": "Delete",
                 "hostPath": {"path": str(path)},
                 "claimRef": {key: metadata[key] for key in ("namespace", "name", "uid")},
             },

@@ -11,7 +11,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from lockkeeper.cli.cluster import operations
+from lockkeeper.cli.cluster import backups, operations
 from lockkeeper.cli.cluster.analyze import Asked, analyze
 from lockkeeper.cli.cluster.forwarding import FORWARDED, run_forwarded
 from lockkeeper.cli.cluster.kubectl import Kubectl, split_options
@@ -200,6 +200,55 @@ def analyze_journal(
     with telling_steps() as tell:
         found = analyze(_kubectl(context), broker, asked, out, tell)
     print(found)
+
+
+@app.command("backup")
+def make_backup(
+    context: typer.Context,
+    name: Name,
+    claim: Annotated[
+        str | None, typer.Option("--claim", help="PersistentVolumeClaim that receives the backup.")
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option("--path", help="Directory in it; default: the backup's name.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option("--url", help="Object store, such as s3://bucket/orders.")
+    ] = None,
+    image: Annotated[
+        str | None, typer.Option("--image", help="Image with fsspec's package for the URL.")
+    ] = None,
+    credentials: Annotated[
+        str | None, typer.Option("--credentials", help="Secret with the URL's credentials.")
+    ] = None,
+) -> None:
+    """Back up a Broker's journal now, and wait until the backup is made.
+
+    Without --claim and --url the target is that of the Broker's JournalBackup.
+    """
+    asked = backups.asked(claim, path, url, image, credentials)
+    with telling_steps() as tell:
+        made = backups.back_up(_kubectl(context), name, asked, tell)
+    result = made["status"].get("result", {})
+    print(f"{made['metadata']['name']}: {result.get('place')}, {result.get('pending')} pending")
+
+
+@app.command("restore")
+def restore_backup(
+    context: typer.Context,
+    backup: Annotated[str, typer.Argument(metavar="BACKUP", help="Name of the JournalBackup.")],
+    name: Annotated[str, typer.Argument(metavar="BROKER", help="Name of the new Broker.")],
+    until: Annotated[
+        str | None, typer.Option("--until", help="End of the journal: 2026-01-31T12:00:00Z.")
+    ] = None,
+) -> None:
+    """Make a Broker that begins with a backup, and wait until it serves.
+
+    Its spec is that of the Broker that was backed up.
+    """
+    with telling_steps() as tell:
+        made = backups.restore(_kubectl(context), backup, name, until, tell)
+    print(f"{made['metadata']['name']}: {made['status'].get('master')} serves clients")
 
 
 def _forwarding(command: str) -> Callable[[typer.Context, str], None]:

@@ -1,0 +1,154 @@
+"""`kubectl lockkeeper backup` and `restore`: a backup made now, a Broker that begins with one."""
+
+import json
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from pydantic import ValidationError
+
+from lockkeeper.cli.cluster.kubectl import Kubectl, Manifest
+from lockkeeper.cli.cluster.objects import BROKERS, condition
+from lockkeeper.cli.errors import CommandError, misused
+from lockkeeper_api.broker import NAME_CHARACTERS_MAX as BROKER_CHARACTERS_MAX
+from lockkeeper_api.cluster.bootstrap import Bootstrap
+from lockkeeper_api.complaints import complaint
+from lockkeeper_api.journal_backup import NAME_CHARACTERS_MAX, JournalBackupSpec
+from lockkeeper_api.meta import API_VERSION, ApiModel
+from lockkeeper_api.pod_names import CLASS_LABEL
+
+BACKUPS = "journalbackups.lockkeeper.dev"
+RANDOM_BYTES = 3
+LOOK_SECONDS = 1.0
+UNSEEN_SECONDS = 20.0
+"""An operator that works has looked at a new resource long before."""
+
+Tell: TypeAlias = Callable[[str], None]
+
+
+def asked(
+    claim: str | None, path: str | None, url: str | None, image: str | None, credentials: str | None
+) -> dict[str, Any]:
+    """Return the fields of a JournalBackup that a command line gives."""
+    target: dict[str, Any] = {}
+    if claim is not None:
+        target["claim"] = {"name": claim} if path is None else {"name": claim, "path": path}
+    if url is not None:
+        target["url"] = url
+    found: dict[str, Any] = {"target": target} if target else {}
+    if image is not None:
+        found["image"] = {"name": image}
+    if credentials is not None:
+        found["credentials"] = credentials
+    return found
+
+
+def back_up(kubectl: Kubectl, broker: str, fields: Mapping[str, Any], tell: Tell) -> Manifest:
+    """Make a backup of the journal of *broker* now, and return the JournalBackup once it is made.
+
+    *fields* are those of the spec; without a target among them it is that of the Broker's only
+    JournalBackup. Raises CommandError, with the last lines of the Job's log if that failed.
+    """
+    resource = kubectl.get(BROKERS, broker)
+    given = dict(fields) if "target" in fields else {**_known_target(kubectl, broker), **fields}
+    spec = {"broker": broker, **given}
+    _check(JournalBackupSpec, spec)
+    name = _new_name(broker)
+    kubectl.run("create", "--filename=-", text=_text("JournalBackup", name, spec, resource))
+    return _follow(kubectl, BACKUPS, name, tell)
+
+
+def restore(kubectl: Kubectl, backup: str, name: str, until: str | None, tell: Tell) -> Manifest:
+    """Make the Broker *name*, which begins with *backup*, and return it once it serves.
+
+    It has the spec of the Broker that was backed up, but for ports of nodes and a claim of its own.
+    Raises CommandError.
+    """
+    if len(name) > BROKER_CHARACTERS_MAX:
+        raise misused(f"{name}: longer than {BROKER_CHARACTERS_MAX} characters")
+    made = kubectl.get(BACKUPS, backup)
+    original = kubectl.find(BROKERS, made["spec"]["broker"])
+    bootstrap = {"backup": backup, **({} if until is None else {"until": until})}
+    if original is None:
+        reason = f"Broker {made['spec']['broker']} is gone, whose spec the new one would have"
+        way_out = f"apply a Broker with spec.bootstrap {json.dumps(bootstrap)}"
+        raise CommandError(f"{reason}; {way_out}")
+    _check(Bootstrap, bootstrap)
+    spec = {**_movable(original["spec"]), "bootstrap": bootstrap}
+    kubectl.run("create", "--filename=-", text=_text("Broker", name, spec, original))
+    return _follow(kubectl, BROKERS, name, tell)
+
+
+def _known_target(kubectl: Kubectl, broker: str) -> dict[str, Any]:
+    """Return where the only JournalBackup of a Broker keeps its backups, and how."""
+    found = [each for each in kubectl.list(BACKUPS) if each["spec"]["broker"] == broker]
+    targets = {json.dumps(each["spec"]["target"], sort_keys=True): each for each in found}
+    if len(targets) != 1:
+        count = "no JournalBackup" if not targets else "JournalBackups with several targets"
+        raise misused(f"{broker} has {count}: say --claim NAME or --url URL")
+    (one,) = targets.values()
+    spec = {
+        field: one["spec"][field]
+        for field in ("target", "credentials", "image", "keep")
+        if field in one["spec"]
+    }
+    claim = spec["target"].get("claim")
+    if claim is not None:
+        # The directory of that resource, not one named after the new one.
+        path = claim.get("path") or one["metadata"]["name"]
+        spec["target"] = {"claim": {**claim, "path": path}}
+    return spec
+
+
+def _movable(spec: Manifest) -> Manifest:
+    """Return a Broker's spec without what no two Brokers can have."""
+    storage = {**spec.get("storage", {})}
+    storage.pop("existingClaim", None)
+    listeners = []
+    for listener in spec.get("listeners", ()):
+        service = {**listener.get("service", {})}
+        service.pop("nodePort", None)
+        listeners.append({**listener, "service": service})
+    return {**spec, "storage": storage, **({"listeners": listeners} if listeners else {})}
+
+
+def _check(model: type[ApiModel], spec: Mapping[str, Any]) -> None:
+    """Raise CommandError for what the API server would refuse."""
+    try:
+        model.model_validate(spec)
+    except ValidationError as error:
+        found = (complaint(model, each) for each in error.errors())
+        raise misused("; ".join(f"{path}: {reason}" for path, reason in found)) from error
+
+
+def _text(kind: str, name: str, spec: Mapping[str, Any], like: Manifest) -> str:
+    """Return a resource for the operator that looks after the Broker *like*."""
+    class_name = like["metadata"].get("labels", {}).get(CLASS_LABEL)
+    labels = {} if class_name is None else {"labels": {CLASS_LABEL: class_name}}
+    metadata = {"name": name, **labels}
+    return json.dumps({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
+
+
+def _new_name(broker: str) -> str:
+    """Return a name that no other backup has."""
+    end = f"-{secrets.token_hex(RANDOM_BYTES)}"
+    return broker[: NAME_CHARACTERS_MAX - len(end)].rstrip("-") + end
+
+
+def _follow(kubectl: Kubectl, kind: str, name: str, tell: Tell) -> Manifest:
+    """Wait until a resource is ready, and return it. Raises CommandError for one that stalls."""
+    began = time.monotonic()
+    while True:
+        found = kubectl.find(kind, name)
+        if found is None:
+            raise CommandError(f"{name} was deleted")
+        if condition(found, "Ready")["status"] == "True":
+            return found
+        stalled = condition(found, "Stalled")
+        if stalled["status"] == "True":
+            raise CommandError(f"{name}: {stalled['message']}")
+        unseen = not found.get("status") and time.monotonic() - began > UNSEEN_SECONDS
+        reconciling = condition(found, "Reconciling")["message"] or "starting"
+        tell("waiting for the operator: does it run?" if unseen else reconciling)
+        time.sleep(LOOK_SECONDS)
