@@ -26,7 +26,7 @@ class BootstrapClaim(ApiModel):
 
 
 class Bootstrap(ApiModel):
-    """Where the first journal comes from. A journal that is there already is never touched."""
+    """The source of a Broker's first journal. A journal that is there already stays untouched."""
 
     model_config = ConfigDict(
         json_schema_extra=rules((_ONE_SOURCE_RULE, ONE_SOURCE), (_OWN_IMAGE_RULE, OWN_IMAGE))

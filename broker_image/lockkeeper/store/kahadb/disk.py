@@ -9,6 +9,8 @@ import errno
 import os
 import platform
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -237,6 +239,15 @@ def open_disk(descriptor: int) -> Disk:
         disk.close()
         return ThreadDisk()
     return disk
+
+
+def disk_for(directory: Path, make: Callable[[int], Disk]) -> Disk:
+    """Return what *make* makes, given a descriptor in *directory* to try on."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return make(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _clear(eventfd: int) -> bool:

@@ -1,7 +1,6 @@
 """The KahaDB store: one directory from open to close, behind the store's interface."""
 
 import logging
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,7 +35,7 @@ from lockkeeper.store.kahadb.cleanup import described
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.commit_delay import HOLD_MICROSECONDS, CommitDelay
 from lockkeeper.store.kahadb.compaction import Compaction, Settings
-from lockkeeper.store.kahadb.disk import Disk, open_disk
+from lockkeeper.store.kahadb.disk import Disk, disk_for, open_disk
 from lockkeeper.store.kahadb.existing import ExistingQueues
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.files import JournalFiles
@@ -198,7 +197,7 @@ class KahaDBStore:
             self._directory, self._file_bytes_max, self._archive, self._require_mastery
         )
         file_references = self._file_references = replayed.file_references
-        self._disk = _disk_for(self._directory, self._make_disk)
+        self._disk = disk_for(self._directory, self._make_disk)
         self._alarm = Alarm()
         self._readable = EitherReadable(self._disk.fileno(), self._alarm.fileno())
         self._bodies = BodyReader(self._directory)
@@ -493,11 +492,3 @@ class KahaDBStore:
     def file_of(self, reference: Reference) -> int:
         """See `Store.file_of`."""
         return reference.location >> OFFSET_BITS if reference.state == WRITTEN else 0
-
-
-def _disk_for(directory: Path, make: Callable[[int], Disk]) -> Disk:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        return make(descriptor)
-    finally:
-        os.close(descriptor)
