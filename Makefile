@@ -23,7 +23,7 @@ FAST := not (slow or crash or $(PROGRAMS))
 COVER ?= --cov --cov-append --cov-report=
 
 .PHONY: help setup check test test-fast scale interop crds diagrams manifests locks images
-.PHONY: sim fuzz e2e e2e-smoke demo bench docs release clean
+.PHONY: sim fuzz e2e e2e-smoke demo bench gate docs release clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -132,6 +132,9 @@ bench: $(STAMP) ## throughput and latency with the real Java client, beside Acti
 	@command -v javac >/dev/null || { echo 'The bench needs a JDK and Maven:' \
 		'apt-get install default-jdk-headless maven activemq' >&2; exit 1; }
 	@$(BIN)/python bench/run.py
+
+gate: $(STAMP) ## work per message, counted by valgrind, against limits; WRITE=yes renews them
+	@$(BIN)/python bench/gate.py $(if $(WRITE),--write)
 
 # Without the advertisement that the theme prints on every run.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build

@@ -21,14 +21,30 @@ from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.protocols.openwire.session import OpenWireSession
 from lockkeeper.protocols.settings import ListenerSettings
+from lockkeeper.server import engine
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.recorder import FlightRecorder
+from lockkeeper.store.kahadb import store as kahadb_store
 from lockkeeper.store.kahadb.store import KahaDBStore
 from lockkeeper.transport.peer import Peer
 from lockkeeper_api.broker import Recorder
 
 NOW = 1_700_000_000_000
 TURNS_MAX = 10_000
+
+
+def pin_times() -> None:
+    """Let nothing depend on how fast the machine is; for a process that does nothing else.
+
+    What need not be written soon is not, what may be gathered is, and nobody waits in vain.
+    """
+    for module, name, value in (
+        (kahadb_store, "REMOVES_DELAY_MICROSECONDS", 1 << 31),
+        (kahadb_store, "HOLD_MICROSECONDS", 1),
+        (engine, "GATHERING_SECONDS", 3600),
+    ):
+        assert hasattr(module, name)
+        setattr(module, name, value)
 
 
 class InstantDisk:
@@ -71,6 +87,7 @@ class Transport:
     def write(self, data: bytes) -> None:
         """Take *data*."""
         self._served.sent += len(data)
+        self._served.writes += 1
         if self._keeps:
             self.written.append(data)
 
@@ -99,21 +116,34 @@ class Step(NamedTuple):
     sent: int
 
 
+class CountedBroker(Broker):
+    """A core that counts its ticks."""
+
+    ticks = 0
+
+    def tick(self, now: int, steady: int | None = None) -> None:
+        """See `Broker.tick`."""
+        self.ticks += 1
+        super().tick(now, steady)
+
+
 class Served:
-    """A broker with an engine, driven by hand."""
+    """A broker with an engine, driven by hand; it counts what it asks of the system."""
 
     def __init__(self, directory: Path, keeps: bool) -> None:
         self._loop = asyncio.get_running_loop()
         self.disk = InstantDisk()
         store = KahaDBStore(directory, disk=lambda _: self.disk)
-        self._broker = Broker(store, "bench", "ID:bench", PolicyMap(()), BrokerSettings(), NOW)
+        self._broker = CountedBroker(
+            store, "bench", "ID:bench", PolicyMap(()), BrokerSettings(), NOW
+        )
         self._broker.recover()
         recorder = FlightRecorder(self._broker, store, Recorder(enabled=False))
         self._store = store
         self._engine = Engine(self._broker, store, recorder, self._fail, wall=lambda: NOW)
         self._engine.stamp()
         self.keeps = keeps
-        self.sent = 0
+        self.sent = self.writes = 0
         self.peers: list[Peer] = []
         self.transports: list[Transport] = []
 
@@ -129,6 +159,11 @@ class Served:
         self.peers.append(peer)
         self.transports.append(transport)
         return len(self.peers) - 1
+
+    @property
+    def turns(self) -> int:
+        """How many turns there were."""
+        return self._broker.ticks
 
     def close(self) -> None:
         """End."""
@@ -209,9 +244,17 @@ async def _reach(served: Served, sent: int) -> None:
     raise RuntimeError(f"the broker sent {served.sent} bytes, and {sent} when it was recorded")
 
 
+class Played(NamedTuple):
+    """A broker that has seen the start of a recording; `run` plays its rounds, once."""
+
+    run: Callable[[], None]
+    counts: Callable[[], tuple[int, int, int]]
+    """How often it has written to sockets, synced, and had a turn so far."""
+
+
 @contextmanager
-def player(recording: Recording) -> Iterator[Callable[[], None]]:
-    """Play the start of a recording; yields a function that plays its rounds, once."""
+def player(recording: Recording) -> Iterator[Played]:
+    """Play the start of a recording to a new broker."""
     loop = uvloop.new_event_loop()
     start, rounds = recording.steps[: recording.start], recording.steps[recording.start :]
     with TemporaryDirectory() as place:
@@ -220,7 +263,10 @@ def player(recording: Recording) -> Iterator[Callable[[], None]]:
             for _ in range(recording.connections):
                 served.connect()
             loop.run_until_complete(_play(served, start, 0))
-            yield lambda: loop.run_until_complete(_play(served, rounds, recording.sent))
+            yield Played(
+                lambda: loop.run_until_complete(_play(served, rounds, recording.sent)),
+                lambda: (served.writes, served.disk.syncs, served.turns),
+            )
         finally:
             served.close()
             loop.close()

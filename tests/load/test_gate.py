@@ -1,0 +1,42 @@
+"""The gate finds a broker that has become slower by a tenth; `make gate` passes without that."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+GATE = TOP / "bench" / "gate.py"
+SENDS = "        for interceptor in self.interceptors:\n"
+SLOWER = "        for _ in range(25):\n            pass\n"
+
+pytestmark = [
+    pytest.mark.patient,
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed"),
+]
+
+
+def gate(place: Path, *planted: str) -> "subprocess.CompletedProcess[str]":
+    """Run the gate on a copy of the broker whose core takes messages as *planted* says."""
+    shutil.copytree(TOP / "broker_image" / "lockkeeper", place / "lockkeeper")
+    core = place / "lockkeeper" / "broker" / "core.py"
+    text = core.read_text()
+    assert text.count(SENDS) == 1
+    core.write_text(text.replace(SENDS, "".join(planted) + SENDS))
+    command = [sys.executable, str(GATE), "volatile"]
+    environment = {**os.environ, "PYTHONPATH": str(place)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_tenth_more_work_is_found(tmp_path: Path) -> None:
+    done = gate(tmp_path, SLOWER)
+    if "No limits are known" in done.stdout:
+        pytest.skip("no limits are known for this Python")
+    assert done.returncode == 1, done.stdout + done.stderr
+    (complaint,) = [line for line in done.stdout.splitlines() if "times the work" in line]
+    ratio = float(complaint.split()[1])
+    assert 1.08 < ratio < 1.12, complaint
