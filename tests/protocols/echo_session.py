@@ -6,7 +6,7 @@ from itertools import count
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
-from lockkeeper.message.destination import queue
+from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import AckType, ActiveMQBytesMessage
 from lockkeeper.message.rewrite import decoded, encoded
@@ -58,18 +58,30 @@ class EchoSession:
             self._fail("a line without an end")
         self.unread = 0 if self.closing else self._pending.rfind(b"\n") + 1
 
+    def place(self, name: str) -> Destination:
+        """Return the queue of a client called *name*: one for all."""
+        return ECHO
+
+    def listens(self, name: str) -> bool:
+        """Tell whether a client called *name* consumes from its queue: all do."""
+        return True
+
     def _take(self, line: bytes) -> None:
         if not line.isascii():
             self._fail("a line that is not ASCII")
         elif not self.is_open:
             self._broker.connect(self.connection, f"{line.decode()}-{next(_names)}", "")
-            request = ConsumeRequest(1, ECHO, PREFETCH, tag=1)
-            self._consumer = self._broker.subscriptions.subscribe(self.connection, request, None)
+            self._queue = self.place(line.decode())
+            if self.listens(line.decode()):
+                request = ConsumeRequest(1, self._queue, PREFETCH, tag=1)
+                self._consumer = self._broker.subscriptions.subscribe(
+                    self.connection, request, None
+                )
         else:
             producer = ProducerId(self.connection.identifier, 1, 1)
             fields = ActiveMQBytesMessage(
                 producer_id=producer,
-                destination=ECHO,
+                destination=self._queue,
                 message_id=MessageId(producer, next(self._sent)),
                 content=line,
             )
