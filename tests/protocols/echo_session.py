@@ -2,8 +2,10 @@
 
 import sys
 from itertools import count
+from typing import cast
 
 from lockkeeper.broker.core import Broker
+from lockkeeper.broker.outputs import Delivery
 from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import Destination, queue
@@ -97,7 +99,8 @@ class EchoSession:
         lines: list[bytes | memoryview] = []
         for output in outputs:
             if type(output) is tuple:
-                for reference in output[1]:
+                _, references = cast("Delivery", output)
+                for reference in references:
                     lines.append((decoded(reference.loaded).content or b"") + b"\n")
                     sequence = reference.loaded.sequence
                     self._broker.acknowledge(self._consumer, AckType.STANDARD, sequence, 1, None)

@@ -2,14 +2,22 @@
 
 import asyncio
 import ssl
+from functools import partial
 
 import pytest
 from conftest import Serve
 from wire import HOST, UNREAD_BYTES, Wire, received, until, waiting
 
+from lockkeeper.transport.peer import Peer
+
 TALK = b"anna\none\n\ntwo\n" + b"x" * 40 + b"\n"
 ECHOED = TALK.split(b"\n", 1)[1]
 LINES = ECHOED.count(b"\n")
+
+
+def has_received(peer: Peer, size: int) -> bool:
+    """Tell whether the transport has brought so many bytes."""
+    return received(peer) == size
 
 
 def test_what_arrives_cut_at_any_byte_is_as_it_was_sent(serve: Serve) -> None:
@@ -19,7 +27,7 @@ def test_what_arrives_cut_at_any_byte_is_as_it_was_sent(serve: Serve) -> None:
             await until(lambda: len(wire.engine.peers) == 1)
             (peer,) = wire.engine.peers
             client.send(TALK[:at])
-            await until(lambda peer=peer, at=at: received(peer) == at)
+            await until(partial(has_received, peer, at))
             client.send(TALK[at:])
             assert await client.lines(LINES) == ECHOED, f"cut at byte {at}"
             client.reset()
@@ -41,6 +49,21 @@ def test_what_came_before_the_end_is_carried_out(serve: Serve, ends_politely: bo
             client.writer.close()
         else:
             client.end_sending()
+        await until(lambda: not wire.engine.peers)
+        assert wire.enqueued("anna") == lines
+        wire.assert_nobody_is_left()
+
+    serve(test)
+
+
+def test_what_is_not_carried_out_yet_is_when_the_connection_is_lost(serve: Serve) -> None:
+    lines = 3_000
+
+    async def test(wire: Wire) -> None:
+        _, peer = await wire.login("anna")
+        peer.data_received((b"x" * 99 + b"\n") * lines)
+        assert peer.session.unread > 0
+        peer.abort()
         await until(lambda: not wire.engine.peers)
         assert wire.enqueued("anna") == lines
         wire.assert_nobody_is_left()
