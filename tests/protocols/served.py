@@ -23,7 +23,7 @@ SETTINGS = BrokerSettings(system_usage=SystemUsage(MemoryUsage(1 << 30)))
 class Nobody:
     """Never tells whether somebody may connect."""
 
-    def check(
+    def check_password(
         self, user: str | None, password: str | None, tell: Verdict, address: str = ""
     ) -> None:
         """Leave the client waiting."""

@@ -86,7 +86,7 @@ class Guarded(Served):
 
 
 def everything() -> Rights:
-    return Rights("anna", {}, None)
+    return Rights("anna", frozenset(), None)
 
 
 def test_a_client_goes_through_the_phases() -> None:

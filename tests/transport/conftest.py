@@ -3,9 +3,8 @@
 import asyncio
 import ssl
 import sys
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 import uvloop
@@ -15,12 +14,10 @@ for shared in ("server", "protocols", "interop"):
 sys.path.insert(0, str(Path(__file__).parent))
 
 import certificates  # noqa: E402
-from wire import Wire  # noqa: E402
+from wire import Serve, Test, Wire  # noqa: E402
 
 from lockkeeper.transport.tls import server_context  # noqa: E402
 
-Test: TypeAlias = Callable[[Wire], Coroutine[Any, Any, None]]
-Serve: TypeAlias = Callable[..., None]
 LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
 SECONDS_MAX = 60
 

@@ -5,8 +5,7 @@ import contextlib
 import socket
 
 import pytest
-from conftest import Serve
-from wire import HOST, Wire, until
+from wire import HOST, Serve, Wire, until
 
 from lockkeeper.message import openwire
 from lockkeeper.protocols.openwire.codec import offer

@@ -5,8 +5,7 @@ import ssl
 from functools import partial
 
 import pytest
-from conftest import Serve
-from wire import HOST, UNREAD_BYTES, Wire, received, until, waiting
+from wire import HOST, UNREAD_BYTES, Serve, Wire, received, until, waiting
 
 from lockkeeper.transport.peer import Peer
 

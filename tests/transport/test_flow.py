@@ -3,9 +3,8 @@
 import asyncio
 
 import pytest
-from conftest import Serve
 from echo_session import PREFETCH
-from wire import Wire, received, settled, until, waiting
+from wire import Serve, Wire, received, settled, until, waiting
 
 from lockkeeper.broker.connections import STALLED_BYTES_MAX
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage

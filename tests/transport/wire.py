@@ -5,9 +5,9 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from echo_session import EchoSession
 
@@ -245,3 +245,8 @@ async def settled(figure: Callable[[], int]) -> int:
                 break
         else:
             return before
+
+
+Test: TypeAlias = Callable[[Wire], Coroutine[Any, Any, None]]
+Serve: TypeAlias = Callable[..., None]
+"""Runs a test; options are those of `Wire`."""
