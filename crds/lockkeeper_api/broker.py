@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lockkeeper_api.changes import LIVE, OPERATOR, POD
 from lockkeeper_api.cluster.access import Access
 from lockkeeper_api.cluster.bootstrap import Bootstrap
-from lockkeeper_api.cluster.exposure import ListenerService, Tls
+from lockkeeper_api.cluster.exposure import ListenerService, Route, Tls
 from lockkeeper_api.cluster.lease import Lease
 from lockkeeper_api.cluster.operation import (
     AllowedDestinations,
@@ -38,11 +38,18 @@ AdvertisedUrl = Annotated[
 ]
 Port = Annotated[int, Field(ge=0, le=65535)]
 DEFAULT_NAME = "lockkeeper"
+REPLICAS_MAX = 9
 SECOND = timedelta(seconds=1)
+
+
+ROUTE_NEEDS_TLS = "route needs tls: connections are told apart by TLS' server name"
+_ROUTE_NEEDS_TLS_RULE = "!has(self.route) || has(self.tls)"
 
 
 class Listener(ApiModel):
     """An address that clients connect to."""
+
+    model_config = ConfigDict(json_schema_extra=rules((_ROUTE_NEEDS_TLS_RULE, ROUTE_NEEDS_TLS)))
 
     name: str = Field(min_length=1, max_length=63, pattern=LABEL_PATTERN)
     """Name of the listener, unique in the broker."""
@@ -72,6 +79,15 @@ class Listener(ApiModel):
     """Cluster: encryption; absent: none."""
     service: Annotated[ListenerService, OPERATOR] = ListenerService()
     """Cluster: the Service BROKER-LISTENER, which leads to the master."""
+    route: Annotated[Route | None, OPERATOR] = None
+    """Cluster: a way in by host name, past a Gateway or an Ingress; with `service.perPod` one for
+    each pod, too, by the hosts of `advertisedUrls`."""
+
+    @model_validator(mode="after")
+    def _can_be_told_apart(self) -> "Listener":
+        if self.route is not None and self.tls is None:
+            raise ValueError(ROUTE_NEEDS_TLS)
+        return self
 
 
 class Admin(ApiModel):
@@ -163,6 +179,13 @@ SERVICE_NAMES_RULE = (
     f"size(self.metadata.name) <= {NAME_CHARACTERS_MAX} && self.spec.listeners.all(l, "
     f"!(l.name in {RESERVED_LISTENERS}) && size(l.name) + size(self.metadata.name) <= 62)"
 )
+POD_SERVICE_NAMES = (
+    "metadata.name: at most 60 characters with that of a listener with service.perPod"
+)
+POD_SERVICE_NAMES_RULE = (
+    "self.spec.listeners.all(l, !has(l.service) || !l.service.perPod || "
+    "size(l.name) + size(self.metadata.name) <= 60)"
+)
 FIXED_PORTS = "a cluster needs to know ports beforehand: a port for each, 0 is for local processes"
 ADMIN_PORTS = "spec.admin.tlsPort is a port of its own: neither spec.admin.port nor a listener's"
 ADMIN_PORTS_RULE = (
@@ -176,8 +199,17 @@ def _unique(listeners: list[Listener]) -> list[Listener]:
     """Return *listeners* if no two share a name or an address; ValueError otherwise."""
     _refuse_twice("name", (listener.name for listener in listeners))
     ports = [(listener.host, listener.port) for listener in listeners if listener.port]
+    _refuse_twice("Service", _service_names(listeners))
     _refuse_twice("address", (f"{host or ''}:{port}" for host, port in ports))
     return listeners
+
+
+def _service_names(listeners: list[Listener]) -> Iterable[str]:
+    """Yield the ends of the names of all Services."""
+    for listener in listeners:
+        yield listener.name
+        if listener.service.per_pod:
+            yield from (f"{listener.name}-{number}" for number in range(REPLICAS_MAX))
 
 
 def _refuse_twice(what: str, values: Iterable[str]) -> None:
@@ -194,7 +226,7 @@ class BrokerSpec(ApiModel):
     `lockkeeper up` passes over what is described as "Cluster:"; the operator carries it out.
     """
 
-    replicas: Annotated[int, OPERATOR] = Field(default=1, ge=1, le=9)
+    replicas: Annotated[int, OPERATOR] = Field(default=1, ge=1, le=REPLICAS_MAX)
     """Processes that share the store: one is the master, the others stand by."""
     listeners: Annotated[list[Listener], AfterValidator(_unique)] = Field(
         default=[Listener(name="openwire")],
@@ -292,6 +324,7 @@ class Broker(ApiModel):
         json_schema_extra=rules(
             (f"self.metadata.name.matches('{NAME_PATTERN}')", NAME_RULE),
             (SERVICE_NAMES_RULE, SERVICE_NAMES),
+            (POD_SERVICE_NAMES_RULE, POD_SERVICE_NAMES),
             ("self.spec.admin.port > 0", FIXED_PORTS),
             (ADMIN_PORTS_RULE, ADMIN_PORTS),
         )

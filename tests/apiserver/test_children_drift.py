@@ -181,8 +181,8 @@ async def pods_of(found: World) -> set[str]:
     return {item["metadata"]["uid"] async for items, _ in pages for item in items}
 
 
-def definition(kind: str, plural: str) -> dict[str, Any]:
-    """Return a definition such as Prometheus' operator brings, as far as it matters here."""
+def definition(kind: str, plural: str, group: str = "monitoring.coreos.com") -> dict[str, Any]:
+    """Return a definition such as another operator brings, as far as it matters here."""
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     names = {"kind": kind, "plural": plural, "singular": kind.lower()}
@@ -190,11 +190,11 @@ def definition(kind: str, plural: str) -> dict[str, Any]:
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {
-            "name": f"{plural}.monitoring.coreos.com",
+            "name": f"{plural}.{group}",
             "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
         },
         "spec": {
-            "group": "monitoring.coreos.com",
+            "group": group,
             "scope": "Namespaced",
             "names": names,
             "versions": [version],

@@ -1,10 +1,14 @@
 """Services of listeners that reach further than the cluster, as the API server takes them."""
 
+import json
 from typing import Any
 
+import pytest
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
+from test_children_drift import definition
 
+from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
 
 
@@ -92,3 +96,102 @@ async def test_what_a_service_cannot_become_is_told_in_the_api_servers_words(
         assert (await spec(found))["loadBalancerClass"] == "example.com/one"
         await found.delete("Service", "demo-openwire")
         await comes_to(found, loadBalancerClass="example.com/two")
+
+
+@in_loop
+async def test_routes_and_services_of_pods_come_and_go_with_the_spec(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    listener = {
+        "name": "openwire",
+        "tls": {"secretName": "mq-tls"},
+        "advertisedUrls": ["ssl://mq-0.example.org:443"],
+        "service": {"perPod": True},
+        "route": {"host": "mq.example.org", "ingressClassName": "nginx"},
+    }
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker(listeners=[listener])
+        await found.ready("Broker", "demo")
+        ingress = await found.get("Ingress", "demo-openwire")
+        assert [each["host"] for each in ingress["spec"]["rules"]] == ["mq.example.org"]
+        assert (await found.get("Ingress", "demo-openwire-0"))["spec"]["tls"] == [
+            {"hosts": ["mq-0.example.org"]}
+        ]
+        selector = (await found.get("Service", "demo-openwire-0"))["spec"]["selector"]
+        assert selector["statefulset.kubernetes.io/pod-name"] == "demo-0"
+        # Who leads another host in is put right.
+        other = {"host": "other.example.org", "http": ingress["spec"]["rules"][0]["http"]}
+        added = {"spec": {"rules": [*ingress["spec"]["rules"], other]}}
+        await found.api.merge(BY_NAME["Ingress"], namespace, "demo-openwire", added)
+
+        async def is_right() -> bool:
+            rules = (await found.get("Ingress", "demo-openwire"))["spec"]["rules"]
+            return bool(rules == ingress["spec"]["rules"])
+
+        await eventually(is_right)
+        gateway = {"host": "mq.example.org", "gateway": {"name": "outside"}}
+        await found.broker(listeners=[{**listener, "service": {}, "route": gateway}])
+
+        async def is_told() -> bool:
+            return await found.condition("Broker", "demo", "Exposed") == ("False", "KindMissing")
+
+        await eventually(is_told)
+        for kind, name in (("Ingress", "demo-openwire"), ("Service", "demo-openwire-0")):
+            assert await found.is_gone(kind, name)
+
+
+TLS_ROUTES = definition("TLSRoute", "tlsroutes", "gateway.networking.k8s.io")
+
+
+@in_loop
+async def test_a_tls_route_is_made_as_soon_as_the_cluster_knows_the_gateway_api(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    listener = {
+        "name": "openwire",
+        "tls": {"secretName": "mq-tls"},
+        "route": {"host": "mq.example.org", "gateway": {"name": "outside"}},
+    }
+    async with world(control_plane, namespace) as found, found.operator(namespaces=None):
+        await found.broker(listeners=[listener])
+
+        async def says(status: str) -> bool:
+            return (await found.condition("Broker", "demo", "Exposed"))[0] == status
+
+        await eventually(lambda: says("False"))
+        # The brokers serve all the same.
+        await found.ready("Broker", "demo")
+        control_plane.kubectl("apply", "-f", "-", text=json.dumps(TLS_ROUTES))
+        try:
+            await eventually(lambda: says("True"), 40)
+
+            async def is_there() -> bool:
+                return not await found.is_gone("TLSRoute", "demo-openwire")
+
+            await eventually(is_there, 40)
+            route = await found.get("TLSRoute", "demo-openwire")
+            assert route["spec"] == {
+                "parentRefs": [{"name": "outside"}],
+                "hostnames": ["mq.example.org"],
+                "rules": [{"backendRefs": [{"name": "demo-openwire", "port": 61616}]}],
+            }
+        finally:
+            control_plane.kubectl("delete", "crd", TLS_ROUTES["metadata"]["name"])
+
+
+@pytest.mark.parametrize(
+    ("listener", "reason"),
+    [
+        ({"route": {"host": "mq.example.org", "ingressClassName": "nginx"}}, "route needs tls"),
+        ({"tls": {"secretName": "s"}, "route": {"host": "mq.example.org"}}, "exactly one of"),
+        ({"tls": {"secretName": "s"}, "route": {"host": "MQ", "gateway": {"name": "g"}}}, "host"),
+    ],
+)
+@in_loop
+async def test_a_route_that_makes_no_sense_is_refused(
+    control_plane: ControlPlane, namespace: str, listener: dict[str, Any], reason: str
+) -> None:
+    async with world(control_plane, namespace) as found:
+        with pytest.raises(ApiError) as refused:
+            await found.broker(listeners=[{"name": "openwire", **listener}])
+        assert reason in refused.value.message

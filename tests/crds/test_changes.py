@@ -50,7 +50,7 @@ def test_a_broker_says_what_each_change_takes() -> None:
         "replicas", "disruption_budget", "monitoring", "update", "paused", "hibernated",
         "allowed_destinations", "analytics", "bootstrap",
     }  # fmt: skip
-    assert names(Listener, OPERATOR) == {"service"}
+    assert names(Listener, OPERATOR) == {"service", "route"}
 
 
 def test_what_no_broker_process_reads_is_described_as_the_clusters() -> None:

@@ -12,7 +12,7 @@ from lockkeeper_operator.brokers.desired.subject import (
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 MONITORS = frozenset({"PodMonitor", "ServiceMonitor"})
-SURROUNDINGS = Installation(image="example/lockkeeper:1", monitors=MONITORS)
+SURROUNDINGS = Installation(image="example/lockkeeper:1", optional_kinds=MONITORS)
 
 
 def broker_resource(annotations: dict[str, str] | None = None, **spec: Any) -> Manifest:

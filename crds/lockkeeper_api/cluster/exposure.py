@@ -51,6 +51,44 @@ class Tls(ApiModel):
     """Cluster: demand for clients' certificates (ActiveMQ's wantClientAuth, needClientAuth)."""
 
 
+ONE_WAY = "expected exactly one of gateway, ingressClassName"
+_ONE_WAY_RULE = "has(self.gateway) != has(self.ingressClassName)"
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+HostName = Annotated[str, Field(max_length=253, pattern=rf"^({_LABEL}\.)+{_LABEL}$")]
+
+
+class Gateway(ApiModel):
+    """A Gateway of the Gateway API, with a listener for TLS in mode Passthrough."""
+
+    name: ObjectName
+    """Cluster: name of the Gateway."""
+    namespace: ObjectName | None = None
+    """Cluster: its namespace; absent: the Broker's."""
+    section_name: ObjectName | None = None
+    """Cluster: its listener; absent: every one that lets the route in."""
+
+
+class Route(ApiModel):
+    """A way in by host name: connections are told apart by TLS' server name, and not decrypted."""
+
+    model_config = ConfigDict(json_schema_extra=rules((_ONE_WAY_RULE, ONE_WAY)))
+
+    host: HostName
+    """Cluster: name that clients connect to; it must stand in the listener's certificate."""
+    gateway: Gateway | None = None
+    """Cluster: makes a TLSRoute, which needs the Gateway API 1.5 or newer."""
+    ingress_class_name: ObjectName | None = None
+    """Cluster: makes an Ingress of that class, with TLS pass-through."""
+    annotations: Strings = Field(default={})
+    """Cluster: what the Gateway's or Ingress' controller wants to know."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "Route":
+        if (self.gateway is None) == (self.ingress_class_name is None):
+            raise ValueError(ONE_WAY)
+        return self
+
+
 class ListenerService(ApiModel):
     """The Service that leads to a listener of the master."""
 
@@ -67,6 +105,9 @@ class ListenerService(ApiModel):
     """Cluster: type of the Service, as in Kubernetes."""
     node_port: int | None = Field(default=None, ge=1, le=65535)
     """Cluster: port on every node; absent: Kubernetes chooses one."""
+    per_pod: bool = False
+    """Cluster: besides, a Service BROKER-LISTENER-N of the same type for each pod; its address for
+    external-dns is the host of the N-th of `advertisedUrls`."""
     annotations: Strings = Field(default={})
     """Cluster: annotations for load balancers and DNS."""
     load_balancer_class: str | None = Field(default=None, min_length=1, max_length=316)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from lockkeeper_operator.brokers.steps import DeletePod, Fence, Push, Step, SwitchOver
 from lockkeeper_operator.kubernetes.api.errors import CONFLICT, INVALID, NOT_FOUND, ApiError
-from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, MONITORS, POD
+from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, OPTIONAL_KINDS, POD
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.caches.caches import Caches
 from lockkeeper_operator.kubernetes.children.clearing import Clearing
@@ -20,8 +20,7 @@ from lockkeeper_operator.polling.admin_endpoint import (
     BrokerSilentError,
 )
 
-OPTIONAL = frozenset(kind.name for kind in MONITORS)
-"""Kinds of children that a cluster need not know."""
+OPTIONAL = frozenset(kind.name for kind in OPTIONAL_KINDS)
 log = logging.getLogger(__name__)
 
 

@@ -83,7 +83,9 @@ class Operator:
         self._backups.enabled = options.backups
         self._inquiry = Inquiry(Poller(self._admin), self.caches, self._wakes)
         places = places_of(options.namespaces)
-        self.upkeep = Upkeep(Census(api, self.caches), places, self.metrics, self._monitors_changed)
+        self.upkeep = Upkeep(
+            Census(api, self.caches), places, self.metrics, self._optional_kinds_changed
+        )
         self.watched_requests = WatchedRequests(api, places, self.upkeep)
         candidate = Candidate(around.operator_namespace, options.lease, options.identity)
         self._election = Election(api, candidate)
@@ -219,8 +221,8 @@ class Operator:
         for key in self.caches.brokers.names():
             self._wakes.brokers.add(key)
 
-    def _monitors_changed(self, kinds: frozenset[str]) -> None:
-        self._brokers.installation = replace(self._brokers.installation, monitors=kinds)
+    def _optional_kinds_changed(self, kinds: frozenset[str]) -> None:
+        self._brokers.installation = replace(self._brokers.installation, optional_kinds=kinds)
         for key in self.caches.brokers.names():
             self._wakes.brokers.add(key)
 

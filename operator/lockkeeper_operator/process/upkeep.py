@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from lockkeeper_operator.kubernetes.api.errors import ApiError
-from lockkeeper_operator.kubernetes.api.kinds import MONITORS
+from lockkeeper_operator.kubernetes.api.kinds import OPTIONAL_KINDS
 from lockkeeper_operator.kubernetes.api.watching import Place
 from lockkeeper_operator.kubernetes.caches.caches import WATCHED
 from lockkeeper_operator.kubernetes.caches.census import Census
@@ -16,7 +16,7 @@ LIST_DELAY_SECONDS_MAX = 10.0
 COUNTERS = 2
 log = logging.getLogger(__name__)
 
-MonitorsChanged = Callable[[frozenset[str]], None]
+OptionalKindsChanged = Callable[[frozenset[str]], None]
 
 
 def places_of(namespaces: tuple[str, ...] | None) -> tuple[Place, ...]:
@@ -34,12 +34,12 @@ class Upkeep:
         census: Census,
         places: tuple[Place, ...],
         metrics: Metrics,
-        changed: MonitorsChanged,
+        changed: OptionalKindsChanged,
     ) -> None:
         self._census, self._places, self._metrics = census, places, metrics
         self._changed = changed
         self._queue: WorkQueue[Place] = WorkQueue()
-        self.monitors: frozenset[str] = frozenset()
+        self.optional_kinds: frozenset[str] = frozenset()
         self.unlisted: dict[Place, str] = dict.fromkeys(places, "not listed yet")
         """What was never listed whole, and why."""
 
@@ -73,10 +73,10 @@ class Upkeep:
         self._note(place, there=False)
 
     def lost(self, kind: str) -> None:
-        """Take note of a kind of monitors that turned out not to be known any more."""
-        if kind in self.monitors:
-            self.monitors -= {kind}
-            self._changed(self.monitors)
+        """Take note of an optional kind that turned out not to be known any more."""
+        if kind in self.optional_kinds:
+            self.optional_kinds -= {kind}
+            self._changed(self.optional_kinds)
 
     async def _fill(self, place: Place) -> None:
         delay = 0.5
@@ -106,9 +106,11 @@ class Upkeep:
                 self._queue.done(place)
 
     def _note(self, place: Place, there: bool) -> None:
-        """Take note whether the cluster has a kind of monitors."""
+        """Take note whether the cluster has an optional kind."""
         name = place.kind.name
-        if place.kind not in MONITORS or there == (name in self.monitors):
+        if place.kind not in OPTIONAL_KINDS or there == (name in self.optional_kinds):
             return
-        self.monitors = self.monitors | {name} if there else self.monitors - {name}
-        self._changed(self.monitors)
+        self.optional_kinds = (
+            self.optional_kinds | {name} if there else self.optional_kinds - {name}
+        )
+        self._changed(self.optional_kinds)

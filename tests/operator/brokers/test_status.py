@@ -62,6 +62,7 @@ def test_a_pair_that_serves_says_so_in_every_condition() -> None:
     status = status_of(facts())
     assert {each["type"]: (each["status"], each["reason"]) for each in status["conditions"]} == {
         "Ready": ("True", "Serving"),
+        "Exposed": ("True", "Exposed"),
         "MasterElected": ("True", "Elected"),
         "StandbysReady": ("True", "Proven"),
         "StorageBound": ("True", "Bound"),

@@ -16,6 +16,7 @@ from lockkeeper_operator.brokers.desired import (
     network_policy,
     role,
     role_binding,
+    routes,
     service_account,
     stateful_set,
     user_secrets,
@@ -43,6 +44,7 @@ BUILDERS: tuple[Builder, ...] = (
     disruption_budget.build,
     stateful_set.build,
     analysis.build,
+    routes.build,
     monitor.build,
 )
 """What pods need comes before them, what clusters need not know comes last."""

@@ -1,13 +1,20 @@
-"""Services for clients: one for each listener, leading to the master alone."""
+"""Services for clients: one for each listener, leading to the master, and where asked for one for
+each of its pods.
+"""
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 from lockkeeper_api.broker import Listener
 from lockkeeper_api.cluster.exposure import ListenerService
-from lockkeeper_operator.brokers.desired.metadata import master_selector, metadata
+from lockkeeper_operator.brokers.desired.metadata import master_selector, metadata, selector
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import SERVICE_LABEL
+
+POD_NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+"""Written on pods by the StatefulSet's controller."""
+EXTERNAL_DNS_ANNOTATION = "external-dns.alpha.kubernetes.io/hostname"
 
 
 def build(subject: Subject) -> Iterator[Manifest]:
@@ -15,10 +22,32 @@ def build(subject: Subject) -> Iterator[Manifest]:
     new master is found with the operator down.
     """
     for listener in subject.spec.listeners:
-        yield _service(subject, listener)
+        name = subject.listener_service(listener.name)
+        yield _service(subject, listener, name, master_selector(subject))
+        if listener.service.per_pod:
+            for number, pod in enumerate(subject.pods):
+                yield _of_pod(subject, listener, number, pod)
 
 
-def _service(subject: Subject, listener: Listener) -> Manifest:
+def _of_pod(subject: Subject, listener: Listener, number: int, pod: str) -> Manifest:
+    """Return the Service of one pod; any node port is Kubernetes' choice."""
+    name = subject.pod_service(listener.name, number)
+    found = _service(subject, listener, name, {**selector(subject), POD_NAME_LABEL: pod})
+    found["spec"]["ports"][0].pop("nodePort", None)
+    host = advertised_host(listener, number)
+    if host:
+        annotations = {EXTERNAL_DNS_ANNOTATION: host, **listener.service.annotations}
+        found["metadata"]["annotations"] = annotations
+    return found
+
+
+def advertised_host(listener: Listener, number: int) -> str:
+    """Return the host by which clients know a pod, empty where none is said."""
+    urls = listener.advertised_urls
+    return urlsplit(urls[number]).hostname or "" if number < len(urls) else ""
+
+
+def _service(subject: Subject, listener: Listener, name: str, selected: dict[str, str]) -> Manifest:
     settings = listener.service
     port: Manifest = {
         "name": listener.name,
@@ -33,13 +62,13 @@ def _service(subject: Subject, listener: Listener) -> Manifest:
         "kind": "Service",
         "metadata": metadata(
             subject,
-            subject.listener_service(listener.name),
+            name,
             more_labels={SERVICE_LABEL: listener.name},
             annotations=settings.annotations,
         ),
         "spec": {
             "type": settings.type,
-            "selector": master_selector(subject),
+            "selector": selected,
             "ports": [port],
             **_reach(settings),
         },

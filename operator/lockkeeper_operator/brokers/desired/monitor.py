@@ -22,7 +22,7 @@ _SERVES_TLS = {
 def build(subject: Subject) -> Manifest | None:
     """Return the monitor, or None where none is wanted or the cluster does not know the kind."""
     settings = subject.spec.monitoring
-    if not settings.enabled or settings.kind not in subject.installation.monitors:
+    if not settings.enabled or settings.kind not in subject.installation.optional_kinds:
         return None
     endpoints = [_encrypted(subject), _plain()]
     for endpoint in endpoints:

@@ -47,6 +47,6 @@ def _askers(subject: Subject) -> list[Manifest]:
         "podSelector": {"matchLabels": {NAME_LABEL: OPERATOR}},
     }
     monitors = list(policy.monitors)
-    if not monitors and subject.spec.monitoring.kind in subject.installation.monitors:
+    if not monitors and subject.spec.monitoring.kind in subject.installation.optional_kinds:
         monitors = [{"namespaceSelector": {}}]
     return [{"podSelector": {"matchLabels": selector(subject)}}, operator, *monitors]

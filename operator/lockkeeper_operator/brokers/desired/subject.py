@@ -26,15 +26,15 @@ class Monitoring:
 class Installation:
     """What the operator knows that no Broker says.
 
-    *image* is that of its own release, *monitors* the kinds of Prometheus' operator that the
-    cluster has, *domain* what names in its DNS end with, *class_name* the class of the Brokers
+    *image* is that of its own release, *optional_kinds* those of other operators that the cluster
+    has, *domain* what names in its DNS end with, *class_name* the class of the Brokers
     that it looks after. *pull_secrets* are names of Secrets for the registry of its release,
     *monitoring* is for the monitors of all Brokers.
     """
 
     image: str
     operator_namespace: str = "lockkeeper-system"
-    monitors: frozenset[str] = frozenset()
+    optional_kinds: frozenset[str] = frozenset()
     domain: str = "cluster.local"
     class_name: str = ""
     pull_secrets: tuple[str, ...] = ()
@@ -126,6 +126,10 @@ class Subject:
     def listener_service(self, listener: str) -> str:
         """Return the name of the Service that leads to a listener of the master."""
         return f"{self.name}-{listener}"
+
+    def pod_service(self, listener: str, number: int) -> str:
+        """Return the name of the Service that leads to a listener of one pod."""
+        return f"{self.name}-{listener}-{number}"
 
     def host(self, service: str) -> str:
         """Return the name in DNS of a Service of this namespace."""

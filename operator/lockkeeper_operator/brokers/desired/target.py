@@ -6,6 +6,7 @@ from lockkeeper_operator.brokers.desired import bootstrap_job
 from lockkeeper_operator.brokers.desired.children import children
 from lockkeeper_operator.brokers.desired.configuration import configuration_hash
 from lockkeeper_operator.brokers.desired.revision import revision_of
+from lockkeeper_operator.brokers.desired.routes import missing_kinds
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.manifests import Manifest
@@ -35,6 +36,8 @@ class Desired:
     approved: str = ""
     fenced: frozenset[str] = frozenset()
     bootstrap: Manifest | None = None
+    missing_kinds: tuple[str, ...] = ()
+    """Kinds that are asked for and that the cluster does not know."""
     first_journal_problem: Wait | None = None
     """Why that Job cannot be made now."""
 
@@ -56,6 +59,7 @@ def desired_of(subject: Subject) -> Desired:
         approved=subject.annotations.get(APPROVE_ANNOTATION, ""),
         fenced=subject.fenced,
         bootstrap=bootstrap_job.build(subject),
+        missing_kinds=missing_kinds(subject),
         first_journal_problem=_problem(subject),
     )
 

@@ -5,6 +5,7 @@ from typing import Any
 from lockkeeper_api.status import Binding, BrokerStatus
 from lockkeeper_operator.brokers.status import (
     configuration_applied,
+    exposed,
     master_elected,
     paused,
     ready,
@@ -25,6 +26,7 @@ CONDITIONS = (
     standbys_ready.condition,
     storage_bound.condition,
     configuration_applied.condition,
+    exposed.condition,
     upgrading.condition,
     paused.condition,
     reconciling.reconciling,

@@ -58,6 +58,7 @@ CHILDREN = (
     CLAIM,
     Kind("v1", "Service", "services"),
     Kind("networking.k8s.io/v1", "NetworkPolicy", "networkpolicies"),
+    Kind("networking.k8s.io/v1", "Ingress", "ingresses"),
     Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     STATEFUL_SET,
     JOURNAL_ANALYSIS,
@@ -70,12 +71,17 @@ MONITORS = (
     Kind(MONITORING_API, "ServiceMonitor", "servicemonitors"),
 )
 """Kinds of children where Prometheus' operator is installed."""
+GATEWAY_API = "gateway.networking.k8s.io/v1"
+TLS_ROUTE = Kind(GATEWAY_API, "TLSRoute", "tlsroutes")
+"""Of the Gateway API, 1.5 or newer."""
+OPTIONAL_KINDS = (*MONITORS, TLS_ROUTE)
+"""Kinds of children that a cluster need not know."""
 
 BY_NAME = {
     kind.name: kind
     for kind in (
         *(BROKER, DESTINATION, JOURNAL_BACKUP, POD, NAMESPACE, EVENT, *JOBS),
         *CHILDREN,
-        *MONITORS,
+        *OPTIONAL_KINDS,
     )
 }

@@ -11,8 +11,8 @@ from lockkeeper_operator.kubernetes.api.kinds import (
     JOURNAL_ANALYSIS,
     JOURNAL_BACKUP,
     LEASE,
-    MONITORS,
     NAMESPACE,
+    OPTIONAL_KINDS,
     POD,
     Kind,
 )
@@ -24,7 +24,7 @@ from lockkeeper_operator.names import INSTANCE_LABEL, MANAGED_BY_LABEL
 OWN_LABEL = (MANAGED_BY_LABEL, "lockkeeper-operator")
 OWN = "=".join(OWN_LABEL)
 BROKER_GROUP, TARGET_GROUP = "broker", "target"
-WATCHED_CHILDREN = tuple(kind for kind in (*CHILDREN, *MONITORS) if kind is not LEASE)
+WATCHED_CHILDREN = tuple(kind for kind in (*CHILDREN, *OPTIONAL_KINDS) if kind is not LEASE)
 """Leases change every few seconds each: they are read when they are needed."""
 WATCHED = tuple(
     dict.fromkeys((BROKER, DESTINATION, JOURNAL_ANALYSIS, JOURNAL_BACKUP, POD, *WATCHED_CHILDREN))

@@ -4,7 +4,7 @@ A watch that was away for too long tells of what came meanwhile, never of what w
 """
 
 from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
-from lockkeeper_operator.kubernetes.api.kinds import MONITORS
+from lockkeeper_operator.kubernetes.api.kinds import OPTIONAL_KINDS
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.api.watching import Place
 from lockkeeper_operator.kubernetes.caches.caches import Caches, selector_of
@@ -47,7 +47,7 @@ class Census:
                         self._caches.put(kind, item)
         except ApiError as error:
             # Only what the cluster need not have may be absent.
-            if error.status != NOT_FOUND or kind not in MONITORS:
+            if error.status != NOT_FOUND or kind not in OPTIONAL_KINDS:
                 raise
             names.clear()
             version = None

@@ -14,6 +14,7 @@ AMOUNTS = ("requests", "limits")
 POD_SPEC = ("spec", "template", "spec")
 WHOLE: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "ConfigMap": (("data",),),
+    "Ingress": (("spec", "rules"), ("spec", "tls")),
     "NetworkPolicy": (("spec",),),
     "PodDisruptionBudget": (("spec", "selector"),),
     "PodMonitor": (("spec", "selector"),),
@@ -24,6 +25,7 @@ WHOLE: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("spec", "loadBalancerSourceRanges"),
     ),
     "ServiceMonitor": (("spec", "selector"),),
+    "TLSRoute": (("spec", "hostnames"),),
     "StatefulSet": (("spec", "selector"), ("spec", "volumeClaimTemplates"), POD_SPEC),
 }  # fmt: skip
 """Parts of children, by their kind, in which nothing may be but what is wanted: who is let in, who
