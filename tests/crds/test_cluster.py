@@ -89,7 +89,7 @@ def test_the_defaults_are_a_restricted_broker_that_keeps_its_journal() -> None:
         {"storage": {"size": "1Ki"}},
         {"storage": {"accessModes": []}},
         {"listeners": [{"name": "a", "service": {"nodePort": 31616}}]},
-        {"listeners": [{"name": "a", "tls": {}}]},
+        {"listeners": [{"name": "a", "tls": {"clientCertificates": "Required"}}]},
         {"locker": {"lease": {"duration": "5s"}}},
         {"locker": {"lease": {"retryPeriod": "6s"}}},
         {"access": {"users": [{"name": "a"}, {"name": "a"}]}},

@@ -33,6 +33,7 @@ def broker_resource(annotations: dict[str, str] | None = None, **spec: Any) -> M
 def subject(
     installation: Installation = SURROUNDINGS,
     annotations: dict[str, str] | None = None,
+    listener_certificates: dict[str, Certificate] | None = None,
     **spec: Any,
 ) -> Subject:
     return subject_of(
@@ -42,6 +43,7 @@ def subject(
         password_hashes={"client": "hash-of-client", "jfk": "hash-of-jfk"},
         admin_token="token",
         admin_certificate=Certificate("certificate", "key", "authority"),
+        listener_certificates=listener_certificates,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
+from lockkeeper_api.changes import OPERATOR
 from lockkeeper_api.meta import ApiModel
 from lockkeeper_api.raw import ObjectName, Strings
 from lockkeeper_api.rules import rules
@@ -41,14 +42,53 @@ Network = Annotated[
 Family = Literal["IPv4", "IPv6"]
 
 
-class Tls(ApiModel):
-    """Encryption of a listener."""
+ONE_CERTIFICATE = "expected at most one of secretName, issuerRef"
+_ONE_CERTIFICATE_RULE = "!has(self.secretName) || !has(self.issuerRef)"
+WHOSE_CLIENTS = (
+    "clientCertificates needs secretName or issuerRef: the operator vouches for no clients"
+)
+_WHOSE_CLIENTS_RULE = (
+    "self.clientCertificates == 'Ignored' || has(self.secretName) || has(self.issuerRef)"
+)
 
-    secret_name: ObjectName
+
+class IssuerRef(ApiModel):
+    """Who issues certificates: an issuer of cert-manager, or of one of its kind."""
+
+    name: ObjectName
+    """Cluster: its name."""
+    kind: Annotated[str, Field(min_length=1, max_length=63)] = "Issuer"
+    """Cluster: Issuer, in the Broker's namespace, or ClusterIssuer."""
+    group: Annotated[str, Field(min_length=1, max_length=253)] = "cert-manager.io"
+    """Cluster: its API's group."""
+
+
+class Tls(ApiModel):
+    """Encryption of a listener. Without secretName the Secret is BROKER-LISTENER-tls."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (_ONE_CERTIFICATE_RULE, ONE_CERTIFICATE), (_WHOSE_CLIENTS_RULE, WHOSE_CLIENTS)
+        )
+    )
+
+    secret_name: ObjectName | None = None
     """Cluster: Secret of type kubernetes.io/tls: tls.crt, tls.key, and ca.crt where clients must
-    show certificates; it is read again when it changes."""
+    show certificates; it is read again when it changes. Absent: the operator sees to one."""
+    issuer_ref: Annotated[IssuerRef | None, OPERATOR] = None
+    """Cluster: cert-manager's issuer of the certificate; absent, or where cert-manager is not
+    installed: the operator's own authority, whose ca.crt is in the Secret, too."""
     client_certificates: Literal["Ignored", "Wanted", "Required"] = "Ignored"
     """Cluster: demand for clients' certificates (ActiveMQ's wantClientAuth, needClientAuth)."""
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> "Tls":
+        if self.secret_name is not None and self.issuer_ref is not None:
+            raise ValueError(ONE_CERTIFICATE)
+        own = self.secret_name is None and self.issuer_ref is None
+        if own and self.client_certificates != "Ignored":
+            raise ValueError(WHOSE_CLIENTS)
+        return self
 
 
 ONE_WAY = "expected exactly one of gateway, ingressClassName"

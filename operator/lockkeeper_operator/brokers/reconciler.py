@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.complaints import complaint
-from lockkeeper_operator.brokers.admin_certificates import AdminCertificates
 from lockkeeper_operator.brokers.applying import Applier
 from lockkeeper_operator.brokers.bootstrapping import STATEFUL_SET
+from lockkeeper_operator.brokers.certificates import Certificates
 from lockkeeper_operator.brokers.credentials import CredentialStore, Who
 from lockkeeper_operator.brokers.desired.configuration import configuration
 from lockkeeper_operator.brokers.desired.first_journal import FirstJournal, first_journal
@@ -58,7 +58,7 @@ class BrokerReconciler:
         self._tools = tools
         self.installation = installation
         self._credentials = CredentialStore(tools.api, tools.caches)
-        self._certificates = AdminCertificates(tools.authority, tools.caches, installation.domain)
+        self._certificates = Certificates(tools.authority, tools.api, tools.caches)
         self._applier = Applier(tools.api, tools.caches, tools.admin, tools.absent)
         self._bootstraps = UnwatchedChildren(tools.api, BOOTSTRAP_LABEL, JOBS)
         self._failing: dict[tuple[str, str], float] = {}
@@ -111,8 +111,9 @@ class BrokerReconciler:
             found.passwords,
             found.hashes,
             found.admin_token,
-            self._certificates.of(who),
+            self._certificates.of_admin(who, self.installation.domain),
             self._first_journal(who.namespace, spec),
+            await self._certificates.of_listeners(who, spec, self.installation),
         )
         return subject, found.foreign or spec.storage.existing_claim is not None
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from lockkeeper_operator.brokers.desired import (
     admin_secret,
     analysis,
+    certificates,
     claim,
     client_secret,
     client_services,
@@ -12,6 +13,7 @@ from lockkeeper_operator.brokers.desired import (
     disruption_budget,
     headless_service,
     lease,
+    listener_secrets,
     monitor,
     network_policy,
     role,
@@ -35,6 +37,7 @@ BUILDERS: tuple[Builder, ...] = (
     admin_secret.build,
     user_secrets.build,
     users_secret.build,
+    listener_secrets.build,
     client_secret.build,
     config_map.build,
     claim.build,
@@ -44,6 +47,7 @@ BUILDERS: tuple[Builder, ...] = (
     disruption_budget.build,
     stateful_set.build,
     analysis.build,
+    certificates.build,
     routes.build,
     monitor.build,
 )

@@ -5,6 +5,7 @@ from lockkeeper_operator.brokers.desired.metadata import metadata
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.encoding import encoded
 from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.names import AUTHORITY_FILE
 
 BINDING_TYPE = "activemq"
 RECONNECTING = (
@@ -23,8 +24,8 @@ def client_secret_name(subject: Subject) -> str:
 
 
 def build(subject: Subject) -> Manifest:
-    """Return the Secret: the first listener's address, and the credentials of the first user
-    whose password the operator made up.
+    """Return the Secret: the first listener's address, who vouches for its certificate if that is
+    the operator, and the credentials of the first user whose password the operator made up.
     """
     listener = subject.spec.listeners[0]
     values = {
@@ -34,6 +35,9 @@ def build(subject: Subject) -> Manifest:
         "port": str(listener.port),
         "uri": failover_url(subject, listener),
     }
+    certificate = subject.listener_certificates.get(listener.name)
+    if certificate is not None:
+        values[AUTHORITY_FILE] = certificate.authority
     for user in subject.users_without_secret[:1]:
         if user.name in subject.passwords:
             values |= {"username": user.name, "password": subject.passwords[user.name]}

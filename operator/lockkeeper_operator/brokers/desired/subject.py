@@ -70,6 +70,8 @@ class Subject:
     password_hashes: Mapping[str, str] = field(default_factory=dict, repr=False)
     admin_token: str = field(default="", repr=False)
     admin_certificate: Certificate = Certificate()
+    listener_certificates: Mapping[str, Certificate] = field(default_factory=dict)
+    """Those that the operator's own authority issues, by the names of listeners."""
     first_journal: FirstJournal | None = None
     """What the journal is filled with before the first start; None for nothing."""
 
@@ -127,6 +129,10 @@ class Subject:
         """Return the name of the Service that leads to a listener of the master."""
         return f"{self.name}-{listener}"
 
+    def issued_secret(self, listener: str) -> str:
+        """Return the name of the Secret with a listener's certificate that is not the spec's."""
+        return issued_secret_of(self.name, listener)
+
     def pod_service(self, listener: str, number: int) -> str:
         """Return the name of the Service that leads to a listener of one pod."""
         return f"{self.name}-{listener}-{number}"
@@ -167,6 +173,11 @@ def admin_secret_of(broker: str) -> str:
     return f"{broker}-admin"
 
 
+def issued_secret_of(broker: str, listener: str) -> str:
+    """Return the name of the Secret with a certificate that was issued for a listener."""
+    return f"{broker}-{listener}-tls"
+
+
 def subject_of(
     resource: Manifest,
     installation: Installation,
@@ -175,6 +186,7 @@ def subject_of(
     admin_token: str = "",
     admin_certificate: Certificate = Certificate(),
     first_journal: FirstJournal | None = None,
+    listener_certificates: Mapping[str, Certificate] | None = None,
 ) -> Subject:
     """Return the subject of a Broker as the API server holds it.
 
@@ -194,6 +206,7 @@ def subject_of(
         admin_token=admin_token,
         admin_certificate=admin_certificate,
         first_journal=first_journal,
+        listener_certificates=listener_certificates or {},
     )
 
 

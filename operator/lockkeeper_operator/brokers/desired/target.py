@@ -38,6 +38,8 @@ class Desired:
     bootstrap: Manifest | None = None
     missing_kinds: tuple[str, ...] = ()
     """Kinds that are asked for and that the cluster does not know."""
+    self_signed: tuple[str, ...] = ()
+    """Listeners whose issuer the cluster does not know, so that the operator issues."""
     first_journal_problem: Wait | None = None
     """Why that Job cannot be made now."""
 
@@ -60,8 +62,14 @@ def desired_of(subject: Subject) -> Desired:
         fenced=subject.fenced,
         bootstrap=bootstrap_job.build(subject),
         missing_kinds=missing_kinds(subject),
+        self_signed=_self_signed(subject),
         first_journal_problem=_problem(subject),
     )
+
+
+def _self_signed(subject: Subject) -> tuple[str, ...]:
+    listeners = (each for each in subject.spec.listeners if each.tls and each.tls.issuer_ref)
+    return tuple(each.name for each in listeners if each.name in subject.listener_certificates)
 
 
 def _problem(subject: Subject) -> Wait | None:

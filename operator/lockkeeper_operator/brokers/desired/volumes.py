@@ -65,7 +65,8 @@ def _sources(subject: Subject) -> list[Manifest]:
             if listener.tls.client_certificates != "Ignored":
                 keys.append("ca.crt")
             paths = {key: f"tls/{listener.name}/{key}" for key in keys}
-            found.append(_source(listener.tls.secret_name, paths))
+            secret = listener.tls.secret_name or subject.issued_secret(listener.name)
+            found.append(_source(secret, paths))
     return found
 
 

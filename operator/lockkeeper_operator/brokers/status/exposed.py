@@ -13,4 +13,8 @@ def condition(facts: Facts) -> Verdict:
     if missing:
         told = (f"the cluster does not know {kind}: {WAYS_OUT[kind]}" for kind in missing)
         return Verdict(TYPE, NO, "KindMissing", "; ".join(told))
+    if facts.desired.self_signed:
+        names = ", ".join(facts.desired.self_signed)
+        message = f"the cluster does not know cert-manager: the operator's authority signs {names}"
+        return Verdict(TYPE, YES, "SelfSigned", message)
     return Verdict(TYPE, YES, "Exposed", "every listener has its Services and routes")

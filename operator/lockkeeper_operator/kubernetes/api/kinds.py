@@ -74,7 +74,9 @@ MONITORS = (
 GATEWAY_API = "gateway.networking.k8s.io/v1"
 TLS_ROUTE = Kind(GATEWAY_API, "TLSRoute", "tlsroutes")
 """Of the Gateway API, 1.5 or newer."""
-OPTIONAL_KINDS = (*MONITORS, TLS_ROUTE)
+CERTIFICATE = Kind("cert-manager.io/v1", "Certificate", "certificates")
+"""Of cert-manager."""
+OPTIONAL_KINDS = (*MONITORS, TLS_ROUTE, CERTIFICATE)
 """Kinds of children that a cluster need not know."""
 
 BY_NAME = {

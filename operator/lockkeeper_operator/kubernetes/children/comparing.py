@@ -13,6 +13,7 @@ AMOUNTS = ("requests", "limits")
 
 POD_SPEC = ("spec", "template", "spec")
 WHOLE: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "Certificate": (("spec", "dnsNames"),),
     "ConfigMap": (("data",),),
     "Ingress": (("spec", "rules"), ("spec", "tls")),
     "NetworkPolicy": (("spec",),),
