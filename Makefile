@@ -23,7 +23,7 @@ FAST := not (slow or crash or $(PROGRAMS))
 COVER ?= --cov --cov-append --cov-report=
 
 .PHONY: help setup check test test-fast scale interop crds diagrams manifests locks images
-.PHONY: sim fuzz e2e e2e-smoke demo bench gate docs release clean
+.PHONY: sim fuzz kind cluster e2e e2e-smoke demo bench gate docs release clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -118,6 +118,12 @@ locks: $(STAMP) ## pin what images are made of, at its newest
 
 images: ## the images of broker, operator and analytics, by docker or buildah; BASE=… their base
 	@e2e/images.sh broker_image operator analytics
+
+kind: $(STAMP) ## a first quarter of an hour on Kubernetes: kind, the operator, a pair, a message
+	@e2e/quickstart.sh kind
+
+cluster: $(STAMP) ## the same without Docker, on e2e/cluster; needs root and Go
+	@e2e/quickstart.sh cluster
 
 e2e: $(STAMP) ## end-to-end tests: KUBECONFIG's cluster, else kind with Docker, else e2e/cluster
 	@e2e/run.sh

@@ -32,14 +32,7 @@ images() { # What is built here and now; the large image of analyses where tests
 on_kind() {
   KUBECONFIG=$(mktemp)
   export KUBECONFIG LOCKKEEPER_E2E_NODES=kind
-  if kind get clusters 2>/dev/null | grep -qx "$KIND_NAME"; then
-    kind export kubeconfig --name "$KIND_NAME"
-  else
-    kind create cluster --name "$KIND_NAME" --config e2e/kind.yaml --wait 2m
-    kubectl --namespace local-path-storage patch configmap local-path-config --type=merge \
-      --patch '{"data": {"config.json": "{\"sharedFileSystemPath\": \"/var/shared-volumes\"}"}}'
-    kubectl --namespace local-path-storage rollout restart deployment/local-path-provisioner
-  fi
+  e2e/kind.sh "$KIND_NAME"
   images
   kind load docker-image --name "$KIND_NAME" "${IMAGES[@]}"
 }
