@@ -5,9 +5,12 @@ import base64
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 
+from lockkeeper.cli.cluster.forwarding import admin_token
+from lockkeeper.cli.cluster.kubectl import Kubectl
 from lockkeeper_operator.certificates.authority import LOOK_SECONDS
 from lockkeeper_operator.certificates.issuing import Pair, facts_of, issued, new_authority
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, SECRET
@@ -135,6 +138,19 @@ async def test_a_certificate_is_renewed_before_its_end_and_nothing_restarts(
         await found.nodes.mount("demo")
         assert set(await asked(found)) == {("demo-0", "https"), ("demo-1", "https")}
         assert await pods(found) == before
+
+
+@in_loop
+async def test_kubectl_lockkeeper_finds_the_token_that_the_operator_made(
+    control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECTL", " ".join(control_plane.binaries.kubectl))
+    options = (f"--kubeconfig={control_plane.kubeconfig}", f"--namespace={namespace}")
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker()
+        await found.ready("Broker", "demo")
+        token = await asyncio.to_thread(admin_token, Kubectl(options), "demo")
+        assert token == found.nodes.brokers["demo"].token
 
 
 @in_loop

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.passwords import InvalidHashError, hashed, matches
+from lockkeeper_api.pod_names import ADMIN_TOKEN_FILE
 from lockkeeper_operator.brokers.desired.subject import admin_secret_of, made_up_secret_of, users_of
 from lockkeeper_operator.kubernetes.api.kinds import SECRET
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.caches.caches import Caches
 from lockkeeper_operator.kubernetes.children.ownership import Owner, stranger
 from lockkeeper_operator.kubernetes.manifests import Manifest
-from lockkeeper_operator.names import ADMIN_TOKEN_FILE, USERS_FILE
+from lockkeeper_operator.names import USERS_FILE
 
 PASSWORD_BYTES, TOKEN_BYTES = 24, 32
 SALT_BYTES = 16

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from lockkeeper.cli.cluster.kubectl import Kubectl, KubectlError, Manifest
 from lockkeeper.cli.cluster.objects import BROKERS, CONTAINER, master_of, pods_of
 from lockkeeper.cli.errors import CommandError
+from lockkeeper_api.pod_names import ADMIN_TOKEN_FILE
 
 FORWARDED = ("browse", "destinations", "dlq", "receive", "send", "transactions", "why")
 """Commands that are carried out on the master: they need it alone, and know nothing of pods."""
@@ -75,7 +76,7 @@ def _credentials(kubectl: Kubectl, name: str) -> dict[str, str]:
 def admin_token(kubectl: Kubectl, name: str) -> str:
     """Return what opens the admin endpoints of a Broker, empty for somebody who may not know it."""
     given = os.environ.get(ADMIN_TOKEN_VARIABLE)
-    return given or _secret(kubectl, f"{name}-admin").get("token", "")
+    return given or _secret(kubectl, f"{name}-admin").get(ADMIN_TOKEN_FILE, "")
 
 
 def _secret(kubectl: Kubectl, name: str) -> dict[str, str]:

@@ -2,16 +2,12 @@
 certificate by which they are known there.
 """
 
+from lockkeeper_api.pod_names import ADMIN_TOKEN_FILE
 from lockkeeper_operator.brokers.desired.metadata import metadata
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.encoding import encoded
 from lockkeeper_operator.kubernetes.manifests import Manifest
-from lockkeeper_operator.names import (
-    ADMIN_TOKEN_FILE,
-    AUTHORITY_FILE,
-    CERTIFICATE_FILE,
-    KEY_FILE,
-)
+from lockkeeper_operator.names import AUTHORITY_FILE, CERTIFICATE_FILE, KEY_FILE
 
 
 def build(subject: Subject) -> Manifest:

@@ -1,10 +1,10 @@
 """Volumes of the pods: the journal, the configuration, Secrets, room for temporaries."""
 
+from lockkeeper_api.pod_names import ADMIN_TOKEN_FILE
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import (
     ADMIN_TLS_DIRECTORY,
-    ADMIN_TOKEN_FILE,
     CERTIFICATE_FILE,
     CONFIGURATION_PATH,
     DATA_PATH,
