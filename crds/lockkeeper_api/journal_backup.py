@@ -19,8 +19,10 @@ _NAME_RULE = (
     f"size(self.metadata.name) <= {NAME_CHARACTERS_MAX} && "
     "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
 )
-ONE_TARGET = "expected exactly one of claim, url"
-_ONE_TARGET_RULE = "[has(self.claim), has(self.url)].exists_one(x, x)"
+ONE_TARGET = "expected exactly one of claim, url, snapshot"
+_ONE_TARGET_RULE = "[has(self.claim), has(self.url), has(self.snapshot)].exists_one(x, x)"
+SINGLE_SNAPSHOT = "target.snapshot is for single backups: leave out schedule"
+_SINGLE_SNAPSHOT_RULE = "!has(self.target.snapshot) || !has(self.schedule)"
 OWN_IMAGE = "target.url needs image.name: an image with lockkeeper and fsspec's package for the URL"
 _OWN_IMAGE_RULE = "!has(self.target.url) || (has(self.image) && has(self.image.name))"
 
@@ -34,8 +36,15 @@ class ClaimTarget(ApiModel):
     """Directory within the volume; absent: the name of this resource."""
 
 
+class SnapshotTarget(ApiModel):
+    """A VolumeSnapshot of the journal's volume, which the volume's driver makes."""
+
+    class_name: ObjectName | None = None
+    """VolumeSnapshotClass; absent: the cluster's default for the driver."""
+
+
 class Target(ApiModel):
-    """Place for backups; each gets a directory that is named by its time."""
+    """Place for backups; each copy gets a directory that is named by its time."""
 
     model_config = ConfigDict(json_schema_extra=rules((_ONE_TARGET_RULE, ONE_TARGET)))
 
@@ -43,10 +52,13 @@ class Target(ApiModel):
     """A claim."""
     url: Url | None = None
     """A place that fsspec opens, such as `s3://bucket/departures`."""
+    snapshot: SnapshotTarget | None = None
+    """A snapshot of the volume instead of a copy; needs a driver that makes them."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "Target":
-        if (self.claim is None) == (self.url is None):
+        given = (self.claim, self.url, self.snapshot)
+        if sum(each is not None for each in given) != 1:
             raise ValueError(ONE_TARGET)
         return self
 
@@ -63,7 +75,11 @@ class BackupSchedule(ApiModel):
 class JournalBackupSpec(ApiModel):
     """Settings of a backup: its Broker, target and schedule. The Broker may run meanwhile."""
 
-    model_config = ConfigDict(json_schema_extra=rules((_OWN_IMAGE_RULE, OWN_IMAGE)))
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (_OWN_IMAGE_RULE, OWN_IMAGE), (_SINGLE_SNAPSHOT_RULE, SINGLE_SNAPSHOT)
+        )
+    )
 
     broker: ObjectName
     """The Broker, in the same namespace."""
@@ -85,6 +101,8 @@ class JournalBackupSpec(ApiModel):
     def _has_image(self) -> "JournalBackupSpec":
         if self.target.url is not None and self.image.name is None:
             raise ValueError(OWN_IMAGE)
+        if self.target.snapshot is not None and self.schedule is not None:
+            raise ValueError(SINGLE_SNAPSHOT)
         return self
 
 
@@ -137,6 +155,8 @@ class JournalBackupStatus(ApiModel):
     """The latest run's state, or the reason why there is none."""
     job: str | None = Field(default=None, max_length=253)
     """The latest run's Job."""
+    snapshot: str | None = Field(default=None, max_length=253)
+    """The VolumeSnapshot, where the target is one."""
     last_successful_time: Time | None = None
     """Time of the last run that succeeded."""
     result: BackupResult | None = None

@@ -74,7 +74,7 @@ def test_kinds_that_are_no_children_are_only_looked_at() -> None:
     looked_at = {"brokers", "destinations", "pods", "events", "podmonitors", "servicemonitors"}
     looked_at |= {"journalanalyses", "journalbackups", "jobs", "cronjobs", "deployments"}
     looked_at |= {"sparkapplications", "scheduledsparkapplications", "ingresses", "tlsroutes"}
-    looked_at.add("certificates")
+    looked_at |= {"certificates", "volumesnapshots"}
     for rule in rules():
         for resource in rule["resources"]:
             if resource.partition("/")[0] not in kinds | looked_at:

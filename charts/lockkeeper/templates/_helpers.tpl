@@ -92,6 +92,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
   resources: [cronjobs]
   verbs: [get, list, watch, create, patch, delete]
 {{- end }}
+{{- if .Values.backups.enabled }}
+- apiGroups: [snapshot.storage.k8s.io]
+  resources: [volumesnapshots]
+  verbs: [get, list, create, patch]
+{{- end }}
 {{- if .Values.analytics.enabled }}
 # What drivers of analyses are given: they make and end executors, and what these need.
 - apiGroups: [""]

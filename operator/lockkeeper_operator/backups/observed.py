@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockkeeper_operator.kubernetes.jobs import Run, runs_of_jobs
+from lockkeeper_operator.kubernetes.jobs import Run, latest_first, runs_of_jobs, runs_of_snapshots
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest
 
 
@@ -15,8 +15,11 @@ class ObservedBackup:
     children: Mapping[Key, Manifest] = field(default_factory=dict)
     pods: tuple[Manifest, ...] = ()
     status: Mapping[str, Any] = field(default_factory=dict)
+    knows_snapshots: bool = False
+    """Whether the cluster knows VolumeSnapshots."""
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The Jobs that are there, the latest first."""
-        return runs_of_jobs(self.children.values())
+        """The Jobs and snapshots that are there, the latest first."""
+        children = self.children.values()
+        return latest_first((*runs_of_jobs(children), *runs_of_snapshots(children)))

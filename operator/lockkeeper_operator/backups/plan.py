@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE
 from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps, stamped
 from lockkeeper_operator.kubernetes.children.ownership import stranger
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Create, Step, Wait
@@ -20,7 +21,7 @@ def backup_plan(observed: ObservedBackup, subject: BackupSubject) -> tuple[Step,
     """Return what is to be done about a backup. Jobs of an earlier spec go."""
     manifest = run(subject)
     key = key_of(manifest)
-    problem = _problem(subject)
+    problem = _problem(observed, subject)
     if subject.spec.schedule is not None:
         return (problem,) if problem is not None else _steps(observed.children, subject, manifest)
     others = {name: child for name, child in observed.children.items() if name != key}
@@ -30,7 +31,10 @@ def backup_plan(observed: ObservedBackup, subject: BackupSubject) -> tuple[Step,
         # What is in a Job cannot be changed.
         owner = stranger(present, subject.owner)
         return (*steps, Conflict(*key, owner)) if owner else steps
-    if observed.status.get("job") == key[1] and observed.status.get("state") in ENDED:
+    if (
+        key[1] in (observed.status.get("job"), observed.status.get("snapshot"))
+        and observed.status.get("state") in ENDED
+    ):
         return steps
     return (*steps, problem or Create(stamped(manifest)))
 
@@ -41,10 +45,14 @@ def _steps(
     return tuple(child_steps(subject.owner, wanted, Children(children)))
 
 
-def _problem(subject: BackupSubject) -> Wait | None:
+def _problem(observed: ObservedBackup, subject: BackupSubject) -> Wait | None:
     """Return why no backup can be begun now, None if nothing speaks against it."""
     journal, claim = subject.journal, subject.spec.target.claim
-    if journal.problem:
+    wants_snapshot = subject.spec.target.snapshot is not None
+    if wants_snapshot and not observed.knows_snapshots:
+        why = "target.snapshot: the cluster does not know VolumeSnapshots; use claim or url"
+        return Wait("SnapshotsUnknown", why)
+    if journal.problem and not (wants_snapshot and journal.problem == CLAIM_EXCLUSIVE):
         return Wait(journal.problem, journal.why)
     if claim is not None and claim.name == journal.claim:
         why = f"target.claim: {claim.name} holds the journal itself; name another claim"

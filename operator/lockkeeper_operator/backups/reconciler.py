@@ -15,7 +15,7 @@ from lockkeeper_operator.backups.plan import backup_plan
 from lockkeeper_operator.backups.status.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of
-from lockkeeper_operator.kubernetes.api.kinds import JOBS
+from lockkeeper_operator.kubernetes.api.kinds import JOBS, VOLUME_SNAPSHOT
 from lockkeeper_operator.kubernetes.caches.store import Store
 from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
@@ -36,7 +36,7 @@ class BackupReconciler:
     ) -> None:
         self._tools, self._store = tools, store
         self._image, self._pull_secrets = image, pull_secrets
-        self._objects = UnwatchedChildren(tools.api, BACKUP_LABEL, JOBS)
+        self._objects = UnwatchedChildren(tools.api, BACKUP_LABEL, JOBS, (VOLUME_SNAPSHOT,))
         self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
         """What time it is."""
         self.enabled = True
@@ -102,6 +102,8 @@ class BackupReconciler:
 
     async def _observed(self, subject: BackupSubject, status: Manifest) -> ObservedBackup:
         namespace, name = subject.namespace, subject.name
-        children = await self._objects.children(namespace, name, frozenset())
+        wants_snapshot = subject.spec.target.snapshot is not None
+        apis = await self._objects.apis() if wants_snapshot else frozenset()
+        children = await self._objects.children(namespace, name, apis)
         pods = await self._objects.pods(namespace, name)
-        return ObservedBackup(children, tuple(pods), status)
+        return ObservedBackup(children, tuple(pods), status, bool(apis))

@@ -79,8 +79,8 @@ def labels(subject: BackupSubject) -> dict[str, str]:
     }
 
 
-def metadata(subject: BackupSubject) -> Manifest:
-    """Return the metadata of the child: it goes with its JournalBackup, what it wrote stays."""
+def metadata(subject: BackupSubject, *, owned: bool = True) -> Manifest:
+    """Return the metadata of the child; one that is not *owned* outlives its JournalBackup."""
     owner = {
         "apiVersion": API_VERSION,
         "kind": "JournalBackup",
@@ -89,9 +89,11 @@ def metadata(subject: BackupSubject) -> Manifest:
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return {
+    found: Manifest = {
         "name": subject.run,
         "namespace": subject.namespace,
         "labels": labels(subject),
-        "ownerReferences": [owner],
     }
+    if owned:
+        found["ownerReferences"] = [owner]
+    return found

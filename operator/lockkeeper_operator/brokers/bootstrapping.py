@@ -12,7 +12,7 @@ from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Step, 
 from lockkeeper_operator.kubernetes.jobs import outcome_of_job, run_with
 from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
 
-JOB, STATEFUL_SET = "Job", "StatefulSet"
+JOB, STATEFUL_SET, CLAIM = "Job", "StatefulSet", "PersistentVolumeClaim"
 BOOTSTRAPPING, BOOTSTRAP_FAILED = "Bootstrapping", "BootstrapFailed"
 
 
@@ -25,6 +25,16 @@ def bootstrap_steps(observed: Observed, desired: Desired) -> tuple[Step, ...]:
     if desired.bootstrap is None:
         return ()
     return _job_steps(observed, desired.bootstrap)
+
+
+def held_back(desired: Desired) -> frozenset[str]:
+    """Return the kinds of children that are not made while the journal is being filled.
+
+    A claim can be made of a snapshot only when it is made, so it waits until that is known.
+    """
+    if desired.first_journal_problem is not None:
+        return frozenset({STATEFUL_SET, CLAIM})
+    return frozenset({STATEFUL_SET})
 
 
 def _job_steps(observed: Observed, wanted: Manifest) -> tuple[Step, ...]:

@@ -10,6 +10,8 @@ from lockkeeper_operator.kubernetes.manifests import Manifest
 OWN_GROUP = 185
 """That of the image's user; given to volumes that are the analysis's own."""
 EXCLUSIVE = "ReadWriteOncePod"
+CLAIM_EXCLUSIVE = "ClaimExclusive"
+"""The problem that only a snapshot can read the volume."""
 SHARED = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 
 
@@ -65,7 +67,7 @@ def journal_of(
     modes = set(claim.get("spec", {}).get("accessModes", ()))
     if modes == {EXCLUSIVE}:
         why = f"claim {wanted} is {EXCLUSIVE}: only a snapshot of it can be read by another pod"
-        return Journal(claim=wanted, problem="ClaimExclusive", why=why)
+        return Journal(claim=wanted, problem=CLAIM_EXCLUSIVE, why=why)
     path, group = _within(source, broker)
     one_node = not modes & SHARED
     return Journal(wanted, path, group=group, one_node=one_node, node=node if one_node else "")

@@ -7,7 +7,7 @@ after its steps a new one is made. Pure: no clock, no request.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from lockkeeper_operator.brokers.bootstrapping import JOB, bootstrap_steps
+from lockkeeper_operator.brokers.bootstrapping import JOB, bootstrap_steps, held_back
 from lockkeeper_operator.brokers.desired.target import Desired
 from lockkeeper_operator.brokers.observed import Observed
 from lockkeeper_operator.brokers.pods.draining import (
@@ -41,7 +41,8 @@ def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
         return ()
     filling = bootstrap_steps(observed, desired)
     if filling:
-        without = tuple(each for each in desired.children if each["kind"] != STATEFUL_SET)
+        later = held_back(desired)
+        without = tuple(each for each in desired.children if each["kind"] not in later)
         return (*_child_steps(observed, replace(desired, children=without)), *filling)
     kept_out = fenced(observed, desired) | fenced_for_drain(observed, desired)
     fences = fence_steps(observed.pods, desired.fenced | kept_out)

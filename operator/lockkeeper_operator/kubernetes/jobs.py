@@ -72,6 +72,22 @@ def ends_of(pod: Manifest) -> Iterator[Manifest]:
             yield ended
 
 
+def runs_of_snapshots(children: Iterable[Manifest]) -> tuple[Run, ...]:
+    """Return the runs of the VolumeSnapshots among *children*, the latest first."""
+    snapshots = (child for child in children if child["kind"] == "VolumeSnapshot")
+    return latest_first(
+        run_with(each, outcome_of_snapshot(each.get("status") or {})) for each in snapshots
+    )
+
+
+def outcome_of_snapshot(status: Manifest) -> Outcome:
+    """Return what the status of a VolumeSnapshot says; after an error its controller goes on."""
+    made = status.get("creationTime")
+    if status.get("readyToUse"):
+        return Outcome("Succeeded", made, made)
+    return Outcome("Running", made, message=(status.get("error") or {}).get("message", ""))
+
+
 def run_with(manifest: Manifest, outcome: Outcome) -> Run:
     """Return the run that *manifest* carries out."""
     metadata = manifest["metadata"]

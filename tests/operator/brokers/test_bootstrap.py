@@ -16,7 +16,7 @@ from lockkeeper_operator.brokers.plan import plan
 from lockkeeper_operator.brokers.status import ready, reconciling
 from lockkeeper_operator.brokers.status.facts import Facts
 from lockkeeper_operator.brokers.steps import Step
-from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Wait
+from lockkeeper_operator.kubernetes.children.steps import Apply, Create, Delete, Wait
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 FROM_CLAIM = {"claim": {"name": "backups", "path": "nightly"}}
@@ -182,5 +182,51 @@ def test_a_backup_that_is_not_there_is_waited_for() -> None:
     steps = plan(Observed(), goal)
     assert any(isinstance(step, Wait) and step.reason == "BackupMissing" for step in steps)
     kinds = {step.manifest["kind"] for step in steps if isinstance(step, Create)}
-    assert not {"Job", "StatefulSet"} & kinds
+    assert not {"Job", "StatefulSet", "PersistentVolumeClaim"} & kinds
     assert plan(Observed(), replace(goal, paused=True)) == ()
+
+
+def claim_of(found: Subject) -> Manifest:
+    (claim,) = [
+        each for each in desired_of(found).children if each["kind"] == "PersistentVolumeClaim"
+    ]
+    return claim
+
+
+SNAPSHOT = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "before-1"}
+
+
+def test_a_snapshot_makes_the_claim_and_needs_no_job() -> None:
+    found = bootstrapped({"snapshot": "before-1"})
+    assert claim_of(found)["spec"]["dataSource"] == SNAPSHOT
+    kinds = {step.manifest["kind"] for step in plan(Observed(), desired_of(found))
+             if isinstance(step, Create)}  # fmt: skip
+    assert "StatefulSet" in kinds
+    assert "Job" not in kinds
+    target: dict[str, Any] = {"snapshot": {}}
+    backup = {**BACKUP, "spec": {"broker": "d", "target": target}}
+    by_backup = bootstrapped({"backup": "before"}, {**backup, "status": {"snapshot": "before-1"}})
+    assert claim_of(by_backup)["spec"]["dataSource"] == SNAPSHOT
+    waiting = desired_of(bootstrapped({"backup": "before"}, backup)).first_journal_problem
+    assert waiting == Wait("BackupMissing", "JournalBackup before has made no snapshot yet")
+
+
+def test_a_claim_that_is_there_is_not_asked_to_be_made_of_something_else() -> None:
+    present = {
+        **claim_of(subject()),
+        "metadata": {**claim_of(subject())["metadata"], "uid": "u"},
+    }
+    goal = desired_of(bootstrapped({"snapshot": "before-1"}))
+    steps = plan(Observed({key_of(present): present}), goal)
+    applied = [
+        step.manifest
+        for step in steps
+        if isinstance(step, Apply) and step.manifest["kind"] == "PersistentVolumeClaim"
+    ]
+    assert all("dataSource" not in each["spec"] for each in applied)
+
+
+def test_a_snapshot_and_a_claim_that_is_there_are_a_contradiction() -> None:
+    found = bootstrapped({"snapshot": "before-1"}, storage={"existingClaim": "old"})
+    (wait,) = [step for step in plan(Observed(), desired_of(found)) if isinstance(step, Wait)]
+    assert wait.reason == "ClaimExists"

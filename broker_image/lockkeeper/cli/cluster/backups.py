@@ -59,6 +59,15 @@ def back_up(kubectl: Kubectl, broker: str, fields: Mapping[str, Any], tell: Tell
     return _follow(kubectl, BACKUPS, name, tell)
 
 
+def told(backup: Manifest) -> str:
+    """Return where a backup that was made is, and what is in it as far as that is known."""
+    status = backup["status"]
+    if "snapshot" in status:
+        return f"VolumeSnapshot {status['snapshot']}"
+    result = status.get("result", {})
+    return f"{result.get('place')}, {result.get('pending')} pending"
+
+
 def restore(kubectl: Kubectl, backup: str, name: str, until: str | None, tell: Tell) -> Manifest:
     """Make the Broker *name*, which begins with *backup*, and return it once it serves.
 

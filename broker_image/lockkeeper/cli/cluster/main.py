@@ -229,8 +229,7 @@ def make_backup(
     asked = backups.asked(claim, path, url, image, credentials)
     with telling_steps() as tell:
         made = backups.back_up(_kubectl(context), name, asked, tell)
-    result = made["status"].get("result", {})
-    print(f"{made['metadata']['name']}: {result.get('place')}, {result.get('pending')} pending")
+    print(f"{made['metadata']['name']}: {backups.told(made)}")
 
 
 @app.command("restore")

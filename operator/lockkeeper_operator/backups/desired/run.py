@@ -1,11 +1,13 @@
-"""Job or CronJob: the only child of a backup."""
+"""Job, CronJob or VolumeSnapshot: the only child of a backup."""
 
-from lockkeeper_operator.backups.desired import cron_job, job
+from lockkeeper_operator.backups.desired import cron_job, job, snapshot
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def run(subject: BackupSubject) -> Manifest:
     """Return it: a backup has exactly one child."""
-    schedule = subject.spec.schedule
+    schedule, target = subject.spec.schedule, subject.spec.target.snapshot
+    if target is not None:
+        return snapshot.build(subject, target)
     return job.build(subject) if schedule is None else cron_job.build(subject, schedule)

@@ -9,7 +9,7 @@ from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Step, Wait
 from lockkeeper_operator.kubernetes.jobs import Run
 
-STALLING = ("TargetIsJournal", "ClaimExclusive", "Suspended")
+STALLING = ("TargetIsJournal", "ClaimExclusive", "SnapshotsUnknown", "Suspended")
 """Reasons to wait that pass only when somebody changes something."""
 
 
@@ -38,11 +38,19 @@ def standing_of(
     if latest is None:
         return _at_rest(subject, previous)
     if not latest.ended:
-        return Standing("Reconciling", "Running", f"Job {latest.name} copies the journal")
+        return Standing("Reconciling", "Running", _going_on(latest))
     if latest.state == "Failed":
         why = reports.failures.get(latest.name) or latest.message
         return Standing("Stalled", "Failed", f"Job {latest.name}: {why}")
-    return Standing("Ready", "BackedUp", f"Job {latest.name} has made a backup")
+    return Standing("Ready", "BackedUp", f"{latest.kind} {latest.name} has made a backup")
+
+
+def _going_on(run: Run) -> str:
+    """Return what a run does at present."""
+    if run.kind == "Job":
+        return f"Job {run.name} copies the journal"
+    trouble = f": {run.message}" if run.message else ""
+    return f"{run.kind} {run.name} is not ready to use yet{trouble}"
 
 
 def _hindrance(steps: Iterable[Step], refused: Iterable[Refused]) -> Standing | None:
@@ -68,7 +76,9 @@ def _at_rest(subject: BackupSubject, previous: Mapping[str, Any]) -> Standing:
         message = f"Job {previous['job']} failed, and has been removed"
         return Standing("Stalled", "Failed", message)
     if state == "Succeeded":
-        return Standing("Ready", "BackedUp", f"Job {previous['job']} has made a backup")
+        made = f"VolumeSnapshot {previous['snapshot']}" if previous.get("snapshot") else ""
+        made = made or f"Job {previous['job']}"
+        return Standing("Ready", "BackedUp", f"{made} has made a backup")
     if subject.spec.schedule is not None:
         return Standing("Ready", "Scheduled", "the schedule decides when backups begin")
     return Standing("Reconciling", "NotBegun", "no backup has begun")

@@ -36,7 +36,8 @@ def backup_status(
         observed_generation=generation,
         conditions=_dated(standing, previous, generation, now),
         state=_state(latest, standing, previous),
-        job=latest.name if latest is not None else previous.get("job"),
+        job=_name_of(latest, "Job", previous.get("job")),
+        snapshot=_name_of(latest, "VolumeSnapshot", previous.get("snapshot")),
         last_successful_time=done.finished if done else previous.get("lastSuccessfulTime"),
         result=result or previous.get("result"),
     )
@@ -60,11 +61,22 @@ def refused_status(
     return None if found == previous else found
 
 
+def _name_of(latest: Run | None, kind: str, previous: str | None) -> str | None:
+    """Return the name of the latest run if it is of that kind, or what it was before."""
+    if latest is None:
+        return previous
+    return latest.name if latest.kind == kind else None
+
+
 def _state(latest: Run | None, standing: Standing, previous: Mapping[str, Any]) -> str:
     """Return the state of the latest Job, also when it is removed by now."""
     if latest is not None:
         return latest.state
-    return str(previous["state"]) if previous.get("job") else standing.reason
+    return (
+        str(previous["state"])
+        if previous.get("job") or previous.get("snapshot")
+        else standing.reason
+    )
 
 
 def _dated(

@@ -23,12 +23,12 @@ BACKOFF_LIMIT = 2
 
 
 def build(subject: Subject) -> Manifest | None:
-    """Return the Job, or None for a Broker that begins with nothing, or cannot begin yet.
+    """Return the Job, or None for a Broker that begins with nothing or a snapshot, or not yet.
 
     What asks for something else has another name: a Job cannot be changed.
     """
     source = subject.first_journal
-    if source is None or source.problem:
+    if source is None or source.problem or source.snapshot:
         return None
     asked = [_arguments(subject, source), source.claim, source.credentials, source.image]
     name = f"{subject.name}-bootstrap-{hash_of(asked)[:HASH_CHARACTERS]}"

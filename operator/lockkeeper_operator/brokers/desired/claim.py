@@ -20,6 +20,12 @@ def build(subject: Subject) -> Manifest | None:
     }
     if storage.class_name is not None:
         spec["storageClassName"] = storage.class_name
+    if subject.first_journal is not None and subject.first_journal.snapshot:
+        spec["dataSource"] = {
+            "apiGroup": "snapshot.storage.k8s.io",
+            "kind": "VolumeSnapshot",
+            "name": subject.first_journal.snapshot,
+        }
     owned = storage.deletion_policy == "Delete"
     return {
         "apiVersion": "v1",

@@ -8,12 +8,12 @@ from lockkeeper_api.cluster.bootstrap import Bootstrap
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
-BACKUP_MISSING = "BackupMissing"
+BACKUP_MISSING, CLAIM_EXISTS = "BackupMissing", "ClaimExists"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstJournal:
-    """Where it comes from: from *path* within a *claim*, or from a *url*.
+    """Where it comes from: from *path* within a *claim*, from a *url*, or from a *snapshot*.
 
     *is_journal* says that a broker's journal is there, not a backup. *image* is empty where the
     Broker's own restores. *problem* and *why* tell why it cannot be had now.
@@ -23,6 +23,7 @@ class FirstJournal:
     path: str = ""
     url: str = ""
     is_journal: bool = False
+    snapshot: str = ""
     until: str = ""
     credentials: str = ""
     image: str = ""
@@ -42,6 +43,8 @@ def first_journal(said: Bootstrap, backup: Manifest | None = None) -> FirstJourn
         return FirstJournal(
             claim=said.journal.name, path=path, is_journal=True, until=until, image=image
         )
+    if said.snapshot is not None:
+        return FirstJournal(snapshot=said.snapshot)
     if said.url is not None:
         return FirstJournal(url=said.url, until=until, credentials=credentials, image=image)
     return _of_backup(said, backup)
@@ -56,6 +59,10 @@ def _of_backup(said: Bootstrap, backup: Manifest | None) -> FirstJournal:
     except ValidationError as error:
         why = f"JournalBackup {said.backup}: its spec is not valid, {error.errors()[0]['msg']}"
         return FirstJournal(problem=BACKUP_MISSING, why=why)
+    if spec.target.snapshot is not None:
+        made = backup.get("status", {}).get("snapshot", "")
+        why = "" if made else f"JournalBackup {said.backup} has made no snapshot yet"
+        return FirstJournal(snapshot=made, problem="" if made else BACKUP_MISSING, why=why)
     claim = spec.target.claim
     return FirstJournal(
         claim="" if claim is None else claim.name,

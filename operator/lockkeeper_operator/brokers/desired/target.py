@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from lockkeeper_operator.brokers.desired import bootstrap_job
 from lockkeeper_operator.brokers.desired.children import children
 from lockkeeper_operator.brokers.desired.configuration import configuration_hash
+from lockkeeper_operator.brokers.desired.first_journal import CLAIM_EXISTS
 from lockkeeper_operator.brokers.desired.revision import revision_of
 from lockkeeper_operator.brokers.desired.routes import missing_kinds
 from lockkeeper_operator.brokers.desired.subject import Subject
@@ -74,4 +75,7 @@ def _self_signed(subject: Subject) -> tuple[str, ...]:
 
 def _problem(subject: Subject) -> Wait | None:
     source = subject.first_journal
+    if source is not None and source.snapshot and subject.spec.storage.existing_claim:
+        why = "storage.existingClaim is there already: a snapshot makes a claim of the Broker's own"
+        return Wait(CLAIM_EXISTS, why)
     return Wait(source.problem, source.why) if source is not None and source.problem else None

@@ -1,14 +1,14 @@
 """Ready: clients are served, as the spec says."""
 
 from lockkeeper_operator.brokers.bootstrapping import BOOTSTRAP_FAILED, BOOTSTRAPPING
-from lockkeeper_operator.brokers.desired.first_journal import BACKUP_MISSING
+from lockkeeper_operator.brokers.desired.first_journal import BACKUP_MISSING, CLAIM_EXISTS
 from lockkeeper_operator.brokers.status import master_elected, standbys_ready, storage_bound
 from lockkeeper_operator.brokers.status.facts import Facts
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Wait
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 
 TYPE = "Ready"
-NO_JOURNAL_YET = frozenset({BACKUP_MISSING, BOOTSTRAPPING, BOOTSTRAP_FAILED})
+NO_JOURNAL_YET = frozenset({BACKUP_MISSING, BOOTSTRAPPING, BOOTSTRAP_FAILED, CLAIM_EXISTS})
 """Reasons to wait with the first start."""
 
 

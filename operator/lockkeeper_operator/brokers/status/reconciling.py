@@ -12,8 +12,8 @@ RECONCILING, STALLED = "Reconciling", "Stalled"
 PODS_BROKEN = "PodsBroken"
 HOPELESS = frozenset(
     {
-        "BootstrapFailed", "Conflict", "Failed", "Fenced", "InvalidSpec", PODS_BROKEN, "Refused",
-        "RolloutBroken", "TwoMasters",
+        "BootstrapFailed", "ClaimExists", "Conflict", "Failed", "Fenced", "InvalidSpec",
+        PODS_BROKEN, "Refused", "RolloutBroken", "TwoMasters",
     }
 )  # fmt: skip
 """Reasons of Ready, where waiting alone does not help."""

@@ -10,10 +10,16 @@ def grown(present: Manifest, wanted: Manifest) -> Manifest:
     A size below the present one is not asked for: no volume shrinks.
     """
     spec = {**present.get("spec", {})}
-    kept = {name: spec[name] for name in ("accessModes", "storageClassName") if name in spec}
+    kept = {
+        name: spec[name]
+        for name in ("accessModes", "storageClassName", "dataSource")
+        if name in spec
+    }
     size = max(requested(present), requested(wanted), key=lambda text: quantity(text) or 0)
     resources = {"requests": {"storage": size}}
-    return {**wanted, "spec": {**wanted["spec"], **kept, "resources": resources}}
+    # What a volume was made of is of no importance once it is there.
+    asked = {name: value for name, value in wanted["spec"].items() if name != "dataSource"}
+    return {**wanted, "spec": {**asked, **kept, "resources": resources}}
 
 
 def requested(claim: Manifest) -> str:

@@ -1,0 +1,102 @@
+"""Backups that are VolumeSnapshots: made once, kept, and told when they can be used."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from lockkeeper_api.journal_backup import JournalBackupSpec
+from lockkeeper_operator.backups.desired.run import run
+from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.plan import backup_plan
+from lockkeeper_operator.backups.status.status import backup_status
+from lockkeeper_operator.backups.subject import BackupSubject
+from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE, Journal
+from lockkeeper_operator.kubernetes.children.child_steps import stamped
+from lockkeeper_operator.kubernetes.children.steps import Create, Wait
+from lockkeeper_operator.kubernetes.manifests import Manifest, key_of
+
+JOURNAL = Journal(claim="orders-journal", path="kahadb")
+SPEC: dict[str, Any] = {"broker": "orders", "target": {"snapshot": {"className": "fast"}}}
+SUBJECT = BackupSubject(
+    name="before",
+    namespace="shop",
+    uid="uid",
+    spec=JournalBackupSpec.model_validate(SPEC),
+    journal=JOURNAL,
+    user=10001,
+    default_image="example/lockkeeper:1",
+)
+NAME = SUBJECT.run
+NOW = "2027-03-01T03:00:00Z"
+
+
+def there(**status: Any) -> ObservedBackup:
+    """Return what there is once the snapshot was made."""
+    manifest = stamped(run(SUBJECT))
+    metadata = {**manifest["metadata"], "uid": "u", "creationTimestamp": NOW}
+    found: Manifest = {**manifest, "metadata": metadata, "status": status}
+    return ObservedBackup({key_of(found): found}, knows_snapshots=True)
+
+
+def told(found: ObservedBackup) -> dict[str, Any]:
+    status = backup_status(found, SUBJECT, backup_plan(found, SUBJECT), (), 2, NOW)
+    assert status is not None
+    return status
+
+
+def true(status: dict[str, Any]) -> dict[str, str]:
+    return {
+        each["type"]: each["reason"] for each in status["conditions"] if each["status"] == "True"
+    }
+
+
+def test_a_snapshot_is_made_of_the_journals_claim_and_nobody_owns_it() -> None:
+    (step,) = backup_plan(ObservedBackup(knows_snapshots=True), SUBJECT)
+    assert isinstance(step, Create)
+    assert step.manifest["kind"] == "VolumeSnapshot"
+    assert step.manifest["spec"] == {
+        "source": {"persistentVolumeClaimName": "orders-journal"},
+        "volumeSnapshotClassName": "fast",
+    }
+    assert "ownerReferences" not in step.manifest["metadata"]
+
+
+def test_it_is_the_backup_as_soon_as_it_can_be_used() -> None:
+    busy = told(there(error={"message": "the driver is busy"}))
+    assert true(busy) == {"Reconciling": "Running"}
+    assert busy["conditions"][0]["message"].endswith("not ready to use yet: the driver is busy")
+    made = told(there(readyToUse=True, creationTime=NOW))
+    assert (made["state"], made["snapshot"], true(made)) == (
+        "Succeeded", NAME, {"Ready": "BackedUp"},
+    )  # fmt: skip
+    assert made["lastSuccessfulTime"] == NOW
+    assert backup_plan(there(readyToUse=True), SUBJECT) == ()
+    # One that somebody deletes is not made again.
+    gone = ObservedBackup(status=made, knows_snapshots=True)
+    assert backup_plan(gone, SUBJECT) == ()
+    assert true(told(gone) if backup_status(gone, SUBJECT, (), (), 2, NOW) else made) == {
+        "Ready": "BackedUp"
+    }
+
+
+def test_a_volume_that_only_one_pod_may_have_can_be_a_snapshot() -> None:
+    exclusive = replace(JOURNAL, problem=CLAIM_EXCLUSIVE, why="only a snapshot can be read")
+    subject = replace(SUBJECT, journal=exclusive)
+    (step,) = backup_plan(ObservedBackup(knows_snapshots=True), subject)
+    assert isinstance(step, Create)
+
+
+def test_a_cluster_without_snapshots_waits_for_another_target() -> None:
+    found = ObservedBackup()
+    (step,) = backup_plan(found, SUBJECT)
+    assert isinstance(step, Wait)
+    status = told(found)
+    assert true(status) == {"Stalled": "SnapshotsUnknown"}
+    assert "use claim or url" in status["conditions"][0]["message"]
+
+
+def test_regular_snapshots_are_refused() -> None:
+    with pytest.raises(ValidationError, match=r"target.snapshot is for single backups"):
+        JournalBackupSpec.model_validate({**SPEC, "schedule": {"cron": "0 3 * * *"}})
