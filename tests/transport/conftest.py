@@ -14,7 +14,7 @@ for shared in ("server", "protocols", "interop"):
 sys.path.insert(0, str(Path(__file__).parent))
 
 import certificates  # noqa: E402
-from wire import Serve, Test, Wire  # noqa: E402
+from raw_peer import Serve, Test, Wire  # noqa: E402
 
 from lockkeeper.transport.tls import server_context  # noqa: E402
 

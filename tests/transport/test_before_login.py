@@ -5,7 +5,7 @@ import contextlib
 import socket
 
 import pytest
-from wire import HOST, Serve, Wire, until
+from raw_peer import HOST, Serve, Wire, until
 
 from lockkeeper.message import openwire
 from lockkeeper.protocols.openwire.codec import offer

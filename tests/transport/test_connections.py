@@ -5,7 +5,7 @@ import ssl
 from functools import partial
 
 import pytest
-from wire import HOST, UNREAD_BYTES, Serve, Wire, received, until, waiting
+from raw_peer import HOST, UNREAD_BYTES, Serve, Wire, received, until, waiting
 
 from lockkeeper.transport.peer import Peer
 

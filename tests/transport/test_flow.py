@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from echo_session import PREFETCH
-from wire import Serve, Wire, received, settled, until, waiting
+from raw_peer import Serve, Wire, received, settled, until, waiting
 
 from lockkeeper.broker.connections import STALLED_BYTES_MAX
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage

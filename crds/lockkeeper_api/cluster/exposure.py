@@ -53,14 +53,14 @@ _WHOSE_CLIENTS_RULE = (
 
 
 class IssuerRef(ApiModel):
-    """Who issues certificates: an issuer of cert-manager, or of one of its kind."""
+    """The issuer of certificates: one of cert-manager, or of another API that works like it."""
 
     name: ObjectName
-    """Cluster: its name."""
+    """Cluster: name of the issuer."""
     kind: Annotated[str, Field(min_length=1, max_length=63)] = "Issuer"
     """Cluster: Issuer, in the Broker's namespace, or ClusterIssuer."""
     group: Annotated[str, Field(min_length=1, max_length=253)] = "cert-manager.io"
-    """Cluster: its API's group."""
+    """Cluster: group of the issuer's API."""
 
 
 class Tls(ApiModel):
@@ -103,9 +103,9 @@ class Gateway(ApiModel):
     name: ObjectName
     """Cluster: name of the Gateway."""
     namespace: ObjectName | None = None
-    """Cluster: its namespace; absent: the Broker's."""
+    """Cluster: namespace of the Gateway; absent: the Broker's."""
     section_name: ObjectName | None = None
-    """Cluster: its listener; absent: every one that lets the route in."""
+    """Cluster: listener of the Gateway; absent: every one that lets the route in."""
 
 
 class Route(ApiModel):
@@ -120,7 +120,7 @@ class Route(ApiModel):
     ingress_class_name: ObjectName | None = None
     """Cluster: makes an Ingress of that class, with TLS pass-through."""
     annotations: Strings = Field(default={})
-    """Cluster: what the Gateway's or Ingress' controller wants to know."""
+    """Cluster: annotations for the Gateway's or Ingress' controller."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "Route":
