@@ -79,6 +79,7 @@ class Kit:
     clock: Clock = field(default_factory=Clock)
     Receipt = Receipt
     reference = staticmethod(reference)
+    PRODUCER = PRODUCER
     until_durable = staticmethod(until_durable)
     number_of = staticmethod(number_of)
 

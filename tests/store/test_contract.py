@@ -412,3 +412,16 @@ def test_closing_makes_everything_durable(store, make, kit):
     store.close()
     again = make()
     assert kit.numbers(again, again.open().queues[A]) == [1]
+
+
+def test_a_run_ends_exactly_its_messages(store, reopen, kit):
+    references = [kit.reference(number, size=60 + number % 3) for number in range(30)]
+    for reference in references:
+        store.add(A, reference, None)
+    kit.until_durable(store)
+    ended = [references[number] for number in (3, 4, 5, 9, 29, 0)]
+    store.remove_run(A, ended)
+    assert all(reference.state == REMOVED for reference in ended)
+    store, recovered = reopen(store)
+    left = [number for number in range(30) if number not in (3, 4, 5, 9, 29, 0)]
+    assert kit.numbers(store, recovered.queues[A]) == left

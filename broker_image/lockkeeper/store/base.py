@@ -297,6 +297,9 @@ class Store(Protocol):
         that has one, or leaves within a few ms.
         """
 
+    def remove_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """Do what `remove` does for several WRITTEN messages of a queue, in order."""
+
     def commit(
         self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:

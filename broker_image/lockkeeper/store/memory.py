@@ -130,6 +130,11 @@ class MemoryStore:
     def release_run(self, run: Run) -> None:
         """See `Store.release_run`."""
 
+    def remove_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """See `Store.remove_run`."""
+        for reference in references:
+            self.remove(destination, reference)
+
     def commit(
         self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:

@@ -230,6 +230,13 @@ class Backlog:
         """Forget acknowledged messages; the receipt is for when that is durable."""
         consumer.shrink(len(references))
         self.statistics.acknowledged(references, self.context.now)
+        self._end_consumed(references, receipt)
+        self._refund(references)
+        if not self.is_active:
+            self.activate()
+
+    def _end_consumed(self, references: Sequence[Reference], receipt: Receipt | None) -> None:
+        """End acknowledged messages in the store."""
         last = references[-1]
         for reference in references:
             wanted = receipt if reference is last else None
@@ -241,9 +248,6 @@ class Backlog:
                 self.statistics.never_written += 1
                 if freed is not None:
                     freed.settle()
-        self._refund(references)
-        if not self.is_active:
-            self.activate()
 
     def forget_applied(self, references: Sequence[Reference]) -> None:
         """Let go of messages whose removal a committed transaction has stored."""

@@ -18,7 +18,7 @@ from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.regions.sub_queues import SubQueues
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Receipt, Reference
+from lockkeeper.store.base import WRITTEN, Receipt, Reference
 from lockkeeper.store.packed import PackedRun
 
 if TYPE_CHECKING:
@@ -150,6 +150,14 @@ class Queue(Backlog):
         super().consumed(consumer, references, receipt)
         if self.is_advising:
             self.tell_consumed(references)
+
+    def _end_consumed(self, references: Sequence[Reference], receipt: Receipt | None) -> None:
+        """End acknowledged messages in the store: all at once where all of them are written."""
+        written = [reference for reference in references if reference.state == WRITTEN]
+        if receipt is None and len(written) == len(references):
+            self.context.store.remove_run(self.destination, references)
+        else:
+            super()._end_consumed(references, receipt)
 
     def forget_applied(self, references: Sequence[Reference]) -> None:
         """Let go of messages whose removal a committed transaction has stored."""

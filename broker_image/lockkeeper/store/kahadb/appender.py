@@ -100,6 +100,29 @@ class JournalAppender:
             commit.kinds.append(reference.location >> OFFSET_BITS)
         self._consumed(entry, reference, subscription)
 
+    def remove_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """Record the ends of messages of a queue that are in the journal."""
+        file_references = self._file_references
+        if file_references.shadows:
+            for reference in references:
+                self.remove(destination, reference, None)
+            return
+        entry, files = file_references.destination(destination), file_references.files
+        items, kinds = self._commit.items, self._commit.kinds
+        lead, size = b"", -1
+        for reference in references:
+            message = reference.message
+            key = self._bodies.key(reference) if message is None else journal_key(message.key)
+            if len(key) != size:
+                size = len(key)
+                lead = entry.remove_lead(size, 0)
+            file_id = reference.location >> OFFSET_BITS
+            items.append(lead + key)
+            kinds.append(file_id)
+            reference.holders = 0
+            reference.state = REMOVED
+            files[file_id].live -= reference.size
+
     def release(self, reference: Reference) -> None:
         """Count one holder less; without holders the message is live no more."""
         reference.holders -= 1
@@ -226,9 +249,12 @@ class JournalAppender:
         """
         atomic_batch = AtomicBatch(transaction)
         is_xa = isinstance(transaction, XATransactionId)
+        destination: Destination | None = None
         for operation in operations:
             reference = operation.reference
-            entry = self._file_references.destination(operation.destination)
+            if operation.destination is not destination:
+                destination = operation.destination
+                entry = self._file_references.destination(destination)
             if isinstance(operation, Add):
                 atomic_batch.add(entry, reference)
             elif reference.state in (WAITING, WRITTEN):
@@ -285,8 +311,11 @@ class JournalAppender:
 
     def _apply(self, operations: Sequence[Operation]) -> None:
         """Count what a committed transaction did."""
+        destination: Destination | None = None
         for operation in operations:
-            entry = self._file_references.destination(operation.destination)
+            if operation.destination is not destination:
+                destination = operation.destination
+                entry = self._file_references.destination(destination)
             if isinstance(operation, Remove):
                 self._consumed(entry, operation.reference, operation.subscription)
                 continue

@@ -278,6 +278,11 @@ class KahaDBStore:
             self._appender.answer(receipt)
         return freed
 
+    def remove_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """See `Store.remove_run`."""
+        self._appender.remove_run(destination, references)
+        self._commit.is_lazy = True
+
     def commit(
         self, transaction: TransactionId, operations: Sequence[Operation], receipt: Receipt | None
     ) -> None:

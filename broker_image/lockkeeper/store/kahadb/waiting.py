@@ -74,8 +74,9 @@ class Batch:
 
     `count` items of the list were used up; `parts` joined are `size` bytes of records, `live`
     of them those of needed messages; `is_cut` tells that an item did not fit any more.
-    `refers` are the files of messages that it removes, `books` what else is to be entered into
-    the file references, `entered` the destinations with their first add in the file.
+    `references` are the messages that were added alone, `refers` the files of messages that it
+    removes, `books` what else is to be entered into the file references, `entered` the
+    destinations with their first add in the file.
     """
 
     __slots__ = (
@@ -204,7 +205,7 @@ def _append_atomic_batch(
     """Append a transaction to *batch*; returns the bytes of its messages that are needed."""
     batch.parts += atomic_batch.parts
     batch.atomic_batches.append(atomic_batch)
-    live = 0
+    live, entry = 0, None
     for reference, offset, size, destination in atomic_batch.adds:
         reference.location = location + offset
         reference.size = size
@@ -213,10 +214,11 @@ def _append_atomic_batch(
             live += size
         else:
             reference.state = REMOVED
-        if atomic_batch.is_applied and destination.last_file != file_id:
-            destination.last_file = file_id
-            batch.entered.append(destination)
-        batch.references.append(reference)
+        if destination is not entry:
+            entry = destination
+            if atomic_batch.is_applied and entry.last_file != file_id:
+                entry.last_file = file_id
+                batch.entered.append(entry)
     batch.refers |= atomic_batch.refers
     batch.refers.update(late.location >> OFFSET_BITS for late in atomic_batch.late)
     if atomic_batch.book is not None:
