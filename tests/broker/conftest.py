@@ -2,14 +2,16 @@
 
 import select
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.outputs import EndOfMessages, Output, Reply
+from lockkeeper.broker.outputs import Delivery, EndOfMessages, Output, Reply
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -73,11 +75,12 @@ class Client:
 
     def deliveries(self, consumer: Consumer | None = None) -> list[Delivered]:
         """Return the messages it was sent since the last call, of one consumer if named."""
+        told = [cast("Delivery", each) for each in self.outputs() if type(each) is tuple]
         return [
-            Delivered(self._consumer(output[0]), reference.loaded, reference.redeliveries)
-            for output in self.outputs()
-            if type(output) is tuple and (consumer is None or consumer.tag == output[0])
-            for reference in output[1]
+            Delivered(self._consumer(tag), reference.loaded, reference.redeliveries)
+            for tag, references in told
+            if consumer is None or consumer.tag == tag
+            for reference in references
         ]
 
     def _consumer(self, tag: object) -> Consumer | None:
@@ -198,12 +201,26 @@ class Bench:
         last = Last()
         self.store.remove(NOWHERE, Reference(None, 0), last)
         receipts = [*self.store.flush()]
+        descriptor = self.store.fileno()
         while last not in receipts:
-            readable, _, _ = select.select([self.store.fileno()], [], [], WRITE_SECONDS_MAX)
+            assert descriptor is not None
+            readable, _, _ = select.select([descriptor], [], [], WRITE_SECONDS_MAX)
             assert readable, "the store did not finish its write in time"
             receipts += self.store.completed()
         receipts.remove(last)
         return receipts
+
+    def queue(self, name: str) -> Queue:
+        """Return a queue that there is."""
+        found = self.broker.registry.find_queue(parse_destination(name))
+        assert found is not None
+        return found
+
+    def topic(self, name: str) -> Topic:
+        """Return a topic that there is."""
+        found = self.broker.registry.find_topic(parse_destination(f"topic://{name}"))
+        assert found is not None
+        return found
 
     def depth(self, name: str) -> int:
         """Return how many messages wait or are held at a destination."""

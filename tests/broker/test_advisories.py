@@ -294,7 +294,7 @@ def test_acknowledgements_of_a_transaction_are_told_of_when_it_is_committed(
     message, consumer = client.send("T", "m"), client.consume("T")
     identifier = client.begin()
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, identifier, message.sequence, 1, AckType.STANDARD
+        client.connection, consumer, identifier, message.sequence, 1, AckType.STANDARD
     )
     bench.tick()
     assert heard(listener) == []
@@ -430,7 +430,8 @@ def test_nothing_is_made_while_nobody_listens(make_bench: "type[Bench]") -> None
 
 
 def test_there_are_no_advisories_about_advisories(make_bench: "type[Bench]") -> None:
-    bench = make_bench(**{">": DestinationPolicy(advisories=EVERYTHING)})
+    policies: dict[str, Any] = {">": DestinationPolicy(advisories=EVERYTHING)}
+    bench = make_bench(**policies)
     listener = listen(bench, ">")
     listen(bench, "Connection", "Consumer.>", "NoConsumer.>")
     bench.client().consume("Q")

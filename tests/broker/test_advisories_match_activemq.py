@@ -70,5 +70,9 @@ def test_a_temporary_queue_is_told_of_as_activemq_does(bench: "Bench") -> None:
 
 
 def test_the_recording_has_advisories() -> None:
-    kinds = [info.operation_type for each in recorded_advisories() if (info := each.data_structure)]
+    kinds = [
+        info.operation_type
+        for each in recorded_advisories()
+        if isinstance(info := each.data_structure, DestinationInfo)
+    ]
     assert kinds, "or the test before has shown nothing"

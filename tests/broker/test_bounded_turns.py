@@ -18,7 +18,7 @@ from lockkeeper.broker.scheduling.job_queue import JOB_BYTES
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.broker.subscriptions.browser import Browse
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
-from lockkeeper.message.destination import Destination, parse_destination, queue
+from lockkeeper.message.destination import Destination, parse_destination, path_matches, queue
 from lockkeeper.store.kahadb.store import KahaDBStore
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class CountingStore(KahaDBStore):
     """A journal that counts what is read back, in bytes."""
 
     __slots__ = ("read_back",)
+    read_back: int
 
     def load(self, references: "Sequence[Reference]", sequence: int) -> None:
         super().load(references, sequence)
@@ -187,7 +188,7 @@ def test_what_has_expired_for_a_durable_subscription_ends_over_several_turns(
     client.send("topic://T", "lasting")
     bench.now += 1_000
     consumer = subscribe(client, "topic://T", None, subscription_name="s")
-    statistics = bench.broker.registry.find(parse_destination("topic://T")).statistics
+    statistics = bench.topic("T").statistics
     turn(bench)
     assert 0 < statistics.expired <= ENDS_MAX + 1
     bench.tick()
@@ -219,10 +220,10 @@ def test_a_wildcard_consumer_does_not_search_its_queues_for_each_message(
     transaction = client.begin()
     broker = bench.broker
     broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, first.message.sequence, 1, 2
+        client.connection, consumer, transaction, first.message.sequence, 1, 2
     )
     broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, last.message.sequence, MANY, 2
+        client.connection, consumer, transaction, last.message.sequence, MANY, 2
     )
     assert sum(q.in_flight() for q in broker.registry if q.destination.is_queue) == MANY - 1
     client.leave()
@@ -260,7 +261,7 @@ def test_a_new_queue_is_not_compared_with_every_wildcard(
     for number in range(MANY):
         client.consume(f"SHOP.{number}.>")
     compared = 0
-    matches = patterns.path_matches
+    matches = path_matches
 
     def counting(pattern: tuple[str, ...], path: tuple[str, ...]) -> bool:
         nonlocal compared

@@ -35,7 +35,7 @@ def slow(strategy: SlowConsumerStrategy, **fields: Any) -> DestinationPolicy:
     return DestinationPolicy(slow_consumers=SlowConsumerPolicy(strategy, **limits))
 
 
-POLICIES = {
+POLICIES: dict[str, Any] = {
     "AGAIN": DestinationPolicy(redelivery=RedeliveryPolicy(maximum_redeliveries=2)),
     "FULL": DestinationPolicy(
         memory_limit=1, flow=FlowPolicy(send_fail_if_no_space_after_timeout=3_000)

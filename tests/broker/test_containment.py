@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from lockkeeper.broker import containment, core
 from lockkeeper.broker.diagnostics.queues import why_queue
-from lockkeeper.broker.outputs import Reply
+from lockkeeper.broker.outputs import Delivery, Reply
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
@@ -359,7 +359,8 @@ def test_of_one_transaction_what_fails_comes_later_and_the_rest_at_once(
         bench.tick()
     bench.tick(1000)
     told = client.outputs()
-    texts = [each.loaded.destination.name for one in told if type(one) is tuple for each in one[1]]
+    sent = [cast("Delivery", each) for each in told if type(each) is tuple]
+    texts = [each.loaded.destination.name for _, references in sent for each in references]
     assert sorted(texts) == ["A", "B", "C"]
     assert receipt in told
     assert len(consumers) == 3

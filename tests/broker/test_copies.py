@@ -9,8 +9,8 @@ from lockkeeper.broker.diagnostics.queues import why_message
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy, DeadLetterStrategy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
+from lockkeeper.broker.scheduling.job_queue import JobQueue
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
-from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.rewrite import decoded
 from lockkeeper.store.kahadb import KahaDBStore
 
@@ -87,7 +87,7 @@ def test_messages_that_fail_in_two_queues_come_again_in_both(
     redelivered = DestinationPolicy(
         redelivery=RedeliveryPolicy(maximum_redeliveries=5, initial_redelivery_delay=1000)
     )
-    names = {name.replace(".", "_"): redelivered for name in (*COLLECTORS, "OTHER")}
+    names: dict[str, Any] = {name.replace(".", "_"): redelivered for name in (*COLLECTORS, "OTHER")}
     bench = make_bench(KahaDBStore(tmp_path), **names)
     other = bench.client()
     innocent = other.consume("OTHER")
@@ -113,9 +113,11 @@ def test_messages_that_fail_in_two_queues_come_again_in_both(
 
 def test_a_job_is_cancelled_by_its_own_id(make_bench: "type[Bench]") -> None:
     redelivered = DestinationPolicy(redelivery=RedeliveryPolicy(initial_redelivery_delay=1000))
-    bench = make_bench(**{name.replace(".", "_"): redelivered for name in COLLECTORS})
+    policies: dict[str, Any] = {name.replace(".", "_"): redelivered for name in COLLECTORS}
+    bench = make_bench(**policies)
     two_dead_letters(bench)
-    queue = bench.broker.registry.find(parse_destination("ActiveMQ.Scheduler.Jobs"))
+    queue = bench.queue("ActiveMQ.Scheduler.Jobs")
+    assert isinstance(queue, JobQueue)
     first, second = (job.identifier for job, _ in queue.jobs())
     queue.cancel(first)
     assert [job.identifier for job, _ in queue.jobs()] == [second] != [first]
@@ -164,5 +166,5 @@ def test_a_consumer_that_wants_nothing_of_its_own_gets_none_of_its_dead_letters(
 
 def test_why_finds_a_copy_by_the_id_that_is_shown(bench: "Bench") -> None:
     (shown,) = two_dead_letters(bench)
-    queue = bench.broker.registry.find(parse_destination(DEAD_LETTERS))
+    queue = bench.queue(DEAD_LETTERS)
     assert why_message(bench.broker, queue, shown)[0].code == "waiting"

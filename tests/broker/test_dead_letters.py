@@ -12,6 +12,7 @@ from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.message.destination import queue
+from lockkeeper.message.primitives import Value
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
 from lockkeeper.store.kahadb import KahaDBStore
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from conftest import Bench
 
 
-def poisoned(bench: "Bench", source: str = "Q", **fields: object) -> None:
+def poisoned(bench: "Bench", source: str = "Q", **fields: Any) -> None:
     """Send a message and have it refused."""
     client = bench.client()
     client.send(source, "bad", **fields)
@@ -31,8 +32,8 @@ def poisoned(bench: "Bench", source: str = "Q", **fields: object) -> None:
     client.leave()
 
 
-def policy(**fields: object) -> DestinationPolicy:
-    return DestinationPolicy(dead_letters=DeadLetterPolicy(**fields))  # type: ignore[arg-type]
+def policy(**fields: Any) -> DestinationPolicy:
+    return DestinationPolicy(dead_letters=DeadLetterPolicy(**fields))
 
 
 def test_poison_goes_to_the_shared_queue_with_its_origin_and_cause(bench: "Bench") -> None:
@@ -192,7 +193,8 @@ def individual(**fields: Any) -> DestinationPolicy:
 def test_a_dead_letter_that_dies_again_has_no_dead_letter(
     make_bench: "type[Bench]", name: str
 ) -> None:
-    bench = make_bench(**{">": individual(destination_per_durable_subscriber=True)})
+    policies: dict[str, Any] = {">": individual(destination_per_durable_subscriber=True)}
+    bench = make_bench(**policies)
     client = bench.client("c")
     client.leave()
     subscriber = bench.client("c")
@@ -221,7 +223,7 @@ def test_a_dead_letter_that_was_sent_back_may_die_again(make_bench: "type[Bench]
         assert bench.depth("ActiveMQ.DLQ") == expected
         if expected == 1:
             # As ActiveMQ's console does, with every mark of its death left on it.
-            marks = {"dlqDeliveryFailureCause": "broken"}
+            marks: dict[str, Value] = {"dlqDeliveryFailureCause": "broken"}
             again = bench.message(client, queue("Q"), "x", properties=marks)
             fields = decoded(again)
             fields.original_destination = queue("ActiveMQ.DLQ")

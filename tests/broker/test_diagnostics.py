@@ -177,7 +177,7 @@ def test_a_transaction_has_it(bench: "Bench") -> None:
     transactions.begin(client.connection, XID)
     sent = client.send("Q", "out", transaction_id=XID)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
+        client.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
     )
     for state in ("open", "prepared"):
         for message, done in ((sent, "sent"), (consumed, "consumed")):

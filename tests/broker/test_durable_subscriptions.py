@@ -1,6 +1,6 @@
 """What durable subscriptions collect while nobody is there, and when they end by themselves."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -28,7 +28,7 @@ ABANDONED = BrokerSettings(
 XIDS = [XATransactionId(1, b"global", branch) for branch in (b"one", b"two")]
 
 
-def durable(client: "Client", name: str = "sub", **options: object) -> "Consumer":
+def durable(client: "Client", name: str = "sub", **options: Any) -> "Consumer":
     return client.consume(TOPIC, subscription_name=name, **options)
 
 
@@ -151,7 +151,7 @@ def test_a_message_in_two_prepared_transactions_is_there_for_both_outcomes(
     for client, consumer, xid in zip(clients, consumers, XIDS, strict=True):
         transactions.begin(client.connection, xid)
         bench.broker.transactions.acknowledge(
-            consumer.connection, consumer, xid, message.sequence, 1, AckType.STANDARD
+            client.connection, consumer, xid, message.sequence, 1, AckType.STANDARD
         )
         transactions.prepare(client.connection, xid, Reply(client.connection, 1))
     bench.tick()

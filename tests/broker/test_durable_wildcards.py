@@ -1,7 +1,7 @@
 """Durable subscriptions to wildcards and lists: one subscription, a part for each topic."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,18 +27,18 @@ HOUR = 3_600_000
 XID = XATransactionId(1, b"global", b"branch")
 
 
-def durable(client: "Client", source: str = NEWS, **options: object) -> "Consumer":
+def durable(client: "Client", source: str = NEWS, **options: Any) -> "Consumer":
     return client.consume(source, subscription_name="sub", **options)
 
 
-def subscribed(bench: "Bench", source: str = NEWS, **options: object) -> None:
+def subscribed(bench: "Bench", source: str = NEWS, **options: Any) -> None:
     """Begin a subscription whose client goes."""
     client = bench.client("app")
     durable(client, source, **options)
     client.leave()
 
 
-def waiting(bench: "Bench", source: str = NEWS, **options: object) -> list[str]:
+def waiting(bench: "Bench", source: str = NEWS, **options: Any) -> list[str]:
     """Return what waits for the subscription, in the order of texts; all of it goes on waiting."""
     client = bench.client("app")
     consumer = durable(client, source, **options)
@@ -57,7 +57,7 @@ def stored(bench: "Bench") -> list[tuple[str, str | None]]:
     """Return what the store has of durable subscriptions: the topic, and what was wanted."""
     bench.tick()
     found = [one.subscription for one in bench.store.open().subscriptions]
-    return sorted((one.destination.name, one.wanted and one.wanted.name) for one in found)
+    return sorted((one.destination.name, one.wanted.name if one.wanted else None) for one in found)
 
 
 def test_it_collects_from_topics_there_are_and_from_those_to_come(bench: "Bench") -> None:
@@ -290,7 +290,7 @@ def test_a_prepared_transaction_has_messages_of_several_topics(
     transactions.begin(client.connection, XID)
     for delivery in client.deliveries(consumer)[:2]:
         bench.broker.transactions.acknowledge(
-            consumer.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
+            client.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
         )
     transactions.prepare(client.connection, XID, Reply(client.connection, 1))
     bench.tick()

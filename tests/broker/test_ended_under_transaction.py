@@ -3,14 +3,23 @@
 What became of it must be the same at once and after a restart, and so must the accounts.
 """
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
+from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
-from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.ids import XATransactionId
+from lockkeeper.message.destination import Destination, queue, topic
+from lockkeeper.message.ids import TransactionId, XATransactionId
+from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import AckType
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
+
+if TYPE_CHECKING:
+    from conftest import Bench
 
 XA = XATransactionId(1, b"g" * 16, b"b" * 16)
 Q, T = queue("Q"), topic("T")
@@ -19,66 +28,72 @@ Q, T = queue("Q"), topic("T")
 class Settled:
     done = False
 
-    def settle(self):
+    def settle(self) -> None:
         self.done = True
 
 
 class Case:
     """A broker with a journal, one transaction, and what it is to be asked."""
 
-    def __init__(self, directory, make_bench, kind):
+    def __init__(self, directory: Path, make_bench: "type[Bench]", kind: str) -> None:
         self.directory = directory
         self.make_bench = make_bench
         self.kind = kind
         self.bench = make_bench(KahaDBStore(directory))
         self.producer = self.bench.client()
 
-    def begin(self):
+    def begin(self) -> TransactionId:
         if self.kind == "local":
             return self.producer.begin()
         self.bench.broker.transactions.begin(self.producer.connection, XA)
         return XA
 
-    def promise(self):
+    def promise(self) -> None:
         """Prepare the transaction, if it can be."""
         if self.kind == "prepared":
             self.bench.broker.transactions.prepare(self.producer.connection, XA, Settled())
             self.bench.tick()
 
-    def commit(self, transaction):
+    def commit(self, transaction: TransactionId) -> None:
         self.decide(self.bench.broker.transactions.commit, transaction)
 
-    def roll_back(self, transaction):
+    def roll_back(self, transaction: TransactionId) -> None:
         self.decide(self.bench.broker.transactions.rollback, transaction)
 
-    def decide(self, how, transaction):
+    def decide(self, how: Callable[..., None], transaction: TransactionId) -> None:
         receipt = Settled()
         how(self.producer.connection, transaction, receipt)
         self.bench.tick()
         assert receipt.done
 
-    def consume(self, consumer, message, transaction):
+    def consume(self, consumer: "Consumer", message: Message, transaction: TransactionId) -> None:
         sequence = message.sequence
         acknowledge = self.bench.broker.transactions.acknowledge
-        acknowledge(consumer.connection, consumer, transaction, sequence, 1, AckType.STANDARD)
+        connection = self.bench.broker.connections[consumer.connection.identifier]
+        acknowledge(connection, consumer, transaction, sequence, 1, AckType.STANDARD)
 
-    def begin_commit(self, transaction):
+    def begin_commit(self, transaction: TransactionId) -> None:
         """Commit, up to where the disk is waited for."""
         self.bench.broker.transactions.commit(self.producer.connection, transaction, None)
         self.bench.store.flush()
 
-    def remove(self, destination=Q):
+    def remove(self, destination: Destination = Q) -> None:
         self.bench.broker.destinations.remove(destination, None)
         self.bench.tick()
 
     @property
-    def memory(self):
+    def memory(self) -> int:
         return self.bench.broker.memory.used
 
-    def check(self):
-        assert differences(self.directory, self.bench.store._file_references) == []
+    def check(self) -> None:
+        assert differences(self.directory, self.journal()._file_references) == []
 
-    def depth_after_restart(self):
+    def journal(self) -> KahaDBStore:
+        """Return the store."""
+        assert isinstance(self.bench.store, KahaDBStore)
+        return self.bench.store
+
+    def depth_after_restart(self) -> int:
         self.check()
         self.bench.store.close()
         bench = self.make_bench(KahaDBStore(self.directory))
@@ -88,20 +103,22 @@ class Case:
 
 
 @pytest.fixture(params=["local", "xa", "prepared"])
-def case(request, tmp_path, make_bench):
+def case(
+    request: pytest.FixtureRequest, tmp_path: Path, make_bench: "type[Bench]"
+) -> Iterator[Case]:
     case = Case(tmp_path, make_bench, request.param)
     yield case
     case.bench.store.close()
 
 
 @pytest.fixture
-def local(tmp_path, make_bench):
+def local(tmp_path: Path, make_bench: "type[Bench]") -> Iterator[Case]:
     case = Case(tmp_path, make_bench, "local")
     yield case
     case.bench.store.close()
 
 
-def test_a_commit_makes_a_removed_queue_anew(case):
+def test_a_commit_makes_a_removed_queue_anew(case: Case) -> None:
     transaction = case.begin()
     case.producer.send("Q", "precious", transaction_id=transaction)
     case.promise()
@@ -112,7 +129,7 @@ def test_a_commit_makes_a_removed_queue_anew(case):
     assert case.depth_after_restart() == 1
 
 
-def test_a_rollback_does_not(case):
+def test_a_rollback_does_not(case: Case) -> None:
     transaction = case.begin()
     case.producer.send("Q", "precious", transaction_id=transaction)
     case.promise()
@@ -123,7 +140,7 @@ def test_a_rollback_does_not(case):
     assert case.depth_after_restart() == 0
 
 
-def test_what_a_commit_has_stored_goes_with_its_queue(case):
+def test_what_a_commit_has_stored_goes_with_its_queue(case: Case) -> None:
     transaction = case.begin()
     case.producer.send("Q", "precious", transaction_id=transaction)
     case.promise()
@@ -136,7 +153,7 @@ def test_what_a_commit_has_stored_goes_with_its_queue(case):
 
 
 @pytest.mark.parametrize("outcome", ["commit", "roll_back"])
-def test_a_message_consumed_in_a_transaction_goes_with_its_queue(case, outcome):
+def test_a_message_consumed_in_a_transaction_goes_with_its_queue(case: Case, outcome: str) -> None:
     case.producer.send("Q", "old")
     transaction = case.begin()
     consumer = case.producer.consume("Q")
@@ -154,7 +171,9 @@ def test_a_message_consumed_in_a_transaction_goes_with_its_queue(case, outcome):
 
 
 @pytest.mark.parametrize("outcome", ["commit", "roll_back"])
-def test_a_message_consumed_in_a_transaction_goes_with_its_subscription(case, outcome):
+def test_a_message_consumed_in_a_transaction_goes_with_its_subscription(
+    case: Case, outcome: str
+) -> None:
     reader = case.producer
     reader.connection.client_id = "reader"
     consumer = reader.consume("topic://T", subscription_name="s")
@@ -173,7 +192,7 @@ def test_a_message_consumed_in_a_transaction_goes_with_its_subscription(case, ou
     case.check()
 
 
-def test_a_subscription_that_begins_during_a_commit_comes_after_it(case):
+def test_a_subscription_that_begins_during_a_commit_comes_after_it(case: Case) -> None:
     one, two = case.bench.client("one"), case.bench.client("two")
     first = one.consume("topic://T", subscription_name="s1")
     transaction = case.begin()
@@ -193,7 +212,7 @@ def test_a_subscription_that_begins_during_a_commit_comes_after_it(case):
     assert two.texts(second) == ["later"]
 
 
-def test_a_subscription_that_ends_during_a_commit_needs_nothing_of_it(case):
+def test_a_subscription_that_ends_during_a_commit_needs_nothing_of_it(case: Case) -> None:
     one, two = case.bench.client("one"), case.bench.client("two")
     first = one.consume("topic://T", subscription_name="s1")
     second = two.consume("topic://T", subscription_name="s2")
@@ -208,11 +227,13 @@ def test_a_subscription_that_ends_during_a_commit_needs_nothing_of_it(case):
     one.acknowledge(first, delivery.message)
     case.bench.tick()
     assert case.memory == 0
-    assert [file.live for file in case.bench.store._file_references.files.values()] == [0]
+    assert [file.live for file in case.journal()._file_references.files.values()] == [0]
     case.check()
 
 
-def test_a_subscription_that_begins_after_a_promise_gets_what_is_committed(tmp_path, make_bench):
+def test_a_subscription_that_begins_after_a_promise_gets_what_is_committed(
+    tmp_path: Path, make_bench: "type[Bench]"
+) -> None:
     case = Case(tmp_path, make_bench, "prepared")
     transaction = case.begin()
     case.producer.send("topic://T", "precious", transaction_id=transaction)
@@ -230,19 +251,23 @@ def test_a_subscription_that_begins_after_a_promise_gets_what_is_committed(tmp_p
     store.close()
 
 
-def test_a_promise_that_nobody_wants_at_its_commit_keeps_nothing(tmp_path, make_bench):
+def test_a_promise_that_nobody_wants_at_its_commit_keeps_nothing(
+    tmp_path: Path, make_bench: "type[Bench]"
+) -> None:
     case = Case(tmp_path, make_bench, "prepared")
     transaction = case.begin()
     case.producer.send("topic://T", "precious", transaction_id=transaction)
     case.promise()
     case.commit(transaction)
     assert case.memory == 0
-    assert [file.live for file in case.bench.store._file_references.files.values()] == [0]
+    assert [file.live for file in case.journal()._file_references.files.values()] == [0]
     case.check()
     case.bench.store.close()
 
 
-def test_a_subscription_that_ends_before_its_messages_were_offered_keeps_nothing(local):
+def test_a_subscription_that_ends_before_its_messages_were_offered_keeps_nothing(
+    local: Case,
+) -> None:
     reader = local.bench.client("reader")
     consumer = reader.consume("topic://T", subscription_name="s")
     local.bench.broker.subscriptions.unsubscribe(consumer, -1)

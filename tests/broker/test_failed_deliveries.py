@@ -37,7 +37,11 @@ def counts(client: "Client", consumer: "Consumer") -> list[int]:
 def durable(bench: "Bench", name: str) -> DurableSubscription:
     region = bench.broker.registry.find(parse_destination(TOPIC))
     assert isinstance(region, Topic)
-    return next(each for each in region.durables if each.subscription.client_id == name)
+    return next(
+        each
+        for each in region.durables
+        if each.subscription is not None and each.subscription.client_id == name
+    )
 
 
 def test_another_subscriber_gets_a_message_as_if_for_the_first_time(bench: "Bench") -> None:
@@ -99,7 +103,7 @@ def test_a_rollback_after_its_consumer_went_counts_there(bench: "Bench") -> None
     transaction = client.begin()
     (held,) = client.deliveries(consumer)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, held.message.sequence, 1, AckType.STANDARD
+        client.connection, consumer, transaction, held.message.sequence, 1, AckType.STANDARD
     )
     client.leave()
     bench.tick()

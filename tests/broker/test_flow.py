@@ -467,6 +467,7 @@ def test_nothing_overtakes_what_waits_under_another_name(
 
     def read() -> None:
         for consumer, message, _ in reader.deliveries():
+            assert consumer is not None
             name = consumer.destination.name
             got[name].append((decoded(message).content or b"")[4:].decode())
             held[name] = message
@@ -487,4 +488,4 @@ def test_nothing_overtakes_what_waits_under_another_name(
         bench.tick()
         read()
     assert got == sent
-    assert bench.broker.flow.lines == bench.broker.flow._last == {}
+    assert (bench.broker.flow.lines, bench.broker.flow._last) == ({}, {})

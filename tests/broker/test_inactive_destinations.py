@@ -1,6 +1,6 @@
 """Destinations that nobody uses any more are removed where the policy says so."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 PERIOD, TIMEOUT = 1_000, 3_000
 POLICY = DestinationPolicy(inactivity=InactivityPolicy(True, TIMEOUT))
+POLICIES: dict[str, Any] = {"GC_>": POLICY}
 
 
 @pytest.fixture
 def swept(make_bench: "type[Bench]") -> "Bench":
     """Return a broker that removes unused destinations below GC."""
     settings = BrokerSettings(schedule_period_for_destination_purge=PERIOD)
-    return make_bench(settings=settings, **{"GC_>": POLICY})
+    return make_bench(settings=settings, **POLICIES)
 
 
 def exists(bench: "Bench", name: str) -> bool:
@@ -100,7 +101,7 @@ def test_a_sweep_removes_no_more_than_it_may(make_bench: "type[Bench]") -> None:
     settings = BrokerSettings(
         schedule_period_for_destination_purge=PERIOD, max_purged_destinations_per_sweep=2
     )
-    bench = make_bench(settings=settings, **{"GC_>": POLICY})
+    bench = make_bench(settings=settings, **POLICIES)
     names = [f"GC.{number}" for number in range(5)]
     for name in names:
         bench.broker.route(queue(name))
@@ -113,7 +114,7 @@ def test_a_sweep_removes_no_more_than_it_may(make_bench: "type[Bench]") -> None:
 
 
 def test_without_a_period_nothing_is_removed(make_bench: "type[Bench]") -> None:
-    bench = make_bench(**{"GC_>": POLICY})
+    bench = make_bench(**POLICIES)
     bench.broker.route(queue("GC.Q"))
     later(bench, 10 * TIMEOUT)
     assert exists(bench, "GC.Q")
@@ -123,7 +124,7 @@ def test_a_queue_stays_while_a_commit_to_it_is_being_written(
     make_bench: "type[Bench]", tmp_path: "Path"
 ) -> None:
     settings = BrokerSettings(schedule_period_for_destination_purge=PERIOD)
-    policies = {"GC_>": POLICY}
+    policies: dict[str, Any] = {"GC_>": POLICY}
     bench = make_bench(KahaDBStore(tmp_path), settings=settings, **policies)
     client = bench.client()
     drain(client, "GC.Q")

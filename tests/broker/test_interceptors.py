@@ -1,6 +1,6 @@
 """What a broker does to every message: timestamps by its own clock, the user's name."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def received(
-    make_bench: "type[Bench]", settings: BrokerSettings, **fields: object
+    make_bench: "type[Bench]", settings: BrokerSettings, **fields: Any
 ) -> tuple[openwire.Message, int]:
     """Send one message; return it as a consumer gets it, and the broker's time."""
     bench = make_bench(settings=settings)

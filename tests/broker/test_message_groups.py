@@ -24,8 +24,8 @@ def text_of(delivered: "Delivered") -> str:
     return (decoded(delivered.message).content or b"")[4:].decode()
 
 
-def by_consumer(told: "list[Delivered]") -> "dict[Consumer, list[str]]":
-    found: dict[Consumer, list[str]] = {}
+def by_consumer(told: "list[Delivered]") -> "dict[Consumer | None, list[str]]":
+    found: dict[Consumer | None, list[str]] = {}
     for delivered in told:
         found.setdefault(delivered.consumer, []).append(text_of(delivered))
     return found

@@ -11,7 +11,9 @@ from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.purging import purge
 from lockkeeper.broker.regions import body_cache, line, stretch
+from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.line import Line
+from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.broker.subscriptions import topic
 from lockkeeper.message.destination import parse_destination
@@ -152,7 +154,9 @@ class Play:
             region = self.bench.broker.registry.find(parse_destination(name))
             if region is None:
                 continue
-            backlogs = [*region.durables, *region.volatiles] if "://" in name else [region]
+            backlogs: list[Backlog] = (
+                [*region.durables, *region.volatiles] if isinstance(region, Topic) else [region]
+            )
             for backlog in backlogs:
                 self.told.append((name, backlog.depth(), len(list(backlog.waiting()))))
                 peeked = [backlog.peek(each) for each in backlog.waiting()]
@@ -224,8 +228,7 @@ def test_a_browser_sees_what_ended_while_it_browsed(
     client, other = bench.client(), bench.client()
     for number in range(100):
         client.send("Q", f"{number:03}" + "x" * 300)
-    region = bench.broker.registry.find(parse_destination("Q"))
-    assert isinstance(region.ready, Line)
+    assert isinstance(bench.queue("Q").ready, Line)
     browser = other.consume("Q", prefetch=10, browser=True)
     seen = other.texts(browser)
     list(purge(bench.broker, parse_destination("Q"), Settled()))
@@ -260,8 +263,7 @@ def test_a_browser_goes_on_when_what_it_knew_has_gone_with_its_file(
     browser = other.consume("Q", prefetch=2, browser=True)
     seen = other.texts(browser)
     send(range(6, 100))
-    region = bench.broker.registry.find(parse_destination("Q"))
-    assert isinstance(region.ready, Line)
+    assert isinstance(bench.queue("Q").ready, Line)
     if is_removed:
         other.bench.broker.subscriptions.unsubscribe(browser, 0)
         browser = other.consume("Q", prefetch=2, browser=True)
@@ -299,7 +301,12 @@ def test_a_queue_is_removed_without_unpacking_it(
     assert sum(usage.live for usage in store._file_references.files.values()) > 0
     unpacked: list[int] = []
     unpack = PackedRun._unpack
-    monkeypatch.setattr(PackedRun, "_unpack", lambda run: unpacked.append(len(run)) or unpack(run))
+
+    def counted(run: PackedRun) -> object:
+        unpacked.append(len(run))
+        return unpack(run)
+
+    monkeypatch.setattr(PackedRun, "_unpack", counted)
     bench.broker.destinations.remove(parse_destination("Q"), None)
     bench.tick()
     # Runs with what is in temporary files, too, are looked at one by one.

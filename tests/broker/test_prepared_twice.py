@@ -94,6 +94,7 @@ def test_what_a_client_tells_again_that_was_cut_off_is_prepared_once(
         transactions.rollback(client.connection, XID, None)
         bench.tick()
     assert bench.broker.memory.used == 0
+    assert isinstance(bench.store, KahaDBStore)
     assert sum(usage.live for usage in bench.store._file_references.files.values()) == 0
     bench.store.close()
     again = start()

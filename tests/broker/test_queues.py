@@ -87,7 +87,8 @@ def test_a_lost_consumer_gives_back_in_order_ahead_of_newer_messages(bench: "Ben
         other.send("Q", f"m{number}")
     lost.leave()
     deliveries = other.deliveries(other.consume("Q"))
-    assert [decoded(d.message).message_id.producer_sequence for d in deliveries] == [1, 2, 3, 4, 5]
+    ids = [decoded(each.message).message_id for each in deliveries]
+    assert [each and each.producer_sequence for each in ids] == [1, 2, 3, 4, 5]
     assert [d.redeliveries for d in deliveries] == [1, 1, 1, 0, 0]
 
 
@@ -255,7 +256,7 @@ def test_a_rollback_puts_single_acknowledgements_back_in_order(
     told = client.deliveries(consumer)
     transaction = client.begin()
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, told[1].message.sequence, 1, AckType.INDIVIDUAL
+        client.connection, consumer, transaction, told[1].message.sequence, 1, AckType.INDIVIDUAL
     )
     if closes:
         bench.broker.subscriptions.unsubscribe(consumer, -2)
@@ -324,7 +325,7 @@ def test_queues_take_turns_in_the_small_window_of_a_wildcard(
         if is_transacted:
             last = found[-1].message.sequence
             bench.broker.transactions.acknowledge(
-                consumer.connection, consumer, transaction, last, len(found), AckType.STANDARD
+                client.connection, consumer, transaction, last, len(found), AckType.STANDARD
             )
             bench.tick()
         else:

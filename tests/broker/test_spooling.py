@@ -176,7 +176,7 @@ def test_transactions_consume_what_was_spooled(spooling: Any) -> None:
     for number, outcome in enumerate(("rollback", "commit")):
         transaction = client.begin(number)
         bench.broker.transactions.acknowledge(
-            consumer.connection, consumer, transaction, last.sequence, 100, 2
+            client.connection, consumer, transaction, last.sequence, 100, 2
         )
         getattr(bench.broker.transactions, outcome)(client.connection, transaction, None)
         bench.tick()

@@ -54,7 +54,7 @@ def test_acknowledged_messages_are_gone_at_the_commit_only(bench: "Bench") -> No
     transaction = client.begin()
     held = client.deliveries(consumer)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, held[-1].message.sequence, 2, AckType.STANDARD
+        client.connection, consumer, transaction, held[-1].message.sequence, 2, AckType.STANDARD
     )
     bench.tick()
     assert client.texts(consumer) == ["m2"]
@@ -72,13 +72,13 @@ def test_a_rollback_keeps_the_messages_with_their_consumer(bench: "Bench") -> No
     transaction = client.begin()
     held = client.deliveries(consumer)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, held[1].message.sequence, 2, AckType.STANDARD
+        client.connection, consumer, transaction, held[1].message.sequence, 2, AckType.STANDARD
     )
     bench.broker.transactions.rollback(client.connection, transaction, None)
     assert list(consumer.dispatched) == [delivery.message.sequence for delivery in held]
     again = client.begin(2)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, again, held[2].message.sequence, 3, AckType.STANDARD
+        client.connection, consumer, again, held[2].message.sequence, 3, AckType.STANDARD
     )
     bench.broker.transactions.commit(client.connection, again, None)
     bench.tick()
@@ -92,7 +92,7 @@ def test_a_rollback_after_the_consumer_left_gives_back(bench: "Bench") -> None:
     transaction = client.begin()
     (held,) = client.deliveries(consumer)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, held.message.sequence, 1, AckType.STANDARD
+        client.connection, consumer, transaction, held.message.sequence, 1, AckType.STANDARD
     )
     bench.broker.subscriptions.unsubscribe(consumer, -1)
     bench.broker.transactions.rollback(client.connection, transaction, None)
@@ -115,7 +115,7 @@ def test_a_prepared_transaction_waits_for_its_outcome_across_restarts(bench: "Be
     bench.broker.transactions.begin(client.connection, XID)
     client.send("OUT", "done", transaction_id=XID)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, XID, held.message.sequence, 1, AckType.STANDARD
+        client.connection, consumer, XID, held.message.sequence, 1, AckType.STANDARD
     )
     receipt = Reply(client.connection, 7)
     assert bench.broker.transactions.prepare(client.connection, XID, receipt)
@@ -137,7 +137,7 @@ def test_a_prepared_transaction_can_be_rolled_back(bench: "Bench") -> None:
     (held,) = client.deliveries(consumer)
     bench.broker.transactions.begin(client.connection, XID)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, XID, held.message.sequence, 1, AckType.STANDARD
+        client.connection, consumer, XID, held.message.sequence, 1, AckType.STANDARD
     )
     bench.broker.transactions.prepare(client.connection, XID, Reply(client.connection, 1))
     client.leave()
@@ -165,7 +165,7 @@ def test_what_expired_at_the_client_ends_whatever_becomes_of_the_transaction(
     bench.tick(20)
     transaction = client.begin()
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, transaction, held.message.sequence, 1, AckType.EXPIRED
+        client.connection, consumer, transaction, held.message.sequence, 1, AckType.EXPIRED
     )
     bench.broker.transactions.rollback(client.connection, transaction, None)
     bench.tick()
@@ -182,7 +182,7 @@ def prepared(bench: "Bench") -> "Client":
     transactions.begin(client.connection, XID)
     client.send("OUT", "out", transaction_id=XID)
     bench.broker.transactions.acknowledge(
-        consumer.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
+        client.connection, consumer, XID, delivery.message.sequence, 1, AckType.STANDARD
     )
     transactions.prepare(client.connection, XID, Reply(client.connection, 0))
     client.leave()

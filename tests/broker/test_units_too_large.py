@@ -1,35 +1,43 @@
 """What fits into no file of the journal fails its sender, and nobody and nothing else."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
-from lockkeeper.broker.connections import Reply
 from lockkeeper.broker.errors import ResourceAllocationError, TransactionRolledBackError
-from lockkeeper.message.ids import XATransactionId
+from lockkeeper.broker.outputs import Reply
+from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.store.kahadb import KahaDBStore
+
+if TYPE_CHECKING:
+    from conftest import Bench, Client
 
 XID = XATransactionId(1, b"global", b"branch")
 LARGE, SMALL = "x" * 900, "small"
 
 
 @pytest.fixture
-def bench(tmp_path, make_bench, monkeypatch):
+def bench(tmp_path: Path, make_bench: "type[Bench]", monkeypatch: pytest.MonkeyPatch) -> "Bench":
     """A broker whose files hold 2000 bytes of what must share a batch."""
     monkeypatch.setattr("lockkeeper.store.kahadb.appender.ATOMIC_BATCH_BYTES_MAX", 2000)
     return make_bench(KahaDBStore(tmp_path))
 
 
-def restarted(bench, make_bench, tmp_path):
+def restarted(bench: "Bench", make_bench: "type[Bench]", tmp_path: Path) -> "Bench":
     bench.store.close()
     return make_bench(KahaDBStore(tmp_path))
 
 
-def fill(client, identifier):
+def fill(client: "Client", identifier: TransactionId) -> None:
     """Send, within a transaction, more than a batch holds."""
     for _ in range(3):
         client.send("queue://Q", LARGE, transaction_id=identifier)
 
 
-def test_a_commit_that_is_too_large_is_rolled_back_and_told(bench, make_bench, tmp_path):
+def test_a_commit_that_is_too_large_is_rolled_back_and_told(
+    bench: "Bench", make_bench: "type[Bench]", tmp_path: Path
+) -> None:
     client = bench.client()
     consumer = client.consume("queue://IN")
     consumed = client.send("queue://IN", SMALL)
@@ -53,7 +61,9 @@ def test_a_commit_that_is_too_large_is_rolled_back_and_told(bench, make_bench, t
     assert (bench.depth("Q"), bench.depth("IN")) == (1, 0)
 
 
-def test_a_prepare_that_is_too_large_is_rolled_back_and_not_in_doubt(bench, make_bench, tmp_path):
+def test_a_prepare_that_is_too_large_is_rolled_back_and_not_in_doubt(
+    bench: "Bench", make_bench: "type[Bench]", tmp_path: Path
+) -> None:
     client = bench.client()
     transactions = bench.broker.transactions
     transactions.begin(client.connection, XID)
@@ -74,7 +84,9 @@ def test_a_prepare_that_is_too_large_is_rolled_back_and_not_in_doubt(bench, make
     assert bench.depth("Q") == 1
 
 
-def test_copies_that_are_too_large_together_are_refused_whole(bench, make_bench, tmp_path):
+def test_copies_that_are_too_large_together_are_refused_whole(
+    bench: "Bench", make_bench: "type[Bench]", tmp_path: Path
+) -> None:
     client = bench.client()
     with pytest.raises(ResourceAllocationError, match="do not fit into a data file"):
         client.send("queue://A,B,C", LARGE)

@@ -53,6 +53,7 @@ def test_a_copy_is_of_its_queue_and_says_where_it_was_sent(bench: "Bench") -> No
     assert fields.destination == queue(OF_A)
     assert fields.original_destination == topic("VirtualTopic.NEWS")
     assert fields.correlation_id == "c"
+    assert fields.message_id is not None
     assert (fields.timestamp, fields.message_id.producer_sequence) == (bench.now, 1)
 
 

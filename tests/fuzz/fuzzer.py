@@ -143,7 +143,7 @@ class _Bounds:
     def __init__(self) -> None:
         self._seconds = 0.0
         self._megabytes = 0
-        self._peak = 0
+        self._peak = 0.0
 
     def __call__(self, target: Target) -> "_Bounds":
         self._seconds, self._megabytes = target.seconds, target.megabytes

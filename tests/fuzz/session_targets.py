@@ -23,7 +23,7 @@ from lockkeeper.message import openwire
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.layout import MESSAGE_TYPES
-from lockkeeper.message.primitives import encode_map
+from lockkeeper.message.primitives import Value, encode_map
 from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import OpenWireSession
@@ -68,7 +68,7 @@ def made(chance: Random) -> bytes:
     return b"".join(frames)
 
 
-PROPERTIES: tuple[dict[str, object], ...] = (
+PROPERTIES: tuple[dict[str, Value], ...] = (
     {"AMQ_SCHEDULED_DELAY": 1000}, {"AMQ_SCHEDULED_CRON": "* * * * *"}, {"a": [1, {"b": None}]},
     {"AMQ_SCHEDULED_PERIOD": 1, "AMQ_SCHEDULED_REPEAT": 3, "AMQ_SCHEDULED_DELAY": 1},
     {"AMQ_SCHEDULER_ACTION": "BROWSE"}, {"AMQ_SCHEDULER_ACTION": "REMOVEALL"},
@@ -163,8 +163,10 @@ class World:
         last = _Nobody()
         self.store.remove(NOWHERE, Reference(None, 0), last)
         receipts = [*self.store.flush()]
+        descriptor = self.store.fileno()
+        assert descriptor is not None
         while last not in receipts:
-            readable, _, _ = select.select([self.store.fileno()], [], [], WRITE_SECONDS_MAX)
+            readable, _, _ = select.select([descriptor], [], [], WRITE_SECONDS_MAX)
             if not readable:
                 raise WrongError("the store did not finish its write in time")
             receipts += self.store.completed()
@@ -189,12 +191,14 @@ class World:
         got = [each for each in _structures(said) if isinstance(each, openwire.MessageDispatch)]
         if len(got) != 1 or self.bystander.closing:
             raise WrongError(f"the other client got {len(got)} messages instead of 1")
+        came = got[0].message
+        assert came is not None
         ack = openwire.MessageAck(
             destination=LINE,
             consumer_id=openwire.ConsumerId(BYSTANDER, 1, 1),
             ack_type=openwire.AckType.STANDARD,
-            first_message_id=got[0].message.message_id,
-            last_message_id=got[0].message.message_id,
+            first_message_id=came.message_id,
+            last_message_id=came.message_id,
             message_count=1,
         )
         self.bystander.receive_data(framed(openwire.encode(ack)))

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fuzzer import MEMORY, Outcome, Target, fuzz, made
@@ -46,7 +47,7 @@ def test_an_input_is_made_again_from_seed_target_and_number() -> None:
         assert [made(target, SEED, number) for number in range(5)] == inputs
 
 
-def findings_of(run: Callable[[bytes], object], **bounds: float) -> list[str]:
+def findings_of(run: Callable[[bytes], object], **bounds: Any) -> list[str]:
     target = Target("planted", lambda chance: chance.randbytes(8), run, (ValueError,), **bounds)
     return [each.what.partition(":")[0] for each in fuzz(target, 1, 3).findings]
 

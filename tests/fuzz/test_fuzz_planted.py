@@ -7,7 +7,9 @@ from fuzzer import fuzz
 from run_fuzz import all_targets
 
 from lockkeeper.journal import damage, recount, walk
+from lockkeeper.journal.batch import control_record
 from lockkeeper.journal.errors import BadRecordError
+from lockkeeper.message.ids import TransactionId
 from lockkeeper.store.kahadb import store
 
 SEED = 20_261_122
@@ -47,7 +49,7 @@ def test_a_reader_that_trusts_lengths_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_damage_that_is_kept_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    sound = damage.control_record
+    sound = control_record
     monkeypatch.setattr(damage, "control_record", lambda records: sound(records[1:]))
     wrong = "WrongError: what is sound of the file is not sound"
     assert begins(found("files", 200), wrong)
@@ -57,9 +59,9 @@ def test_an_end_of_a_transaction_that_nobody_expects_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def trusting(
-        counter: recount._Counter, identifier: object, file_id: int
+        counter: recount._Counter, identifier: TransactionId, file_id: int
     ) -> recount._Transaction:
-        return counter._transactions.pop(identifier)  # type: ignore[arg-type]
+        return counter._transactions.pop(identifier)
 
     monkeypatch.setattr(recount._Counter, "_end", trusting)
     assert begins(found("directories", 600), "KeyError")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,12 +16,13 @@ from lockkeeper.journal.records import (
     Commit,
     Prepare,
     ProducerAudit,
+    Record,
     RemoveMessage,
     Rollback,
     Subscription,
     Trace,
 )
-from lockkeeper.journal.scan import record_offsets, scan_file
+from lockkeeper.journal.scan import FileScan, record_offsets, scan_file
 from lockkeeper.journal.walk import walk_batch
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
@@ -39,18 +41,17 @@ COMMANDS = {
 }
 
 
-def read_all(directory):
+def read_all(directory: str) -> list[tuple[str, bytes, FileScan]]:
     """Return (file name, data, scan) of every data file of a golden *directory*."""
     files = list_data_files(GOLDEN / directory)
     contents = [(file.path.name, file.path.read_bytes()) for file in files]
     return [(name, data, scan_file(data, name)) for name, data in contents]
 
 
-def described(record):
+def described(record: Record) -> dict[str, Any]:
     """Return the fields of *record* in the words of the independent reader's listing."""
-    fields = {}
-    if getattr(record, "destination", None):
-        destination = record.destination
+    fields: dict[str, Any] = {}
+    if destination := getattr(record, "destination", None):
         kind = destination.kind.name.lower()
         fields["destination"] = {"type": kind, "name": destination.name}
     for attribute, name in (("message_id", "messageId"), ("subscription_key", "subscriptionKey")):
@@ -61,11 +62,11 @@ def described(record):
             fields["message"] = message
         case AddMessage():
             fields |= {"message": len(record.message), "priority": record.priority}
-            fields["prioritySupported"] = int(record.priority_supported)
+            fields["prioritySupported"] = int(record.priority_supported or 0)
         case RemoveMessage(ack=ack) if ack is not None:
             fields["ack"] = len(ack)
         case Subscription(info=info) if info is not None:
-            fields |= {"retroactive": int(record.retroactive), "subscriptionInfo": len(info)}
+            fields |= {"retroactive": int(record.retroactive or 0), "subscriptionInfo": len(info)}
         case ProducerAudit(audit):
             fields["audit"] = len(audit)
         case AckFileMap(ack_file_map):
@@ -85,7 +86,7 @@ def described(record):
     return fields
 
 
-def lengths(fields):
+def lengths(fields: dict[str, Any]) -> dict[str, Any]:
     """Replace the listing's decoded frames by their lengths."""
     names = {"frame_len", "java_serialized_len"}
     return {
@@ -95,8 +96,8 @@ def lengths(fields):
 
 
 @pytest.mark.parametrize("directory", LISTED)
-def test_every_batch_and_record_is_what_the_independent_reader_listed(directory):
-    found = []
+def test_every_batch_and_record_is_what_the_independent_reader_listed(directory: str) -> None:
+    found: list[tuple[object, ...]] = []
     for name, data, scan in read_all(directory):
         assert scan.problem is None
         for batch in scan.batches:
@@ -119,7 +120,7 @@ def test_every_batch_and_record_is_what_the_independent_reader_listed(directory)
 
 
 @pytest.mark.parametrize("directory", DIRECTORIES)
-def test_every_record_encodes_to_the_bytes_it_was_read_from(directory):
+def test_every_record_encodes_to_the_bytes_it_was_read_from(directory: str) -> None:
     count = 0
     for name, data, scan in read_all(directory):
         for batch in scan.batches:
@@ -131,7 +132,7 @@ def test_every_record_encodes_to_the_bytes_it_was_read_from(directory):
 
 
 @pytest.mark.parametrize("directory", DIRECTORIES)
-def test_every_file_is_rebuilt_batch_by_batch(directory):
+def test_every_file_is_rebuilt_batch_by_batch(directory: str) -> None:
     for name, data, scan in read_all(directory):
         rebuilt = bytearray(data[scan.end :])
         whole = bytearray()
@@ -148,7 +149,7 @@ def test_every_file_is_rebuilt_batch_by_batch(directory):
 
 
 @pytest.mark.parametrize("directory", DIRECTORIES)
-def test_the_quick_walk_agrees_with_the_full_decoder(directory):
+def test_the_quick_walk_agrees_with_the_full_decoder(directory: str) -> None:
     for name, data, scan in read_all(directory):
         for batch in scan.batches:
             walked = walk_batch(data, batch.start, batch.end, name)
@@ -175,7 +176,7 @@ def test_the_quick_walk_agrees_with_the_full_decoder(directory):
         ("nochecksum", False),
     ],
 )
-def test_a_preallocated_file_ends_at_its_first_end_record(mode, checksums):
+def test_a_preallocated_file_ends_at_its_first_end_record(mode: str, checksums: bool) -> None:
     scans = [scan for _, _, scan in read_all(f"prealloc-{mode}")]
     assert all(scan.problem is None for scan in scans)
     assert all(bool(batch.checksum) is checksums for scan in scans for batch in scan.batches)
@@ -186,19 +187,19 @@ def test_a_preallocated_file_ends_at_its_first_end_record(mode, checksums):
     assert adds == 8
 
 
-def test_a_file_that_was_only_prepared_holds_nothing():
+def test_a_file_that_was_only_prepared_holds_nothing() -> None:
     name, _data, scan = read_all("prealloc-async")[-1]
     assert (name, scan.batches, scan.end, scan.problem) == ("db-2.log", [], 0, None)
 
 
-def test_zeros_in_place_of_a_batch_end_the_file():
+def test_zeros_in_place_of_a_batch_end_the_file() -> None:
     batch = build_batch(encode_record(Trace("x")))
     for behind in (b"", bytes(100), bytes(100) + EOF_RECORD):
         scan = scan_file(batch[:-EOF_SIZE] + EOF_OLD + behind, "db-1.log")
         assert (len(scan.batches), scan.problem) == (1, None)
 
 
-def test_zeros_with_anything_behind_them_are_a_torn_tail():
+def test_zeros_with_anything_behind_them_are_a_torn_tail() -> None:
     batch = build_batch(encode_record(Trace("x")))
     scan = scan_file(batch[:-EOF_SIZE] + EOF_OLD + b"anything", "db-1.log")
     assert (len(scan.batches), scan.end, scan.is_torn) == (1, len(batch) - EOF_SIZE, True)

@@ -62,18 +62,20 @@ anything = st.one_of(
 
 
 @given(anything)
-def test_every_record_reads_back_as_written(record):
+def test_every_record_reads_back_as_written(record: records.Record) -> None:
     encoded = encode_record(record)
     assert decode_record(encoded) == record
     assert int.from_bytes(encoded[:4], "big") == len(encoded)
 
 
-def test_the_table_knows_the_commands_0_to_16():
+def test_the_table_knows_the_commands_0_to_16() -> None:
     assert [schema.command for schema in SCHEMAS] == list(range(17))
 
 
 @given(anything, st.data())
-def test_a_cut_or_changed_record_never_raises_anything_but_a_bad_record(record, data):
+def test_a_cut_or_changed_record_never_raises_anything_but_a_bad_record(
+    record: records.Record, data: st.DataObject
+) -> None:
     encoded = bytearray(encode_record(record))
     position = data.draw(st.integers(0, len(encoded) - 1))
     encoded[position] = data.draw(st.integers(0, 255))
@@ -83,22 +85,22 @@ def test_a_cut_or_changed_record_never_raises_anything_but_a_bad_record(record, 
         assert "db-1.log: bad record at offset 0" in str(error)
 
 
-def test_a_local_transaction_uses_field_number_one_twice():
+def test_a_local_transaction_uses_field_number_one_twice() -> None:
     encoded = encode_record(records.Commit(LocalTransactionId("ID:a", 5)))
     assert encoded.endswith(b"\x0a\x0a\x0a\x08\x0a\x04ID:a\x08\x05"[2:])
 
 
-def test_the_branch_of_an_xa_transaction_comes_before_its_global_id():
+def test_the_branch_of_an_xa_transaction_comes_before_its_global_id() -> None:
     encoded = encode_record(records.Prepare(XATransactionId(7, b"global", b"branch")))
     assert encoded.endswith(b"\x08\x07\x12\x06branch\x1a\x06global")
 
 
-def test_a_negative_number_takes_ten_bytes():
+def test_a_negative_number_takes_ten_bytes() -> None:
     encoded = encode_record(records.Rollback(XATransactionId(-1, b"", b"")))
     assert b"\x08" + b"\xff" * 9 + b"\x01" in encoded
 
 
-def test_an_absent_priority_is_four_and_unknown_fields_are_skipped():
+def test_an_absent_priority_is_four_and_unknown_fields_are_skipped() -> None:
     destination = bytes_field(2, number_field(1, 0) + bytes_field(2, b"A"))
     message = destination + bytes_field(3, b"ID:1") + bytes_field(4, b"frame")
     message += number_field(77, 12) + b"\xfd\x04" + bytes(4) + b"\xf9\x04" + bytes(8)
@@ -127,7 +129,7 @@ DESTINATION = bytes_field(1, number_field(1, 0) + bytes_field(2, b"A"))
         (b"\0\0\0\xff\x01\x06\x00", "size 255 does not fit"),
     ],
 )
-def test_a_bad_record_says_what_is_wrong_where(record, reason):
+def test_a_bad_record_says_what_is_wrong_where(record: bytes, reason: str) -> None:
     with pytest.raises(BadRecordError, match=reason) as caught:
         decode_record(b"xyz" + record, 3, "db-9.log")
     assert (caught.value.file_name, caught.value.offset) == ("db-9.log", 3)

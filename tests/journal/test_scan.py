@@ -1,5 +1,6 @@
 """Damage: a torn tail stops cleanly, a flipped byte is found with its file and offset."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from lockkeeper.message.destination import queue
 GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
 
 
-def batch_of(*texts):
+def batch_of(*texts: str) -> bytes:
     return build_batch(b"".join(encode_record(Trace(text)) for text in texts))[:-EOF_SIZE]
 
 
@@ -27,7 +28,7 @@ FILE = FIRST + SECOND + LAST + EOF_RECORD
 
 
 @pytest.mark.parametrize("rest", [b"", bytes(300), bytes(200) + EOF_RECORD])
-def test_a_tail_torn_anywhere_leaves_the_batches_before_it(rest):
+def test_a_tail_torn_anywhere_leaves_the_batches_before_it(rest: bytes) -> None:
     for cut in range(START_OF_LAST, len(FILE) - EOF_SIZE):
         scan = scan_file(FILE[:cut] + rest, "db-7.log")
         assert len(scan.batches) == 2
@@ -41,14 +42,14 @@ def test_a_tail_torn_anywhere_leaves_the_batches_before_it(rest):
 
 
 @pytest.mark.parametrize("cut", range(EOF_SIZE + 1))
-def test_a_torn_end_record_loses_no_batch(cut):
+def test_a_torn_end_record_loses_no_batch(cut: int) -> None:
     scan = scan_file(FILE[: len(FILE) - cut], "db-7.log")
     assert len(scan.batches) == 3
     assert scan.end == len(FILE) - EOF_SIZE
 
 
 @pytest.mark.parametrize("mask", [0x01, 0x80, 0xFF])
-def test_every_flipped_byte_is_found_with_its_batch(mask):
+def test_every_flipped_byte_is_found_with_its_batch(mask: int) -> None:
     starts = [0, len(FIRST), START_OF_LAST, len(FILE) - EOF_SIZE]
     for position in range(len(FILE)):
         damaged = bytearray(FILE)
@@ -61,7 +62,7 @@ def test_every_flipped_byte_is_found_with_its_batch(mask):
         assert scan.is_torn is (expected >= START_OF_LAST)
 
 
-def test_sound_batches_behind_a_broken_one_are_found():
+def test_sound_batches_behind_a_broken_one_are_found() -> None:
     damaged = bytearray(FILE)
     damaged[40] ^= 1
     scan = scan_file(damaged, "db-7.log")
@@ -70,13 +71,13 @@ def test_sound_batches_behind_a_broken_one_are_found():
         scan.require_uncorrupted()
 
 
-def test_a_broken_length_does_not_hide_the_batches_behind_it():
+def test_a_broken_length_does_not_hide_the_batches_behind_it() -> None:
     damaged = bytearray(FILE)
     damaged[16] = 0x7F
     assert scan_file(damaged, "db-7.log").resumes_at == len(FIRST)
 
 
-def test_journal_bytes_inside_a_torn_message_are_not_taken_for_batches():
+def test_journal_bytes_inside_a_torn_message_are_not_taken_for_batches() -> None:
     message = AddMessage(queue("A"), "ID:a:1:1:1", FILE * 3)
     torn = build_batch(encode_record(message))[:-100]
     for rest in (b"", bytes(1000)):
@@ -85,7 +86,7 @@ def test_journal_bytes_inside_a_torn_message_are_not_taken_for_batches():
         assert scan.end == len(FIRST)
 
 
-def test_without_a_checksum_the_lengths_of_the_records_are_checked():
+def test_without_a_checksum_the_lengths_of_the_records_are_checked() -> None:
     unchecked = FIRST[:20] + bytes(8) + FIRST[28:]
     assert len(scan_file(unchecked, "db-7.log").batches) == 1
     scan = scan_file(unchecked[:-14] + bytes(100), "db-7.log")
@@ -97,16 +98,16 @@ def test_without_a_checksum_the_lengths_of_the_records_are_checked():
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-def test_any_buffer_can_be_scanned(kind):
+def test_any_buffer_can_be_scanned(kind: Callable[[bytes], bytes]) -> None:
     assert len(scan_file(kind(FILE), "db-7.log").batches) == 3
 
 
-def test_a_scan_can_begin_at_a_later_batch():
+def test_a_scan_can_begin_at_a_later_batch() -> None:
     scan = scan_file(FILE, "db-7.log", start=len(FIRST))
     assert [batch.offset for batch in scan.batches] == [len(FIRST), START_OF_LAST]
 
 
-def test_each_byte_of_a_golden_file_that_is_flipped_is_found():
+def test_each_byte_of_a_golden_file_that_is_flipped_is_found() -> None:
     file = list_data_files(GOLDEN / "prealloc-none")[0]
     data = bytearray(file.path.read_bytes())
     whole = scan_file(data, "db-1.log")

@@ -42,7 +42,9 @@ removes = st.builds(
 
 
 @given(st.lists(adds | removes | st.builds(Trace, names), max_size=8))
-def test_the_walk_gives_what_the_records_say(written):
+def test_the_walk_gives_what_the_records_say(
+    written: list[AddMessage | RemoveMessage | Trace],
+) -> None:
     data = b"prefix" + b"".join(map(encode_record, written)) + b"suffix"
     walked = walk_batch(data, 6, len(data) - 6)
     assert len(walked) == len(written)
@@ -67,7 +69,7 @@ def test_the_walk_gives_what_the_records_say(written):
 
 
 @given(adds)
-def test_the_pieces_around_id_and_body_are_the_whole_add_record(record):
+def test_the_pieces_around_id_and_body_are_the_whole_add_record(record: AddMessage) -> None:
     body = record.message
     transaction = transaction_field(record.transaction) if record.transaction else b""
     key = record.message_id.encode()
@@ -79,7 +81,7 @@ def test_the_pieces_around_id_and_body_are_the_whole_add_record(record):
 
 
 @given(removes)
-def test_a_spliced_remove_is_the_whole_record(record):
+def test_a_spliced_remove_is_the_whole_record(record: RemoveMessage) -> None:
     key, subscription = record.message_id.encode(), record.subscription_key
     rest = b"" if record.ack is None else bytes_field(4, record.ack)
     rest += b"" if subscription is None else bytes_field(5, subscription.encode())
@@ -92,7 +94,7 @@ def test_a_spliced_remove_is_the_whole_record(record):
     assert lead + key + rest == encode_record(record)
 
 
-def test_fields_in_another_order_are_read_too():
+def test_fields_in_another_order_are_read_too() -> None:
     destination = encode_destination(Destination(Kind.TOPIC, "T"))
     message = bytes_field(4, b"frame") + number_field(6, 1) + number_field(5, 7)
     message += bytes_field(3, b"ID:1") + bytes_field(2, destination) + number_field(99, 1)
@@ -103,7 +105,7 @@ def test_fields_in_another_order_are_read_too():
     assert row[7:] == (None, None, 7)
 
 
-def test_records_in_a_row_share_the_bytes_of_their_destination():
+def test_records_in_a_row_share_the_bytes_of_their_destination() -> None:
     here, there = Destination(Kind.QUEUE, "HERE"), Destination(Kind.QUEUE, "THERE")
     ids = ["1", "2", "10", "11"]
     written = [AddMessage(here, text, b"") for text in ids] + [AddMessage(there, "3", b"")]
@@ -126,14 +128,16 @@ def test_records_in_a_row_share_the_bytes_of_their_destination():
         wrap_command(1, encode_record(Commit(LocalTransactionId("a", 1)))),
     ],
 )
-def test_a_record_that_does_not_fit_is_named_with_file_and_offset(data):
+def test_a_record_that_does_not_fit_is_named_with_file_and_offset(data: bytes) -> None:
     sound = encode_record(Trace("x"))
     with pytest.raises(BadRecordError, match=rf"db-3.log: bad record at offset {len(sound)}"):
         walk_batch(sound + data, 0, len(sound + data), "db-3.log")
 
 
 @given(st.lists(adds | removes, min_size=1, max_size=3), st.data())
-def test_changed_bytes_never_lead_the_walk_astray(written, data):
+def test_changed_bytes_never_lead_the_walk_astray(
+    written: list[AddMessage | RemoveMessage], data: st.DataObject
+) -> None:
     changed = bytearray(b"".join(map(encode_record, written)))
     position = data.draw(st.integers(0, len(changed) - 1))
     changed[position] = data.draw(st.integers(0, 255))

@@ -214,7 +214,7 @@ class QueueMachine(WatchedQueue):
             sent.state = State.ACKED
             entered.acked.append((sent, eater))
         self.world.broker.transactions.acknowledge(
-            eater.consumer.connection,
+            eater.connection,
             eater.consumer,
             entered.core.identifier,
             last,

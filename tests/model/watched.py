@@ -2,7 +2,7 @@
 
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
 from oracle import Eater, Oracle, Sent, State
@@ -10,7 +10,7 @@ from world import World, number_of
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.diagnostics.queues import why_waiting
-from lockkeeper.broker.outputs import EndOfMessages
+from lockkeeper.broker.outputs import Delivery, EndOfMessages
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.message.rewrite import decoded
 
@@ -66,10 +66,11 @@ class WatchedQueue(RuleBasedStateMachine):
         ended = []
         for output in self.world.outbox:
             if type(output) is tuple:
-                for reference in output[1]:
+                tag, references = cast("Delivery", output)
+                for reference in references:
                     sent = self.oracle.sent[number_of(reference.loaded)]
                     first = decoded(reference.loaded).group_first_for_consumer
-                    runs.setdefault(output[0], []).append((sent, reference.redeliveries, first))
+                    runs.setdefault(tag, []).append((sent, reference.redeliveries, first))
             elif isinstance(output, EndOfMessages):
                 ended.append(output.tag)
         self.world.outbox.clear()

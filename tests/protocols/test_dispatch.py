@@ -1,9 +1,12 @@
 """What a consumer is sent is what was stored, but for the time when it leaves the broker."""
 
+from typing import Any
+
 import pytest
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination, queue, topic
@@ -57,10 +60,10 @@ class Client:
         destination: Destination,
         number: int,
         kind: type[openwire.Message] = openwire.ActiveMQTextMessage,
-        **fields: object,
+        **fields: Any,
     ) -> None:
         producer = ProducerId(self.name, 1, 1)
-        told = {"content": b"\0\0\0\4text", "persistent": True, **fields}
+        told: dict[str, Any] = {"content": b"\0\0\0\4text", "persistent": True, **fields}
         message = kind(
             producer_id=producer,
             destination=destination,
@@ -111,17 +114,31 @@ def test_a_message_says_when_it_came_and_when_it_left(broker: Broker, version: i
     assert times(dispatch) == expected
 
 
+def the_queue(broker: Broker) -> Queue:
+    """Return the queue of the tests."""
+    found = broker.registry.find_queue(queue("Q"))
+    assert found is not None
+    return found
+
+
+def sent_at(body: bytes) -> int:
+    """Return the time at which a message says that it left a broker."""
+    message, _ = openwire.decode(body)
+    assert isinstance(message, openwire.Message)
+    return message.broker_out_time
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_but_the_time_differs_from_what_is_stored(
     broker: Broker, kind: type[openwire.Message]
 ) -> None:
     client = Client(broker, "c")
-    fields: dict[str, object] = {"group_id": "g", "user_id": "u"}
+    fields: dict[str, Any] = {"group_id": "g", "user_id": "u"}
     if kind is openwire.ActiveMQBlobMessage:
         fields |= {"remote_blob_url": "http://x/y", "mime_type": "m", "deleted_by_broker": True}
     client.send(queue("Q"), 1, kind, **fields)
     tick(broker, NOW)
-    (reference,) = broker.registry.open(broker.context, queue("Q")).ready
+    (reference,) = the_queue(broker).ready
     before = reference.loaded.body
     client.consume(queue("Q"))
     tick(broker, NOW + 9)
@@ -187,7 +204,7 @@ def test_consumers_of_one_topic_share_a_message_that_stays_as_it_is(broker: Brok
     assert [times(each)[1] for each in here.got()] == [NOW + 1] * 3
     broker.context.now = NOW + 2
     assert [times(each)[1] for each in there.got()] == [NOW + 2] * 3
-    assert [openwire.decode(body)[0].broker_out_time for body in bodies] == [0] * 3
+    assert [sent_at(body) for body in bodies] == [0] * 3
 
 
 @pytest.mark.parametrize("size", [16_000, 17_000])
@@ -239,7 +256,7 @@ def test_a_blob_message_tells_when_it_came(broker: Broker) -> None:
     broker.tick(NOW)
     client.send(queue("Q"), 1, openwire.ActiveMQBlobMessage, remote_blob_url="http://x/y")
     tick(broker, NOW)
-    region = broker.registry.open(broker.context, queue("Q"))
+    region = the_queue(broker)
     (reference,) = region.ready
     assert arrival(reference.loaded.body) == NOW
     region.statistics.acknowledged([reference], NOW + 5)

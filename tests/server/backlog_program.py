@@ -68,8 +68,10 @@ def main() -> None:
 def write(broker: Broker, store: KahaDBStore) -> None:
     """Let the store write everything, and the core have its turn."""
     store.flush()
+    descriptor = store.fileno()
+    assert descriptor is not None
     while store.waiting():
-        select.select([store.fileno()], [], [], 10)
+        select.select([descriptor], [], [], 10)
         broker.settle(store.completed())
     broker.tick(time.time_ns() // 1_000_000)
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from types import TracebackType
+from typing import Any
 
 from lockkeeper.broker.access.authenticator import Authenticator
 from lockkeeper.broker.core import Broker
@@ -73,7 +74,7 @@ class Running:
 
 @asynccontextmanager
 async def greeted(
-    running: Running, name: str = "", **fields: str
+    running: Running, name: str = "", **fields: Any
 ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Connect and shake hands; with a *name*, say who it is, too."""
     reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
@@ -86,7 +87,7 @@ async def greeted(
         writer.close()
 
 
-def introduction(name: str, **fields: str) -> ConnectionInfo:
+def introduction(name: str, **fields: Any) -> ConnectionInfo:
     """Return what a client called *name* says first, and wants answered."""
     return ConnectionInfo(
         command_id=1, response_required=True, connection_id=ConnectionId(name), **fields

@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
@@ -41,6 +41,13 @@ def replace(path: Path, text: str) -> None:
     fresh = path.with_name(f".{path.name}.new")
     fresh.write_text(text)
     fresh.rename(path)
+
+
+class Login(TypedDict):
+    """Whoever connects, as arguments of `connect`."""
+
+    user: str
+    password: str
 
 
 @dataclass

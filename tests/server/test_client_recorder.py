@@ -141,8 +141,9 @@ def test_long_texts_of_peers_are_cut() -> None:
 
 def test_a_full_window_that_does_not_move_is_slow_once() -> None:
     scene = Scene()
-    consumer = scene.consumer(scene.client())
-    scene.send(consumer.connection, 3)
+    client = scene.client()
+    consumer = scene.consumer(client)
+    scene.send(client, 3)
     scene.later(INTERVAL)
     assert scene.events("slowConsumer") == []
     scene.later(INTERVAL)
@@ -151,7 +152,7 @@ def test_a_full_window_that_does_not_move_is_slow_once() -> None:
     assert (slow["held"], slow["at"]) == (2, START + 2 * INTERVAL)
     (first, _) = consumer.dispatched
     scene.broker.acknowledge(consumer, AckType.INDIVIDUAL, first, 1, None)
-    scene.send(consumer.connection, 1)
+    scene.send(client, 1)
     for _ in range(3):
         scene.later(INTERVAL)
     assert len(scene.events("slowConsumer")) == 2

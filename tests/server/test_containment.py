@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from running_engine import Running, greeted, is_cut
 
+from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.protocols.openwire import session
 from lockkeeper.server.metrics import exposition, families
@@ -34,6 +35,7 @@ def test_a_defect_ends_one_connection_at_most(
     place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     victims: list[str] = []
+    running = Running()
 
     def failing(real: Any) -> Any:
         def call(self: Any, *arguments: Any) -> Any:
@@ -46,7 +48,7 @@ def test_a_defect_ends_one_connection_at_most(
 
         return call
 
-    def known() -> dict[str, Any]:
+    def known() -> dict[str, Connection]:
         return running.broker.connections
 
     where: dict[str, tuple[Any, str]] = {
@@ -59,8 +61,7 @@ def test_a_defect_ends_one_connection_at_most(
     owner, method = where[place]
 
     async def scene() -> None:
-        nonlocal running
-        async with Running() as running:
+        async with running:
             assert await answered(running, "before")
             async with greeted(running, "evil") as (reader, writer):
                 while "evil" not in running.broker.connections:
@@ -93,7 +94,6 @@ def test_a_defect_ends_one_connection_at_most(
             kind = next(each for each in counts if counts[each])
             assert f'lockkeeper_contained_errors_total{{kind="{kind}"}} {len(victims)}' in text
 
-    running: Any = None
     with caplog.at_level(logging.ERROR):
         asyncio.run(scene())
     assert victims

@@ -26,7 +26,7 @@ def introduction(listener: Listener, manageable: bool) -> openwire.ConnectionCon
     session.receive_data(framed(openwire.encode(offer(settings))))
     session.data_to_send()
     session.receive_data(framed(openwire.encode(info)))
-    commands = [openwire.decode(piece, 4)[0] for piece in session.data_to_send()]
+    commands = [openwire.decode(bytes(piece), 4)[0] for piece in session.data_to_send()]
     found = [each for each in commands if isinstance(each, openwire.ConnectionControl)]
     return found[0] if found else None
 

@@ -56,7 +56,7 @@ def journal(data: Path) -> dict[str, bytes]:
 
 def contents(port: int) -> list[bytes]:
     with wire.Wire(port) as connection:
-        return [message.content for message in connection.browse(queue("Q"))]
+        return [message.content or b"" for message in connection.browse(queue("Q"))]
 
 
 @pytest.fixture

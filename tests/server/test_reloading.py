@@ -9,13 +9,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from secured import HEADER, Secured, eventually, replace
+from secured import HEADER, Login, Secured, eventually, replace
 
 from lockkeeper.client import Connection, connect
 from lockkeeper.client.errors import IllegalStateError, MessagingError, SecurityError
 from lockkeeper_api.hashes import hash_of_text
 
-ANNA = {"user": "anna", "password": "tea"}
+ANNA: Login = {"user": "anna", "password": "tea"}
 EVERYTHING = "read: [anna], write: [anna], admin: [anna]"
 PASSWORDS = {"anna": "tea", "bob": "coffee"}
 

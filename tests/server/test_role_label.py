@@ -15,11 +15,11 @@ SECONDS_MAX = 5
 
 
 @pytest.mark.parametrize("rounds", range(6))
-def test_closing_ends_a_label_whose_role_has_just_changed(rounds):
+def test_closing_ends_a_label_whose_role_has_just_changed(rounds: int) -> None:
     objects = ApiObjects()
     objects.add_pod("default", "pair-0", "uid-0")
 
-    async def change_and_close():
+    async def change_and_close() -> float:
         async with ApiServer(ApiServerAccess(objects.url)) as api, asyncio.timeout(SECONDS_MAX):
             label = RoleLabel(api, POD)
             label.want("standby")

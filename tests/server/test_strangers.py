@@ -7,6 +7,7 @@ import secrets
 import struct
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 from running_engine import Running, greeted, introduction, is_cut
@@ -200,7 +201,7 @@ def asked(checks: Checks, *questions: tuple[str, str]) -> dict[str, list[float]]
 
         for address, password in questions:
             key = f"{password}".encode()
-            checks.ask(key, password, "", address, lambda right, at=address: tell(at, right))
+            checks.ask(key, password, "", address, partial(tell, address))
         async with asyncio.timeout(20):
             await done.wait()
         checks.close()

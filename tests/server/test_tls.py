@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
 import brokers
 import certificates
-from secured import HEADER, Secured, eventually, replace
+from secured import HEADER, Login, Secured, eventually, replace
 
 from lockkeeper.client import ConnectionFailedError, TlsOptions, connect
 from lockkeeper.server.certificates import encryption
@@ -24,7 +24,7 @@ from lockkeeper_api.cluster.exposure import Tls
 
 pytestmark = pytest.mark.skipif(certificates.missing() is not None, reason="there is no openssl")
 
-ANNA = {"user": "anna", "password": "tea"}
+ANNA: Login = {"user": "anna", "password": "tea"}
 SPEC = """\
   listeners:
   - name: openwire-tls

@@ -1,6 +1,7 @@
 """Limits of a resource in bytes: shares of the disk, shares of memory, what cannot be."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ GIBIBYTE = 1 << 30
 
 
 def limits(
-    directory: Path, usage: dict[str, object], file_bytes: str = "32Mi"
+    directory: Path, usage: Mapping[str, object], file_bytes: str = "32Mi"
 ) -> tuple[int, int, int]:
     spec = BrokerSpec.model_validate({"systemUsage": usage, "journal": {"fileBytes": file_bytes}})
     found: SystemUsage = measured(spec, directory).system_usage
