@@ -38,7 +38,7 @@ TYPED := bench demo e2e release tests $(addprefix tests/,apiserver broker broker
 	cli client crash crds fuzz interop journal load message model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
 	process) protocols release server transport)
-SHARED := tests/crash:tests/interop:tests/protocols:tests/server:tests/operator
+SHARED := bench:tests/crash:tests/interop:tests/protocols:tests/server:tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check
