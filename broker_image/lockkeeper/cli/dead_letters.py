@@ -237,7 +237,7 @@ def _tell_missing(source: "Destination", identifiers: list[str] | None, done: in
         missing = len(set(identifiers)) - done
         raise CommandError(f"{source} has no {counted(missing, 'message')} of those named", FAILED)
     if not done:
-        say(f"{source} holds nothing like that")
+        say(f"no dead letter in {source} matches")
 
 
 def _show(source: "Destination", letters: "list[ReceivedMessage]", as_json: bool) -> None:
@@ -255,7 +255,7 @@ def _show(source: "Destination", letters: "list[ReceivedMessage]", as_json: bool
         )
         for letter in letters
     ]
-    below = () if letters else (f"{source} holds nothing like that",)
+    below = () if letters else (f"no dead letter in {source} matches",)
     show(Listing(COLUMNS, rows, None, below=below), as_json=False)
 
 

@@ -194,7 +194,7 @@ class BrokerProcess:
         except OSError as error:
             way_out = "choose another one: spec.admin.port, or --admin HOST:PORT of one broker"
             raise listening_failed("admin endpoint", host, port, error, way_out) from error
-        logger.info("tells its state at http://%s:%d", host, admin.port)
+        logger.info("serves its admin endpoint at http://%s:%d", host, admin.port)
         return admin
 
     def _become(self, event: str) -> None:
