@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import threading
 
 import pytest
 
@@ -56,6 +57,21 @@ def test_waiting_ends_when_the_sync_is_done(disk, file):
         disk.wait()
         assert not disk.completed()
     disk.wait()
+
+
+def test_a_result_is_not_taken_before_its_signal(monkeypatch, file):
+    """A signal that comes later would wake the event loop again and again."""
+    allowed, signal_now = threading.Event(), os.eventfd_write
+    monkeypatch.setattr(os, "eventfd_write", lambda *signal: allowed.wait() and signal_now(*signal))
+    disk = ThreadDisk()
+    disk.submit(file)
+    while disk._results.empty():
+        assert not disk.completed()
+    assert not disk.completed()
+    threading.Timer(0.05, allowed.set).start()
+    disk.wait()
+    assert not becomes_readable(disk.fileno(), 0.1)
+    disk.close()
 
 
 @pytest.fixture

@@ -8,14 +8,15 @@ import ctypes
 import errno
 import os
 import platform
+import select
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
-_IO_SETUP, _IO_DESTROY, _IO_GETEVENTS, _IO_SUBMIT = range(4)
-_SYSCALLS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
+_IO_SETUP, _IO_DESTROY, _IO_SUBMIT = range(3)
+_SYSCALLS = {"x86_64": (206, 207, 209), "aarch64": (0, 1, 2)}
 _FDSYNC = 3
 _HAS_EVENTFD = 1
 _RING_MAGIC = 0xA10A10A1
@@ -110,7 +111,6 @@ class AioDisk:
         self._blocks = (ctypes.POINTER(_ControlBlock) * 1)(ctypes.pointer(self._block))
         # Made once: a sync costs hardly more than its system call.
         self._submission = (self._context, ctypes.c_long(1), self._blocks)
-        self._event = _Event()
         self._outstanding = False
 
     def submit(self, descriptor: int) -> None:
@@ -125,11 +125,8 @@ class AioDisk:
 
     def wait(self) -> None:
         """See `Disk.wait`."""
-        if self._outstanding:
-            one = ctypes.c_long(1)
-            self._call(_IO_GETEVENTS, self._context, one, one, ctypes.byref(self._event), None)
-            self._end(self._event)
-        _clear(self._eventfd)
+        while self._outstanding and not self.completed():
+            _await(self._eventfd)
 
     def fileno(self) -> int:
         """See `Disk.fileno`."""
@@ -188,14 +185,12 @@ class ThreadDisk:
 
     def completed(self) -> bool:
         """See `Disk.completed`."""
-        _clear(self._eventfd)
-        return self._outstanding and not self._results.empty() and self._take_result()
+        return _clear(self._eventfd) and self._outstanding and self._take_result()
 
     def wait(self) -> None:
         """See `Disk.wait`."""
-        if self._outstanding:
-            self._take_result()
-            _clear(self._eventfd)
+        while self._outstanding and not self.completed():
+            _await(self._eventfd)
 
     def fileno(self) -> int:
         """See `Disk.fileno`."""
@@ -248,6 +243,17 @@ def disk_for(directory: Path, make: Callable[[int], Disk]) -> Disk:
         return make(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _await(eventfd: int) -> None:
+    """Wait until an eventfd is readable.
+
+    A result that is taken before its signal leaves a signal behind, which wakes the event loop
+    again and again.
+    """
+    poll = select.poll()
+    poll.register(eventfd, select.POLLIN)
+    poll.poll()
 
 
 def _clear(eventfd: int) -> bool:
