@@ -296,6 +296,20 @@ def test_notes_wait_for_company(store, tmp_path, kit):
     assert records(tmp_path)[0] == Trace("lk1 {}")
 
 
+def test_notes_do_not_fill_the_memory_while_nothing_else_is_written(store, tmp_path, kit):
+    """A broker without persistent messages has nothing else to write, for months."""
+    line = "lk1 " + "x" * 100_000
+    for _ in range(30):
+        store.trace(line)
+        assert list(store.flush()) == []
+        while store.is_behind():
+            assert select.select([store.fileno()], [], [], 5)[0]
+            assert list(store.completed()) == []
+    assert store.waiting() < 11
+    kit.until_durable(store)
+    assert [each for each in records(tmp_path) if each == Trace(line)] == [Trace(line)] * 30
+
+
 def test_a_message_whose_body_was_dropped_is_removed_by_its_id_on_disk(store, tmp_path, kit):
     one = kit.reference(33)
     store.add(A, one, None)

@@ -345,7 +345,10 @@ class Store(Protocol):
         """Forget a destination with all its messages; the core has released each of them."""
 
     def trace(self, text: str) -> None:
-        """Write a line of the flight recorder with the next batch; never forces a sync."""
+        """Write a line of the flight recorder with the next batch; a single one forces no sync.
+
+        Where nothing else is written, lines are, once they take a mebibyte of memory.
+        """
 
     def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
         """Note who is master from *now* (ms), and with which number, for whoever reads it later.

@@ -44,6 +44,7 @@ class GroupCommit:
 
     `items` and `kinds` are what waits (see `waiting`). `urgent` counts operations that
     somebody waits for, `is_lazy` that what waits should be written soon without that.
+    `trace_bytes` is the size of the trace records among it.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class GroupCommit:
         self.kinds: list[Any] = []
         self.urgent = 0
         self.is_lazy = False
+        self.trace_bytes = 0
         self.is_writing = False
         self._files = files
         self._file_references = file_references
@@ -202,7 +204,7 @@ class GroupCommit:
             del self.kinds[: batch.count]
             return
         self.items, self.kinds = [], []
-        self.urgent, self.is_lazy = 0, False
+        self.urgent, self.is_lazy, self.trace_bytes = 0, False, 0
 
     def _write_failed(self, error: OSError) -> StoreError:
         """Return the error to raise; what stands behind the last batch must not look like one."""

@@ -59,6 +59,8 @@ KEEP_ALIVE_MS: Final = 1_000
 REMOVES_MAX: Final = 256
 NO_WISHES: Final = Settings()
 REMOVES_DELAY_MICROSECONDS: Final = 10_000
+TRACE_BYTES_MAX: Final = 1 << 20
+"""So much of the flight recorder waits for company: without any it would fill the memory."""
 
 
 class KahaDBStore:
@@ -341,7 +343,11 @@ class KahaDBStore:
 
     def trace(self, text: str) -> None:
         """See `Store.trace`."""
-        self._appender.put(encode_record(Trace(text)))
+        record = encode_record(Trace(text))
+        self._appender.put(record)
+        commit = self._commit
+        commit.trace_bytes += len(record)
+        commit.is_lazy |= commit.trace_bytes >= TRACE_BYTES_MAX
 
     def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
         """See `Store.begin_term`."""
