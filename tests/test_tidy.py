@@ -77,6 +77,14 @@ def test_the_files_are_there_to_look_at() -> None:
     assert len(list(hand_written_files())) > 50
 
 
+def test_every_folder_at_the_top_is_in_the_architecture() -> None:
+    """What a command left in the working directory is committed in no time."""
+    text = (PROJECT / "docs" / "ARCHITECTURE.md").read_text("utf-8")
+    tops = {path.relative_to(PROJECT).parts[0] for path in tracked_files()}
+    folders = {top for top in tops if (PROJECT / top).is_dir() and not top.startswith(".")}
+    assert {folder for folder in folders if f"`{folder}/" not in text} == set()
+
+
 def test_lines_fit_the_page() -> None:
     too_long = [
         named(path, number)
