@@ -51,7 +51,7 @@ check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generat
 	@$(BIN)/lint-imports
 	$(SAY) 'Docs and walls of the rooms'
 	@$(BIN)/pytest -q tests/test_architecture.py tests/test_links.py tests/test_tidy.py \
-		tests/test_wording.py
+		tests/test_wire_references.py tests/test_wording.py
 	$(SAY) 'Site of the docs'
 	@$(SITE) --quiet
 	$(SAY) 'Generated files'

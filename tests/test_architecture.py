@@ -74,6 +74,9 @@ def test_the_files_that_the_architecture_names_are_there() -> None:
     assert absent == []
 
 
+REGISTRY_READS = {"find", "find_queue", "find_topic", "matching", "matching_topics"}
+
+
 def reaches(tree: ast.AST) -> list[str]:
     """Return what code takes from within a broker, and what of a broker it changes itself."""
     found = []
@@ -83,7 +86,8 @@ def reaches(tree: ast.AST) -> list[str]:
         owner = ast.unparse(node.value)
         is_brokers = re.search(r"\b_?broker(\.|$)", owner) is not None
         is_changed = not isinstance(node.ctx, ast.Load)
-        if is_brokers and (is_changed or node.attr in ("context", "dirty")):
+        is_write = re.search(r"\bregistry$", owner) and node.attr not in REGISTRY_READS
+        if is_write or (is_brokers and (is_changed or node.attr in ("context", "dirty"))):
             found.append(f"{node.lineno}: {owner}.{node.attr}")
     return sorted(found)
 
@@ -101,5 +105,10 @@ def test_the_core_is_asked_by_its_face_and_changed_by_nobody_else() -> None:
 
 
 def test_a_reach_into_the_core_would_be_seen() -> None:
-    code = "self._broker.context.now\nbroker.flow.lines = []\nself.broker = broker\nbroker.now"
-    assert reaches(ast.parse(code)) == ["1: self._broker.context", "2: broker.flow.lines"]
+    code = (
+        "self._broker.context.now\nbroker.flow.lines = []\nself.broker = broker\nbroker.now\n"
+        "broker.registry.forget(name)\nbroker.registry.find(name)\n"
+    )
+    assert reaches(ast.parse(code)) == [
+        "1: self._broker.context", "2: broker.flow.lines", "5: broker.registry.forget",
+    ]  # fmt: skip
