@@ -84,14 +84,16 @@ def test_with_watched_namespaces_nothing_counts_in_the_whole_cluster(helm: str) 
     assert places == {"shop", "billing", SYSTEM}
 
 
-def test_without_analyses_and_backups_the_operator_makes_no_pods(helm: str) -> None:
+def test_without_analyses_and_backups_the_operator_makes_no_pods_but_those_of_bootstraps(
+    helm: str,
+) -> None:
     full = roles(objects(rendered(helm)))["ClusterRole lockkeeper"]
     assert {"create", "deletecollection"} <= full["pods"]
     made = objects(rendered(helm, "analytics.enabled=false", "backups.enabled=false"))
     less = roles(made)["ClusterRole lockkeeper"]
     assert less["pods"] == {"get", "list", "watch", "patch", "delete"}
     assert less["configmaps"] == {"get", "list", "watch", "create", "patch", "delete"}
-    assert less.keys().isdisjoint({"jobs", "cronjobs", "deployments", "sparkapplications"})
+    assert less.keys().isdisjoint({"cronjobs", "deployments", "sparkapplications"})
     (deployment,) = [each for each in made if each["kind"] == "Deployment"]
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     assert {"name": "LOCKKEEPER_ANALYTICS", "value": "false"} in container["env"]
@@ -99,7 +101,7 @@ def test_without_analyses_and_backups_the_operator_makes_no_pods(helm: str) -> N
 
 
 @pytest.mark.parametrize("off", ["analytics", "backups"])
-def test_jobs_are_made_for_analyses_as_well_as_for_backups(helm: str, off: str) -> None:
+def test_cron_jobs_are_made_for_analyses_as_well_as_for_backups(helm: str, off: str) -> None:
     kept = roles(objects(rendered(helm, f"{off}.enabled=false")))["ClusterRole lockkeeper"]
     assert "create" in kept["jobs"] & kept["cronjobs"]
 

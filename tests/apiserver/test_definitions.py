@@ -7,7 +7,7 @@ from control_plane import ControlPlane
 
 DEFINITIONS = sorted((Path(__file__).parents[2] / "crds").glob("*.yaml"))
 SAMPLES = Path(__file__).parents[2] / "docs" / "samples"
-BYTES_MAX = 64 * 1024
+BYTES_MAX = 96 * 1024
 
 
 @pytest.mark.parametrize("path", DEFINITIONS, ids=lambda path: path.stem)

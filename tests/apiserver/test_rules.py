@@ -95,6 +95,19 @@ def destination(**said: Any) -> Spec:
     return {**REQUIRED["Destination"], **said}
 
 
+def tls(**said: Any) -> Spec:
+    return {"listeners": [{"name": "openwire", "tls": said}]}
+
+
+def route(encrypted: bool = True, **said: Any) -> Spec:
+    listener: Spec = {"name": "openwire", "route": {"host": "mq.example.org", **said}}
+    return {"listeners": [{**listener, "tls": {}} if encrypted else listener]}
+
+
+def bootstrap(**said: Any) -> Spec:
+    return {"bootstrap": said}
+
+
 def user(**said: Any) -> Spec:
     return {"access": {"users": [said]}}
 
@@ -107,12 +120,45 @@ CASES: dict[tuple[str, str, str], Case] = {
     ("Broker", "", "metadata.name: at most 45"): Case(
         ({"listeners": [{"name": "a" * 50}]},), {"listeners": [{"name": "admin-tls"}]}
     ),
+    ("Broker", "", "metadata.name: at most 60"): Case(
+        ({"listeners": [{"name": "a" * 50, "service": {"perPod": True}}]},),
+        {"listeners": [{"name": "a" * 55, "service": {"perPod": True}}]},
+    ),
     ("Broker", "", PORTS): Case(({"admin": {"port": 1}},), {"admin": {"port": 0}}),
     ("Broker", "", "spec.admin.tlsPort is a port of its own"): Case(
         ({"admin": {"tlsPort": 1}}, {"admin": {"port": 8171, "tlsPort": 8161}}),
         {"admin": {"port": 8171}},
     ),
     ("Broker", "spec.listeners", PORTS): Case((listeners(1, 2),), listeners(1, 1)),
+    ("Broker", "spec.listeners[]", "route needs tls"): Case(
+        (route(ingressClassName="nginx"),), route(encrypted=False, ingressClassName="nginx")
+    ),
+    ("Broker", "spec.listeners[].route", "expected exactly one of gateway"): Case(
+        (route(ingressClassName="nginx"), route(gateway={"name": "g"})), route()
+    ),
+    ("Broker", "spec.listeners[].tls", "expected at most one of secretName"): Case(
+        (tls(), tls(secretName="a"), tls(issuerRef={"name": "a"})),
+        tls(secretName="a", issuerRef={"name": "a"}),
+    ),
+    ("Broker", "spec.listeners[].tls", "clientCertificates needs"): Case(
+        (
+            tls(secretName="a", clientCertificates="Required"),
+            tls(issuerRef={"name": "a"}, clientCertificates="Wanted"),
+        ),
+        tls(clientCertificates="Required"),
+    ),
+    ("Broker", "spec.bootstrap", "expected exactly one of backup"): Case(
+        (bootstrap(backup="a"), bootstrap(claim={"name": "a"}), bootstrap(journal={"name": "a"}),
+         bootstrap(snapshot="a")),
+        bootstrap(backup="a", snapshot="b"),
+    ),
+    ("Broker", "spec.bootstrap", "url needs image"): Case(
+        (bootstrap(url="s3://a/b", image="c"),), bootstrap(url="s3://a/b")
+    ),
+    ("Broker", "spec.bootstrap", "until is for backups"): Case(
+        (bootstrap(backup="a", until="2026-11-24T03:50:00Z"),),
+        bootstrap(snapshot="a", until="2026-11-24T03:50:00Z"),
+    ),
     ("Broker", "spec.listeners[].service", "nodePort"): Case(
         (service(type="NodePort", nodePort=30000),), service(type="ClusterIP", nodePort=30000)
     ),

@@ -1,7 +1,6 @@
 """`kubectl lockkeeper analyze`: a JournalAnalysis of a Broker, from its making to its results."""
 
 import json
-import secrets
 import subprocess
 import tarfile
 import time
@@ -13,18 +12,17 @@ from typing import TypeAlias
 from pydantic import ValidationError
 
 from lockkeeper.cli.cluster.kubectl import Kubectl, KubectlError, Manifest
+from lockkeeper.cli.cluster.making import labels_like, new_name
 from lockkeeper.cli.cluster.objects import BROKERS, condition
 from lockkeeper.cli.errors import CommandError, misused
 from lockkeeper.cli.output import say
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_analysis import NAME_CHARACTERS_MAX, JournalAnalysisSpec
 from lockkeeper_api.meta import API_VERSION
-from lockkeeper_api.pod_names import CLASS_LABEL
 
 ANALYSES = "journalanalyses.lockkeeper.dev"
 KEPT_SECONDS = 3600
 """How long an analysis stays after its end, for a look at it and at its page."""
-RANDOM_BYTES = 3
 LOOK_SECONDS = 1.0
 UNSEEN_SECONDS = 20.0
 """An operator that works has looked at a new analysis long before."""
@@ -54,7 +52,7 @@ def analyze(kubectl: Kubectl, broker: str, asked: Asked, out: Path, tell: Tell) 
     """
     manifest = analysis_of(broker, asked)
     try:
-        _put_into_class(manifest, kubectl.get(BROKERS, broker))
+        manifest["metadata"]["labels"] = labels_like(kubectl.get(BROKERS, broker))
         kubectl.run("create", "--filename=-", text=json.dumps(manifest))
     except KubectlError as error:
         raise CommandError(f"{error}; {WAY_OUT}", error.code) from error
@@ -92,22 +90,9 @@ def analysis_of(broker: str, asked: Asked) -> Manifest:
     return {
         "apiVersion": API_VERSION,
         "kind": "JournalAnalysis",
-        "metadata": {"name": _new_name(broker)},
+        "metadata": {"name": new_name(broker, NAME_CHARACTERS_MAX)},
         "spec": spec,
     }
-
-
-def _put_into_class(analysis: Manifest, broker: Manifest) -> None:
-    """Leave the analysis to the operator that looks after its Broker."""
-    class_name = broker["metadata"].get("labels", {}).get(CLASS_LABEL)
-    if class_name is not None:
-        analysis["metadata"]["labels"] = {CLASS_LABEL: class_name}
-
-
-def _new_name(broker: str) -> str:
-    """Return a name that no other analysis has."""
-    end = f"-{secrets.token_hex(RANDOM_BYTES)}"
-    return broker[: NAME_CHARACTERS_MAX - len(end)].rstrip("-") + end
 
 
 def follow(kubectl: Kubectl, name: str, tell: Tell) -> Manifest:

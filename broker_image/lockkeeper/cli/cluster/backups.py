@@ -1,7 +1,6 @@
 """`kubectl lockkeeper backup` and `restore`: a backup made now, a Broker that begins with one."""
 
 import json
-import secrets
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
@@ -9,6 +8,7 @@ from typing import Any, TypeAlias
 from pydantic import ValidationError
 
 from lockkeeper.cli.cluster.kubectl import Kubectl, Manifest
+from lockkeeper.cli.cluster.making import labels_like, new_name
 from lockkeeper.cli.cluster.objects import BROKERS, condition
 from lockkeeper.cli.errors import CommandError, misused
 from lockkeeper_api.broker import NAME_CHARACTERS_MAX as BROKER_CHARACTERS_MAX
@@ -16,10 +16,8 @@ from lockkeeper_api.cluster.bootstrap import Bootstrap
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_backup import NAME_CHARACTERS_MAX, JournalBackupSpec
 from lockkeeper_api.meta import API_VERSION, ApiModel
-from lockkeeper_api.pod_names import CLASS_LABEL
 
 BACKUPS = "journalbackups.lockkeeper.dev"
-RANDOM_BYTES = 3
 LOOK_SECONDS = 1.0
 UNSEEN_SECONDS = 20.0
 """An operator that works has looked at a new resource long before."""
@@ -54,7 +52,7 @@ def back_up(kubectl: Kubectl, broker: str, fields: Mapping[str, Any], tell: Tell
     given = dict(fields) if "target" in fields else {**_known_target(kubectl, broker), **fields}
     spec = {"broker": broker, **given}
     _check(JournalBackupSpec, spec)
-    name = _new_name(broker)
+    name = new_name(broker, NAME_CHARACTERS_MAX)
     kubectl.run("create", "--filename=-", text=_text("JournalBackup", name, spec, resource))
     return _follow(kubectl, BACKUPS, name, tell)
 
@@ -133,16 +131,8 @@ def _check(model: type[ApiModel], spec: Mapping[str, Any]) -> None:
 
 def _text(kind: str, name: str, spec: Mapping[str, Any], like: Manifest) -> str:
     """Return a resource for the operator that looks after the Broker *like*."""
-    class_name = like["metadata"].get("labels", {}).get(CLASS_LABEL)
-    labels = {} if class_name is None else {"labels": {CLASS_LABEL: class_name}}
-    metadata = {"name": name, **labels}
+    metadata = {"name": name, "labels": labels_like(like)}
     return json.dumps({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec})
-
-
-def _new_name(broker: str) -> str:
-    """Return a name that no other backup has."""
-    end = f"-{secrets.token_hex(RANDOM_BYTES)}"
-    return broker[: NAME_CHARACTERS_MAX - len(end)].rstrip("-") + end
 
 
 def _follow(kubectl: Kubectl, kind: str, name: str, tell: Tell) -> Manifest:
