@@ -6,10 +6,11 @@ record is written, for the file that it is in then.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.protobuf import bytes_field
-from lockkeeper.journal.records import Commit, Prepare, RemoveDestination, Rollback
+from lockkeeper.journal.records import Commit, Prepare, RemoveDestination, Rollback, Trace
 from lockkeeper.journal.records import Subscription as SubscriptionRecord
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
@@ -48,6 +49,8 @@ from lockkeeper.store.kahadb.waiting import (
     LateRemove,
 )
 
+TRACE_BYTES_MAX: Final = 1 << 20
+"""So much of the flight recorder waits for company: without any it would fill the memory."""
 _ACK_FIELD = 4
 _SUBSCRIPTION_FIELD = 5
 
@@ -225,6 +228,13 @@ class JournalAppender:
         """Record the end of a destination."""
         ended = self._file_references.remove_destination(destination)
         self._put_ending(encode_record(RemoveDestination(destination)), ended)
+
+    def trace(self, text: str) -> None:
+        """Let a line of the flight recorder wait for company, but not for ever."""
+        record, commit = encode_record(Trace(text)), self._commit
+        self.put(record)
+        commit.trace_bytes += len(record)
+        commit.is_lazy |= commit.trace_bytes >= TRACE_BYTES_MAX
 
     def _put_booked(self, record: bytes, book: Book) -> None:
         """Let a record wait that is entered into the file references once it is written."""

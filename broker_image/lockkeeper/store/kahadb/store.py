@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from lockkeeper.journal.encode import encode_record
-from lockkeeper.journal.records import Trace
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.store.base import (
@@ -59,8 +57,6 @@ KEEP_ALIVE_MS: Final = 1_000
 REMOVES_MAX: Final = 256
 NO_WISHES: Final = Settings()
 REMOVES_DELAY_MICROSECONDS: Final = 10_000
-TRACE_BYTES_MAX: Final = 1 << 20
-"""So much of the flight recorder waits for company: without any it would fill the memory."""
 
 
 class KahaDBStore:
@@ -343,11 +339,7 @@ class KahaDBStore:
 
     def trace(self, text: str) -> None:
         """See `Store.trace`."""
-        record = encode_record(Trace(text))
-        self._appender.put(record)
-        commit = self._commit
-        commit.trace_bytes += len(record)
-        commit.is_lazy |= commit.trace_bytes >= TRACE_BYTES_MAX
+        self._appender.trace(text)
 
     def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
         """See `Store.begin_term`."""
