@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lockkeeper.broker.settings import BrokerSettings, LimitSettings
-from lockkeeper.message.destination import topic
+from lockkeeper.message.destination import queue, topic
 from lockkeeper.store.base import Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 
@@ -65,3 +65,16 @@ def test_a_limit_of_destinations_is_for_new_ones(make_bench: "type[Bench]", tmp_
     settings = BrokerSettings(limits=LimitSettings(destinations=2))
     bench = make_bench(KahaDBStore(tmp_path), settings=settings)
     assert len(bench.broker.subscriptions.durables) == 6
+
+
+def test_a_subscription_of_a_queue_does_not_hide_the_queue(
+    make_bench: "type[Bench]", tmp_path: Path
+) -> None:
+    before = make_bench(KahaDBStore(tmp_path))
+    before.client().send("queue://Q", "kept")
+    before.store.close()
+    write(tmp_path, Subscription("odd", "s", queue("Q"), None, False))
+    bench = make_bench(KahaDBStore(tmp_path))
+    assert texts(bench) == ["m"]
+    reader = bench.client()
+    assert reader.texts(reader.consume("queue://Q")) == ["kept"]

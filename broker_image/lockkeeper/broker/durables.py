@@ -51,10 +51,11 @@ class Durables:
             wanted = subscription.wanted or subscription.destination
             own = subscription._replace(destination=wanted, wanted=None)
             group = self._begin(own, self._understood(own))
-        if subscription.destination.is_composite or subscription.destination.is_pattern:
+        place = subscription.destination
+        if place.is_queue or place.is_composite or place.is_pattern:
             group.strays.append(recovered)
             return
-        topic = self._registry.ensure_topic(self._context, subscription.destination)
+        topic = self._registry.ensure_topic(self._context, place)
         group.add(topic, subscription).restore(recovered.pending)
 
     def _understood(self, subscription: Subscription) -> Selector | None:

@@ -17,7 +17,8 @@ class DurableGroup:
 
     `subscription` says what was subscribed to. `offline_since` is when the last consumer left
     (ms of `steady`), or when the broker read the subscription; None while there is a consumer.
-    `strays` are of ActiveMQ, where a list or a wildcard may be a topic of that name, too.
+    `strays` are of ActiveMQ, where a list or a wildcard may be a topic of that name, too, or of
+    a queue, in a journal that no broker should have written.
     """
 
     __slots__ = (
