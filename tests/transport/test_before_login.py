@@ -145,6 +145,19 @@ def test_one_connection_more_than_there_may_be_is_turned_away(serve: Serve) -> N
     serve(test, connectionsMax=2)
 
 
+def test_a_newcomer_to_a_full_broker_does_not_displace_itself(serve: Serve) -> None:
+    async def test(wire: Wire) -> None:
+        for number in range(2):
+            await wire.login(f"n{number}")
+        late = await wire.connect()
+        assert await late.rest() == b""
+        assert wire.engine.strangers.turned_away == {LATE: 0, DISPLACED: 0, FULL: 1}
+        await until(lambda: len(wire.engine.strangers) == 0)
+        assert len(wire.engine.peers) == 2
+
+    serve(test, connectionsMax=2)
+
+
 def test_a_port_in_use_is_told_by_its_address() -> None:
     async def test() -> None:
         (bound,) = await bind(HOST, 0)

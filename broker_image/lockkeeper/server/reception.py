@@ -45,7 +45,7 @@ class Reception:
         engine, strangers = self._engine, self._engine.strangers
         if before is not None and before not in strangers:
             return None
-        if len(engine.peers) >= self._connections_max and not strangers.displace():
+        if len(engine.peers) >= self._connections_max and not strangers.displace(before):
             strangers.refused(address, FULL)
             return None
         session = self._make_session(engine.broker, self._settings, address)

@@ -64,10 +64,9 @@ class Strangers:
         while len(self._stays) >= most and self.displace():
             pass
 
-    def displace(self) -> bool:
-        """Part with the oldest one; False when there is none."""
-        while self._stays:
-            guest = next(iter(self._stays))
+    def displace(self, newcomer: Guest | None = None) -> bool:
+        """Part with the oldest one who is not the *newcomer*; False when there is none."""
+        while (guest := self._oldest_besides(newcomer)) is not None:
             del self._stays[guest]
             if not guest.is_in:
                 self.refused(guest.address, DISPLACED)
@@ -91,6 +90,9 @@ class Strangers:
         if self._told != self.turned_away and steady - self._told_at >= TELL_EVERY_MS:
             self._log_turned_away()
             self._told_at = steady
+
+    def _oldest_besides(self, newcomer: Guest | None) -> Guest | None:
+        return next((guest for guest in self._stays if guest is not newcomer), None)
 
     def _forget_those_in(self) -> None:
         for guest in [guest for guest in self._stays if guest.is_in]:
