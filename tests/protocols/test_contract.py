@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Callable, Iterator
+from typing import get_args
 
 import pytest
 from echo_session import EchoSession
@@ -122,6 +123,10 @@ def test_every_protocol_has_something_to_say(name: str) -> None:
     talk = heard(name, TALKS[name]())
     assert talk.said
     assert sum(enqueued for enqueued, _ in contents(talk).values()) >= 3
+
+
+def test_a_broker_resource_may_ask_for_every_protocol() -> None:
+    assert set(get_args(Listener.model_fields["protocol"].annotation)) == set(PROTOCOLS)
 
 
 def test_frames_may_be_cut_at_every_byte(name: str) -> None:
