@@ -28,7 +28,7 @@ from lockkeeper_analytics.reports import GROUPS, REPORTS
 from lockkeeper_analytics.results import Read, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
 from lockkeeper_analytics.spark.pinning import pinned
-from lockkeeper_analytics.spark.session import DRIVER_MEMORY, start_session, suited
+from lockkeeper_analytics.spark.session import DRIVER_MEMORY, answering, start_session, suited
 from lockkeeper_analytics.tables.options import parse_options
 
 PAGE = "index.html"
@@ -101,8 +101,15 @@ def analyze(
             records = read_records(spark, list(checked.directories), **how)
             folder = scratch / "frames" if shared else None
             journal = settled(journal_of(records, narrowing), folder, at_a_time, tell)
-            read = Read(checked.directories, options, journal.present.count(), _version(), now)
-            outcome = _write(journal, out, names, read, at_a_time, tell)
+            read = Read(
+                checked.directories,
+                options,
+                journal.present.frame("records").count(),
+                _version(),
+                now,
+            )
+            with answering(spark):
+                outcome = _write(journal, out, names, read, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
     except (PySparkException, Py4JJavaError) as error:
@@ -175,7 +182,7 @@ def _groups_of(names: Sequence[str]) -> list[list[str]]:
 
 
 def _answer(names: Sequence[str], journal: Journal, out: Path) -> dict[str, Collected]:
-    return collect({name: REPORTS[name].answer(journal) for name in names}, out)
+    return collect({name: journal.report(name) for name in names}, out)
 
 
 def _is_here(master: str) -> bool:

@@ -8,8 +8,7 @@ import pyarrow as pa
 from journal_maker import START
 from pyspark.sql import DataFrame, SparkSession
 
-from lockkeeper_analytics.facts.effects import RECORD_COLUMNS
-from lockkeeper_analytics.facts.journal import Journal, journal_of
+from lockkeeper_analytics.facts.journal import RECORD_COLUMNS, Journal, journal_of
 from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tables.options import parse_options
 

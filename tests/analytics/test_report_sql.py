@@ -1,4 +1,4 @@
-"""Each report says the same in SQL as its data frame does, of ActiveMQ's journals and of ours."""
+"""Each report says the same by Spark and by DuckDB, of ActiveMQ's journals and of ours."""
 
 import sys
 from pathlib import Path
@@ -10,9 +10,9 @@ from report_rows import assert_same, plain
 
 from lockkeeper.client import Acknowledge, connect
 from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
+from lockkeeper_analytics.facts.texts import view_texts
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.sql import query
-from lockkeeper_analytics.sql.views import view_texts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
@@ -68,7 +68,7 @@ def journal(request, spark, tmp_path_factory):
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_report_and_its_sql_say_the_same(journal, name):
     frames, directories = journal
-    table = REPORTS[name].frame(frames).toArrow()
+    table = frames.report(name).toArrow()
     options = {"path": ",".join(directories)}
     batches = list(query.run(REPORTS[name].sql, options))
     assert batches[0].schema.names == table.schema.names
@@ -84,7 +84,7 @@ def test_what_records_hold_whole_adds_no_cells_to_the_rates(spark, tmp_path):
     directory = str(maker.directory)
     place = (directory, "queue", "ORDERS")
     expected = [(*place, START + at, 1.0, 0.0, 0.0, 0.0, 1) for at in (0, 9000)]
-    table = REPORTS["rates"].frame(journal_of(read_records(spark, [directory]))).toArrow()
+    table = journal_of(read_records(spark, [directory])).report("rates").toArrow()
     asked = list(query.run(REPORTS["rates"].sql, {"path": directory}))
     for batches in ([table], asked):
         rows = [row for batch in batches for row in batch.to_pylist()]

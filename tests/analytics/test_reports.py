@@ -9,7 +9,6 @@ from journal_maker import ORDERS, START, JournalMaker, message_id, transaction
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
 from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
-from lockkeeper_analytics.reports import REPORTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -23,7 +22,7 @@ def settle(spark, directories, folder):
 
 
 def report(journal, name):
-    return [row.asDict() for row in REPORTS[name].frame(journal).collect()]
+    return [row.asDict() for row in journal.report(name).collect()]
 
 
 def moment(milliseconds):

@@ -6,10 +6,6 @@ from journal_maker import ORDERS, START, JournalMaker, message_id
 
 from lockkeeper.journal.records import RemoveMessage
 from lockkeeper.message.destination import queue
-from lockkeeper_analytics.reports.anomalies import anomalies
-from lockkeeper_analytics.reports.brokers import brokers
-from lockkeeper_analytics.reports.consumers import consumers
-from lockkeeper_analytics.reports.pattern import pattern
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -38,7 +34,7 @@ def test_consumers_are_stuck_slow_gone_or_well(spark, maker):
     event(maker, 4, "consumerClosed", "ID:c:1:1:3", delivered=5)
     maker.add(1, 10).add(2, 1000).add(3, 10, queue("OTHER")).clock(1000).flush()
     maker.remove(1).clock(2000).flush().remove(3, queue("OTHER")).clock(90_000).flush()
-    found = dicts(consumers(journal_in(spark, maker.directory)))
+    found = dicts(journal_in(spark, maker.directory).report("consumers"))
     told = {row["consumer"][-1]: row for row in found}
     assert list(told) == ["1", "2", "4", "3"]
     assert [row["verdict"] for row in found] == ["stuck", "stuck", "slow", "gone"]
@@ -49,7 +45,7 @@ def test_consumers_are_stuck_slow_gone_or_well(spark, maker):
 
 
 def test_activemqs_acknowledgements_name_their_consumers(spark, golden):
-    found = dicts(consumers(journal_in(spark, golden / "amq-5.17.2-crash")))
+    found = dicts(journal_in(spark, golden / "amq-5.17.2-crash").report("consumers"))
     assert found
     assert all(row["acknowledged"] > 0 and row["opened_at"] is None for row in found)
     bulk = [row["acknowledged"] for row in found if row["destination"] == "GOLD.BULK"]
@@ -61,7 +57,7 @@ def test_the_mean_hour_of_a_weekday_counts_empty_hours(spark, maker):
     first = -(START % HOUR)
     for number, at in enumerate((0, 1, HOUR, 169 * HOUR), 1):
         maker.add(number, first + at + HOUR).clock(first + at + HOUR).flush()
-    found = dicts(pattern(journal_in(spark, maker.directory)))
+    found = dicts(journal_in(spark, maker.directory).report("pattern"))
     begin = moment(first + HOUR)
     told = {(row["weekday"], row["hour"]): row for row in found}
     assert len(told) == 168
@@ -79,7 +75,7 @@ def test_a_period_far_from_those_before_is_flagged(spark, maker):
             number += 1
             maker.add(number, 12_000 * period + 100 * step)
         maker.clock(12_000 * period + 11_000).flush()
-    (row,) = dicts(anomalies(journal_in(spark, maker.directory)))
+    (row,) = dicts(journal_in(spark, maker.directory).report("anomalies"))
     assert (row["measure"], row["flag"], row["value"]) == ("enqueued", "higher", 100.0)
     assert (row["before"], row["seconds"]) == (31.0, 12)
     assert row["ratio"] == pytest.approx(100 / 31)
@@ -92,7 +88,7 @@ def test_brokers_are_compared(spark, maker, tmp_path):
     south = JournalMaker(tmp_path / "south")
     south.add(1, 0).flush()
     south.record(RemoveMessage(ORDERS, message_id(1), None, None)).flush()
-    north, other = dicts(brokers(journal_in(spark, maker.directory, south.directory)))
+    north, other = dicts(journal_in(spark, maker.directory, south.directory).report("brokers"))
     assert (north["broker"], north["takeovers"], north["waiting"]) == ("north", 1, 1)
     assert (north["sent"], north["acknowledged"], north["p99_ms"]) == (2, 1, 4000.0)
     assert (north["seconds"], north["per_second"]) == (4.0, 0.5)

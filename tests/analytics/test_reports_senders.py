@@ -5,11 +5,6 @@ from journal_frames import dicts, journal_in, moment
 from journal_maker import ORDERS, JournalMaker, message_id, transaction
 
 from lockkeeper.message.destination import queue
-from lockkeeper_analytics.reports.duplicates import duplicates
-from lockkeeper_analytics.reports.poison import poison
-from lockkeeper_analytics.reports.producers import producers
-from lockkeeper_analytics.reports.sizes import sizes
-from lockkeeper_analytics.reports.skew import skew
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -43,7 +38,7 @@ def test_producers_are_told_by_connection_with_who_had_it(spark, maker):
     maker.add(1, 0).add(2, 500).add(3, 4000, tx=transaction(1)).commit(transaction(1))
     maker.add(4, 10, OTHER).add(5, 20, tx=transaction(2)).rollback(transaction(2))
     die(maker, 1, 4100).flush()
-    orders, other = dicts(producers(journal_in(spark, maker.directory)))
+    orders, other = dicts(journal_in(spark, maker.directory).report("producers"))
     assert (orders["destination"], orders["producer"]) == ("ORDERS", "ID:maker-1:1")
     assert (orders["client_id"], orders["user_name"]) == ("ann", "clerk")
     assert orders["address"] == "10.0.0.7:4711"
@@ -57,7 +52,7 @@ def test_sizes_are_counted_in_powers_of_two(spark, maker):
     for number, length in enumerate((0, 0, 700), 1):
         maker.add(number, number, correlation_id="x" * length)
     maker.flush()
-    small, big = dicts(sizes(journal_in(spark, maker.directory)))
+    small, big = dicts(journal_in(spark, maker.directory).report("sizes"))
     assert (small["messages"], big["messages"]) == (2, 1)
     for row in (small, big):
         assert row["below"] == 2 * row["at_least"]
@@ -68,7 +63,7 @@ def test_sizes_are_counted_in_powers_of_two(spark, maker):
 def test_a_message_sent_twice_is_a_duplicate_and_one_sent_back_is_not(spark, maker):
     maker.add(1, 0).add(1, 10).add(2, 20).remove(2).add(2, 30).add(3, 40).add(3, 50, OTHER)
     maker.add(4, 60).remove(4).add(4, 70, original_destination=DLQ).flush()
-    first, second = dicts(duplicates(journal_in(spark, maker.directory)))
+    first, second = dicts(journal_in(spark, maker.directory).report("duplicates"))
     assert (first["message_id"], first["stored"]) == (message_id(1), 2)
     assert (first["processed_again"], second["processed_again"]) == (0, 1)
     assert (second["message_id"], second["producer"]) == (message_id(2), "ID:maker-1:1")
@@ -83,7 +78,7 @@ def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(spark, make
     maker.remove(1, DLQ).add(1, 30, properties=properties, original_destination=DLQ).flush()
     die(maker, 1, 40, "still no stock", redelivery_counter=7).clock(40).flush()
     die(maker, 3, 50, redelivery_counter=6).clock(50).flush()
-    worst, other = dicts(poison(journal_in(spark, maker.directory)))
+    worst, other = dicts(journal_in(spark, maker.directory).report("poison"))
     assert (worst["message_id"], worst["origin"]) == (message_id(1), "ORDERS")
     assert (worst["dead_lettered"], worst["retried"], worst["redeliveries"]) == (2, 1, 7)
     assert (worst["cause"], worst["producer"]) == ("still no stock", "ID:maker-1:1")
@@ -98,7 +93,7 @@ def test_a_group_with_most_of_the_messages_is_hot(spark, maker):
     for number in range(1, 11):
         maker.remove(number)
     maker.clock(500).flush()
-    found = dicts(skew(journal_in(spark, maker.directory)))
+    found = dicts(journal_in(spark, maker.directory).report("skew"))
     assert [(row["what"], row["value"], row["messages"]) for row in found] == [
         ("group", "big", 120),
         *(("group", f"g{number}", 10) for number in range(4)),

@@ -8,11 +8,6 @@ from journal_maker import JournalMaker, rows_of, transaction
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
-from lockkeeper_analytics.facts.garbage import kept_alone, staying
-from lockkeeper_analytics.reports.backlog_over_time import backlog_over_time
-from lockkeeper_analytics.reports.garbage import garbage
-from lockkeeper_analytics.reports.subscriptions import subscriptions
-from lockkeeper_analytics.reports.transactions import transactions
 
 NEWS = topic("NEWS")
 DAY = 86_400_000
@@ -22,19 +17,6 @@ ACTIVEMQ = ("amq-5.17.2-crash", "amq-6.1.7-clean")
 @pytest.fixture
 def maker(tmp_path):
     return JournalMaker(tmp_path / "journal")
-
-
-def test_a_file_stays_while_what_its_records_end_is_in_one_that_stays():
-    refers = {1: set(), 2: {1}, 3: {2}, 4: set(), 5: {4}}
-    assert staying({1}, refers) == {1, 2, 3}
-    assert staying(set(), refers) == set()
-    assert staying({5}, refers) == {5}
-
-
-def test_what_only_one_file_keeps_would_go_with_it():
-    refers = {1: set(), 2: {1}, 3: {2, 4}, 4: set(), 5: {5}}
-    assert kept_alone({1, 4, 5}, refers) == {1: {1, 2}, 4: {4}, 5: {5}}
-    assert kept_alone({1}, {1: {2}, 2: {1}}) == {1: {1, 2}}
 
 
 def backlogged(maker):
@@ -53,7 +35,7 @@ def backlogged(maker):
 @pytest.mark.slow
 def test_the_backlog_is_told_for_the_end_of_each_cell(spark, maker):
     backlogged(maker)
-    found = dicts(backlog_over_time(journal_in(spark, maker.directory)))
+    found = dicts(journal_in(spark, maker.directory).report("backlog_over_time"))
     orders = [row for row in found if row["destination"] == "ORDERS"]
     assert [row["time"] for row in orders] == [moment(1000 * cell) for cell in range(4)]
     assert [row["waiting"] for row in orders] == [2, 3, 2, 1]
@@ -76,7 +58,7 @@ def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not
     opened = {"clientId": "ann", "consumer": "ID:c:1:1:1", "destination": "topic://NEWS"}
     maker.line("event", 30, event="consumerOpened", subscription="there", **opened)
     maker.clock(30).flush().add(3, 2 * DAY, queue("OTHER")).clock(2 * DAY).flush()
-    found = dicts(subscriptions(journal_in(spark, maker.directory)))
+    found = dicts(journal_in(spark, maker.directory).report("subscriptions"))
     told = {row["subscription"]: row for row in found}
     assert list(told) == ["ann:there", "ann:gone", "ann:idle"]
     there, gone, idle = told.values()
@@ -96,7 +78,7 @@ def test_undecided_transactions_come_first_and_long_ones_are_told(spark, maker):
     maker.add(4, 300, tx=transaction(4)).clock(300).flush()
     maker.add(5, 45_000, tx=transaction(4)).rollback(transaction(4)).clock(45_000).flush()
     maker.add(6, 46_000, tx=transaction(3)).commit(transaction(3)).clock(46_000).flush()
-    found = dicts(transactions(journal_in(spark, maker.directory)))
+    found = dicts(journal_in(spark, maker.directory).report("transactions"))
     told = [(row["state"], row["verdict"], row["age_ms"], row["adds"]) for row in found]
     assert told == [
         ("open", "stuck", 46_000, 1),
@@ -117,7 +99,7 @@ def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(spark, make
     maker.roll().add(5, 5).clock(5).flush()
     # The report tells of directories in the order of their names, wherever they are.
     places = sorted([maker.directory, *(golden / name for name in ACTIVEMQ)])
-    found = dicts(garbage(journal_in(spark, *places)))
+    found = dicts(journal_in(spark, *places).report("garbage"))
     replayed = [row for place in places for row in rows_of(place, table="files")]
     assert [(row["file"], row["bytes"]) for row in found] == [
         (row["file"], row["file_bytes"]) for row in replayed
@@ -145,6 +127,6 @@ def test_what_waits_for_activemqs_subscriptions_is_what_it_served(spark, golden)
         for place, messages in manifest["recovered_after_index_deletion"].items()
         if place.startswith("sub:")
     }
-    found = dicts(subscriptions(journal_in(spark, golden / name)))
+    found = dicts(journal_in(spark, golden / name).report("subscriptions"))
     assert {row["subscription"]: row["pending"] for row in found} == served
     assert all(row["connected"] is None for row in found)

@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from lockkeeper.journal.batch import CONTROL_START
 from lockkeeper.message.destination import queue
 from lockkeeper_analytics.errors import AnalyticsError, NoJournalError, OptionError, QueryError
+from lockkeeper_analytics.facts.texts import view_texts
 from lockkeeper_analytics.sql import query
 from lockkeeper_analytics.sql.command import sql
-from lockkeeper_analytics.sql.views import view_texts
 from lockkeeper_analytics.tables import TABLES
 
 

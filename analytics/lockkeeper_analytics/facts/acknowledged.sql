@@ -1,31 +1,31 @@
 -- Every remove that acknowledges, with the ms since its message arrived (null: its file is gone).
--- The time of a remove lies between two bounds; `latency_ms` is from the likeliest between.
+-- The time of a remove lies between two bounds; `latency_ms` is from the likeliest between. What
+-- removes a message that became a dead letter acknowledges nothing.
 WITH arrived AS (
     SELECT directory, destination_kind, destination, message_id, min(stored_at) AS arrived_at,
         min(shown_id) AS stored_as
     FROM effects WHERE kind = 'add' GROUP BY ALL
 ),
-dead AS (
-    SELECT directory, origin_kind AS destination_kind, origin AS destination, shown_id
-    FROM effects WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
-),
-elapsed AS (
-    SELECT taken.directory, taken.destination_kind, taken.destination, message_id,
-        subscription, consumer_id, ack_type, arrived_at, happened_at,
-        happened_before,
-        epoch_ms(happened_after) - epoch_ms(arrived_at) AS earliest_ms,
-        epoch_ms(happened_at) - epoch_ms(arrived_at) AS latency_ms,
-        epoch_ms(happened_before) - epoch_ms(arrived_at) AS latest_ms
-    FROM (FROM effects WHERE kind = 'remove') taken
+taken AS (
+    SELECT directory, destination_kind, destination, message_id, subscription, consumer_id,
+        ack_type, arrived_at, happened_at, happened_after, happened_before,
+        unix_millis(arrived_at) AS arrived_ms,
+        coalesce(stored_as, message_id) AS shown_as
+    FROM (SELECT * FROM effects WHERE kind = 'remove') removes
     LEFT JOIN arrived USING (directory, destination_kind, destination, message_id)
-    ANTI JOIN dead ON dead.directory = taken.directory
-        AND dead.destination_kind = taken.destination_kind
-        AND dead.destination = taken.destination
-        AND dead.shown_id = coalesce(stored_as, message_id)
+),
+dead AS (
+    SELECT directory, origin_kind, origin, shown_id
+    FROM effects WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
 )
-SELECT * REPLACE (
-    if(earliest_ms < 0, 0, earliest_ms) AS earliest_ms,
-    if(latency_ms < 0, 0, latency_ms) AS latency_ms,
-    if(latest_ms < 0, 0, latest_ms) AS latest_ms
-)
-FROM elapsed
+SELECT directory, destination_kind, destination, message_id, subscription, consumer_id, ack_type,
+    arrived_at, happened_at, happened_before,
+    CASE WHEN unix_millis(happened_after) < arrived_ms THEN 0
+        ELSE unix_millis(happened_after) - arrived_ms END AS earliest_ms,
+    CASE WHEN unix_millis(happened_at) < arrived_ms THEN 0
+        ELSE unix_millis(happened_at) - arrived_ms END AS latency_ms,
+    CASE WHEN unix_millis(happened_before) < arrived_ms THEN 0
+        ELSE unix_millis(happened_before) - arrived_ms END AS latest_ms
+FROM taken ANTI JOIN dead
+    ON taken.directory = dead.directory AND taken.destination_kind = dead.origin_kind
+    AND taken.destination = dead.origin AND taken.shown_as = dead.shown_id

@@ -1,38 +1,43 @@
 -- The flight recorder's statistics with what each line adds to the one before: `new_…`. Counters
 -- begin anew with each run of a broker; of run 0 the beginning is gone, so its first line adds
 -- nothing that is known.
-WITH lines AS (
-    SELECT DISTINCT directory, (file_id::BIGINT << 32) + "offset" AS position, "at",
-        false AS is_start
-    FROM statistics
+WITH figures AS (
+    SELECT statistics.*,
+        CAST(file_id AS BIGINT) * 4294967296 + statistics.offset AS position FROM statistics
+),
+marks AS (
+    SELECT DISTINCT directory, position, figures.at, false AS is_start FROM figures
     UNION ALL
-    SELECT directory, (file_id::BIGINT << 32) + "offset", "at", event <> 'stop'
-    FROM events WHERE event IN ('start', 'takeover', 'stop')
+    SELECT directory, position, broker_events.at, is_start FROM broker_events
 ),
-placed AS (
+placed_marks AS (
     SELECT directory, position,
-        count(*) FILTER (is_start) OVER so_far AS run,
-        max(position) FILTER (is_start) OVER so_far AS run_position,
-        lag("at") OVER so_far AS previous_at
-    FROM lines
-    WINDOW so_far AS (PARTITION BY directory ORDER BY position)
+        count(CASE WHEN is_start THEN 1 END) OVER so_far AS run,
+        max(CASE WHEN is_start THEN position END) OVER so_far AS run_position,
+        lag(marks.at) OVER (PARTITION BY directory ORDER BY position) AS previous_at
+    FROM marks
+    WINDOW so_far AS (
+        PARTITION BY directory ORDER BY position
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    )
 ),
-figures AS (
-    SELECT *, (file_id::BIGINT << 32) + "offset" AS position FROM statistics
+runs AS (
+    SELECT figures.*, run, run_position, previous_at,
+        CASE WHEN run > 0 THEN 0 END AS nothing
+    FROM figures JOIN placed_marks
+        ON figures.directory = placed_marks.directory
+        AND figures.position = placed_marks.position
 )
-SELECT figures.*, run, run_position, previous_at,
-    enqueued - coalesce(lag(enqueued) OVER earlier, if(run > 0, 0, NULL)) AS new_enqueued,
-    dequeued - coalesce(lag(dequeued) OVER earlier, if(run > 0, 0, NULL)) AS new_dequeued,
-    dispatched - coalesce(lag(dispatched) OVER earlier, if(run > 0, 0, NULL)) AS new_dispatched,
-    redelivered - coalesce(lag(redelivered) OVER earlier, if(run > 0, 0, NULL))
-        AS new_redelivered,
-    expired - coalesce(lag(expired) OVER earlier, if(run > 0, 0, NULL)) AS new_expired,
-    dead_lettered - coalesce(lag(dead_lettered) OVER earlier, if(run > 0, 0, NULL))
-        AS new_dead_lettered,
-    never_written - coalesce(lag(never_written) OVER earlier, if(run > 0, 0, NULL))
-        AS new_never_written,
-    coalesce(lag(latency_count) OVER earlier, if(run > 0, []::BIGINT[], NULL)) AS earlier_count
-FROM figures JOIN placed USING (directory, position)
+SELECT runs.*,
+    enqueued - coalesce(lag(enqueued) OVER earlier, nothing) AS new_enqueued,
+    dequeued - coalesce(lag(dequeued) OVER earlier, nothing) AS new_dequeued,
+    dispatched - coalesce(lag(dispatched) OVER earlier, nothing) AS new_dispatched,
+    redelivered - coalesce(lag(redelivered) OVER earlier, nothing) AS new_redelivered,
+    expired - coalesce(lag(expired) OVER earlier, nothing) AS new_expired,
+    dead_lettered - coalesce(lag(dead_lettered) OVER earlier, nothing) AS new_dead_lettered,
+    never_written - coalesce(lag(never_written) OVER earlier, nothing) AS new_never_written,
+    lag(latency_count) OVER earlier AS earlier_count
+FROM runs
 WINDOW earlier AS (
     PARTITION BY directory, run, destination_kind, destination ORDER BY position
 )

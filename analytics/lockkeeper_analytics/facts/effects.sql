@@ -1,53 +1,53 @@
 -- What the records came to: what was done in a transaction counts where its commit is, or not at
 -- all. `position` orders a directory; removes of a prepared transaction are `prepared_remove`,
--- those of what a subscription's selector did not want are `unmatched`.
-WITH placed AS (
-    SELECT *, (file_id::BIGINT << 32) + "offset" AS position FROM records
-),
-outcomes AS (
-    SELECT directory, transaction, position, kind, written_after, written_before
-    FROM placed WHERE kind IN ('commit', 'rollback')
+-- those of what a subscription's selector did not want are `unmatched`. `happened_at` is the
+-- likeliest time between `happened_after` and `happened_before`.
+WITH done AS (
+    SELECT * FROM placed
+    WHERE kind IN ('add', 'update', 'remove', 'subscribe', 'unsubscribe', 'remove_destination')
 ),
 prepared AS (
-    SELECT directory, transaction, max(position) AS position
+    SELECT directory, transaction, max(position) AS prepared_at
     FROM placed WHERE kind = 'prepare' GROUP BY ALL
 ),
-decided AS (
-    SELECT each.*, each.position AS record_position, outcome.kind AS outcome,
-        CASE
-            WHEN each.transaction IS NULL OR outcome.kind = 'commit' THEN each.kind
-            WHEN outcome.kind IS NULL AND prepared.position > each.position
-                AND each.kind = 'remove' THEN 'prepared_remove'
-        END AS effect,
-        CASE WHEN outcome.kind = 'commit' THEN outcome.position ELSE each.position END AS place,
-        CASE WHEN outcome.kind = 'commit' THEN outcome.written_after
-            ELSE each.written_after END AS happened_after,
-        CASE WHEN outcome.kind = 'commit' THEN outcome.written_before
-            ELSE each.written_before END AS happened_before
-    FROM (
-        SELECT * FROM placed WHERE kind IN
-            ('add', 'update', 'remove', 'subscribe', 'unsubscribe', 'remove_destination')
-    ) each
-    ASOF LEFT JOIN outcomes outcome
-        ON each.directory = outcome.directory AND each.transaction = outcome.transaction
-        AND each.position < outcome.position
+applied AS (
+    SELECT done.*, kind AS effect, position AS place,
+        written_after AS happened_after, written_before AS happened_before
+    FROM done WHERE transaction IS NULL
+    UNION ALL
+    SELECT done.*,
+        CASE WHEN outcomes.kind = 'commit' THEN done.kind ELSE 'prepared_remove' END AS effect,
+        CASE WHEN outcomes.kind = 'commit' THEN outcomes.position ELSE done.position END AS place,
+        CASE WHEN outcomes.kind = 'commit' THEN outcomes.written_after
+            ELSE done.written_after END AS happened_after,
+        CASE WHEN outcomes.kind = 'commit' THEN outcomes.written_before
+            ELSE done.written_before END AS happened_before
+    FROM done
+    LEFT JOIN outcomes
+        ON done.directory = outcomes.directory AND done.transaction = outcomes.transaction
+        AND done.position < outcomes.position AND done.position > outcomes.previous
     LEFT JOIN prepared
-        ON each.directory = prepared.directory AND each.transaction = prepared.transaction
+        ON done.directory = prepared.directory AND done.transaction = prepared.transaction
+    WHERE done.transaction IS NOT NULL AND (
+        outcomes.kind = 'commit'
+        OR outcomes.kind IS NULL AND done.kind = 'remove' AND prepared_at > done.position)
 )
-SELECT directory, place AS position,
-    if(effect = 'remove' AND ack_type = 'unmatched' AND subscription IS NOT NULL,
-        'unmatched', effect) AS kind,
-    record_position, record_bytes,
-    destination_kind, destination, message_id, copy_of, subscription, transaction,
-    coalesce(copy_of, message_id) AS shown_id,
+SELECT directory, place AS position, position AS record_position,
     happened_after, happened_before,
-    -- The middle of the bounds, but not far above the first.
-    happened_after + to_milliseconds(least(25,
-        (epoch_ms(coalesce(happened_before, happened_after)) - epoch_ms(happened_after)) // 2
-    )) AS happened_at,
-    producer_id, priority, group_id, consumer_id, ack_type, ack_cause,
+    -- The middle of the bounds, but not far above the first: half of what lies between two clock
+    -- lines. What is written between two adds an hour apart most likely followed the first at once.
+    timestamp_millis(unix_millis(happened_after) + least(25, div(
+        unix_millis(coalesce(happened_before, happened_after)) - unix_millis(happened_after), 2
+    ))) AS happened_at,
+    record_bytes,
+    CASE WHEN effect = 'remove' AND ack_type = 'unmatched' AND subscription IS NOT NULL
+        THEN 'unmatched' ELSE effect END AS kind,
+    destination_kind, destination, message_id, copy_of, subscription, transaction,
     stored_at, message_bytes, redeliveries, dead_letter_cause, original_destination,
+    producer_id, priority, group_id, consumer_id, ack_type, ack_cause,
+    -- The JMSMessageID, also where `message_id` is a copy's.
+    coalesce(copy_of, message_id) AS shown_id,
+    -- Where a dead letter was meant for; without a move that the journal tells of, where it is.
     coalesce(split_part(original_destination, '://', 1), destination_kind) AS origin_kind,
     coalesce(regexp_replace(original_destination, '^[a-z-]+://', ''), destination) AS origin
-FROM decided
-WHERE effect IS NOT NULL
+FROM applied

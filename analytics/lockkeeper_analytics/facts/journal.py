@@ -1,8 +1,8 @@
 """A journal as the reports see it: a few data frames, each written once and read often."""
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -10,63 +10,81 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.facts.acknowledged import acknowledged_of
-from lockkeeper_analytics.facts.clients import clients_of
-from lockkeeper_analytics.facts.effects import RECORD_COLUMNS, effects_of
-from lockkeeper_analytics.facts.flight import events_of, lines_of, statistics_of
-from lockkeeper_analytics.facts.grouping import cell_seconds
-from lockkeeper_analytics.facts.kept import kept
-from lockkeeper_analytics.facts.lives import lives_of
-from lockkeeper_analytics.facts.narrowing import EVERYTHING, FACTS, Narrowing
+from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted
+from lockkeeper_analytics.facts.functions import register_functions
+from lockkeeper_analytics.facts.narrowing import (
+    COUNTING,
+    EVERYTHING,
+    PRESENT,
+    REPORTS,
+    Narrowing,
+    kept,
+)
+from lockkeeper_analytics.facts.tables import frames_of
+from lockkeeper_analytics.facts.texts import REPORT
 from lockkeeper_analytics.spark.datasource import FORMAT
 
 AT_A_TIME = 3
 """So many jobs are given to Spark at once: it plans one while it carries out others."""
 
+RECORD_COLUMNS = (
+    "directory",
+    "file_id",
+    "offset",
+    "written_after",
+    "written_before",
+    "recorder",
+    "record_bytes",
+    "kind",
+    "destination_kind",
+    "destination",
+    "message_id",
+    "copy_of",
+    "subscription",
+    "transaction",
+    "stored_at",
+    "message_bytes",
+    "redeliveries",
+    "dead_letter_cause",
+    "original_destination",
+    "producer_id",
+    "priority",
+    "group_id",
+    "consumer_id",
+    "ack_type",
+    "ack_cause",
+)
+"""The columns of the data source that facts and reports are made of."""
+
 
 @dataclass(frozen=True)
 class Journal:
-    """Records as the data source gives them, and what was made of them (see each module).
+    """Tables and views of a journal up to the bound `until` of *narrowing*, and of its *present*.
 
-    *records*, and all that was made of them, go up to the bound `until` of *narrowing*, *present*
-    to the journal's end. Its other bounds choose what reports show: see `counting` and `Report`.
-    *whole* is what a journal for `counting` was made of.
+    The other bounds of *narrowing* choose what reports show.
     """
 
-    records: DataFrame
-    effects: DataFrame
-    acknowledged: DataFrame
-    statistics: DataFrame
-    events: DataFrame
-    lives: DataFrame
-    clients: DataFrame
-    present: DataFrame
+    frames: Frames
+    present: Frames
     narrowing: Narrowing = EVERYTHING
-    whole: "Journal | None" = None
 
-    @property
-    def counting(self) -> "Journal":
-        """The journal with only those facts that are counted from the bound `since` on."""
-        names = ("effects", "acknowledged", "statistics", "lives")
-        facts = {name: kept(getattr(self, name), FACTS[name], self.narrowing) for name in names}
-        return replace(self, **facts, whole=self)
+    def frame(self, name: str) -> DataFrame:
+        """Return all rows of the table or view *name*."""
+        return self.frames.frame(name)
 
-    @property
-    def now(self) -> "Journal":
-        """The journal as it stands at its end, whatever is asked for."""
-        return journal_of(self.present) if self.narrowing.until else self
-
-    @property
-    def all_statistics(self) -> DataFrame:
-        """The lines of statistics, also those from before the bound `since`."""
-        return (self.whole or self).statistics
+    def report(self, name: str) -> DataFrame:
+        """Return the rows of report *name* that are asked for."""
+        view = name + REPORT
+        if name in COUNTING:
+            rows = self._counting.frame(view)
+        else:
+            rows = (self.present if name in PRESENT else self.frames).frame(view)
+        text = kept("asked_rows", REPORTS[name], self.narrowing, quoted)
+        return self.frames.ask(text, asked_rows=rows)
 
     @cached_property
-    def cell_seconds(self) -> int:
-        """Return how long a cell of time is, in seconds, for all that the journal tells of."""
-        moments = self.effects.select(F.col("happened_at").alias("at"))
-        told = moments.unionByName(self.statistics.select("at"))
-        return cell_seconds(told.agg(F.min("at"), F.max("at")).collect()[0])
+    def _counting(self) -> CountedFrames:
+        return CountedFrames(self.frames, self.narrowing)
 
 
 def read_records(session: SparkSession, directories: list[str], **options: str | bool) -> DataFrame:
@@ -75,24 +93,15 @@ def read_records(session: SparkSession, directories: list[str], **options: str |
     return reader.option("columns", ",".join(RECORD_COLUMNS)).load(",".join(directories))
 
 
-def journal_of(present: DataFrame, narrowing: Narrowing = EVERYTHING) -> Journal:
-    """Return the journal made of all records; everything is computed when it is asked for.
+def journal_of(records: DataFrame, narrowing: Narrowing = EVERYTHING) -> Journal:
+    """Return the journal made of all *records*; everything is computed when it is asked for.
 
     *narrowing* tells what of it reports show.
     """
-    records = _until(present, narrowing)
-    lines, effects = lines_of(records), effects_of(records)
-    return Journal(
-        records,
-        effects,
-        acknowledged_of(effects),
-        statistics_of(lines),
-        events_of(lines),
-        lives_of(effects),
-        clients_of(records),
-        present,
-        narrowing,
-    )
+    register_functions(records.sparkSession)
+    present = frames_of(records)
+    until = narrowing.until
+    return Journal(frames_of(_until(records, until)) if until else present, present, narrowing)
 
 
 def settled(
@@ -107,39 +116,31 @@ def settled(
     None: executors on other machines keep what they made on their own disks. Spark gets *at_a_time*
     jobs at once. *tell* hears of each step.
     """
-    present = _settle(journal.present, folder, "records")
-    made = journal_of(present, journal.narrowing)
+    made = journal_of(
+        _settle(journal.present.frame("records"), folder, "records"), journal.narrowing
+    )
+    frames = made.frames
     with ThreadPoolExecutor(at_a_time) as pool:
 
-        def begin(frame: DataFrame, name: str) -> Future[DataFrame]:
-            return pool.submit(_settle, frame, folder, name)
+        def settle(*names: str) -> None:
+            asked = {name: pool.submit(_settle, frames.frame(name), folder, name) for name in names}
+            frames.keep({name: each.result() for name, each in asked.items()})
 
         tell("applying transactions")
-        applied = begin(made.effects, "effects")
-        statistics = begin(made.statistics, "statistics")
-        events, clients = begin(made.events, "events"), begin(made.clients, "clients")
-        effects = applied.result()
+        settle("effects", "statistics", "events")
         tell("matching acknowledgements")
-        acknowledged = begin(acknowledged_of(effects), "acknowledged")
-        lives = begin(lives_of(effects), "lives")
-        return Journal(
-            made.records,
-            effects,
-            acknowledged.result(),
-            statistics.result(),
-            events.result(),
-            lives.result(),
-            clients.result(),
-            present,
-            journal.narrowing,
-        )
+        cells = pool.submit(frames.frame("cells").collect)
+        settle("acknowledged", "lives", "counted")
+        settle("moves")
+    (seconds,) = cells.result()[0]
+    # As a constant it costs no job of each query.
+    frames.keep({"cells": frames.session.sql(f"SELECT CAST({seconds} AS BIGINT) AS seconds")})
+    return made
 
 
-def _until(records: DataFrame, narrowing: Narrowing) -> DataFrame:
+def _until(records: DataFrame, milliseconds: int) -> DataFrame:
     """Return the *records* that are not known to be younger than what is asked for."""
-    if not narrowing.until:
-        return records
-    latest = F.timestamp_millis(F.lit(narrowing.until))
+    latest = F.timestamp_millis(F.lit(milliseconds))
     return records.where(F.col("written_after").isNull() | (F.col("written_after") <= latest))
 
 

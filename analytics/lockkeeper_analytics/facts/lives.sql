@@ -1,89 +1,103 @@
 -- Every message's stay in its queue, or with each durable subscription of its topic that was
 -- there when it came: from its add to the end of it. `ended` is null while it waits, `located` is
 -- where the record lies that holds it, `stored` the first one, `ender` what ended it, `hidden`
--- tells that a prepared transaction consumes it.
+-- tells that a prepared transaction consumes it. What lies between two removes of a message in a
+-- queue is one stay, a `turn`.
 WITH purges AS (
+    SELECT directory, destination_kind, destination, position,
+        step(position, record_position, happened_at, kind) AS purge
+    FROM effects WHERE kind = 'remove_destination'
+),
+-- What lies between two removals of a destination; behind the last one without an end.
+periods AS (
     SELECT directory, destination_kind, destination,
-        list({'position': position, 'record_position': record_position,
-            'happened_at': happened_at, 'kind': kind} ORDER BY position) AS purges
-    FROM effects WHERE kind = 'remove_destination' GROUP BY ALL
+        coalesce(lag(position) OVER (
+            PARTITION BY directory, destination_kind, destination ORDER BY position), -1) AS begins,
+        position AS purged, purge
+    FROM purges
+    UNION ALL
+    SELECT directory, destination_kind, destination, max(position), NULL, NULL
+    FROM purges GROUP BY directory, destination_kind, destination
 ),
 told AS (
-    SELECT effects.*, purges,
-        {'position': position, 'record_position': record_position,
-            'happened_at': happened_at, 'kind': kind} AS step,
-        kind IN ('add', 'update') AS is_add
-    FROM effects LEFT JOIN purges USING (directory, destination_kind, destination)
+    SELECT /*+ BROADCAST(periods) */ effects.*, kind IN ('add', 'update') AS is_add, begins, purged, purge
+    FROM effects LEFT JOIN periods
+        ON effects.directory = periods.directory
+        AND effects.destination_kind = periods.destination_kind
+        AND effects.destination = periods.destination
+        AND effects.position > begins AND (purged IS NULL OR effects.position < purged)
     WHERE kind IN ('add', 'update', 'remove', 'unmatched', 'prepared_remove')
 ),
--- What lies between two removes of a message in a queue is one stay.
 turns AS (
-    SELECT *,
-        coalesce(len(list_filter(purges, lambda purge: purge.position < position)), 0)
-            + count(*) FILTER (kind = 'remove') OVER (
-                PARTITION BY directory, destination_kind, destination, message_id
-                ORDER BY position, record_position ROWS UNBOUNDED PRECEDING)
-            - (kind = 'remove')::INT AS turn
-    FROM told WHERE destination_kind LIKE '%queue'
+    SELECT told.*,
+        CASE WHEN destination_kind LIKE '%queue' THEN purged END AS period,
+        count(CASE WHEN kind = 'remove' THEN 1 END) OVER (
+            PARTITION BY directory, destination_kind, destination, message_id
+            ORDER BY position, record_position
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+            - CASE WHEN kind = 'remove' THEN 1 ELSE 0 END AS turn
+    FROM told WHERE is_add OR destination_kind LIKE '%queue' AND kind <> 'unmatched'
 ),
-in_queues AS (
-    SELECT directory, destination_kind, destination, message_id, NULL::VARCHAR AS subscription,
-        arg_min(turns, (position, record_position)) FILTER (is_add) AS first,
-        arg_max(turns, record_position) FILTER (kind = 'update') AS updated,
-        any_value(purges) AS purges,
-        min(step) FILTER (kind = 'remove') AS removed,
-        bool_or(kind = 'prepared_remove') AS hidden,
-        NULL AS until
-    FROM turns GROUP BY directory, destination_kind, destination, message_id, turn
-),
-subscriptions_then AS (
-    SELECT directory, destination_kind, destination, subscription, position AS since, until
-    FROM (
-        SELECT *, lead({'position': position, 'record_position': record_position,
-                'happened_at': happened_at, 'kind': 'unsubscribe'}) OVER (
-            PARTITION BY directory, subscription ORDER BY position) AS until
-        FROM effects
-        WHERE kind IN ('subscribe', 'unsubscribe') AND destination_kind LIKE '%topic'
-    ) WHERE kind = 'subscribe'
-),
-topic_messages AS (
+-- A stay begins with its first add; its latest update tells where the message lies since.
+stays AS (
     SELECT directory, destination_kind, destination, message_id,
-        arg_min(told, (position, record_position)) AS first,
-        arg_max(told, record_position) FILTER (kind = 'update') AS updated,
-        any_value(purges) AS purges
-    FROM told WHERE destination_kind LIKE '%topic' AND is_add GROUP BY ALL
-),
-topic_removes AS (
-    SELECT directory, destination_kind, destination, message_id, subscription,
-        min(step) FILTER (kind IN ('remove', 'unmatched')) AS removed,
+        min(CASE WHEN is_add THEN first_add(position, record_position, happened_at, producer_id,
+            priority, group_id, transaction, record_bytes, stored_at, message_bytes,
+            dead_letter_cause, begins, purge) END) AS first,
+        max(CASE WHEN kind = 'update' THEN held_in(record_position, record_bytes, stored_at,
+            message_bytes, dead_letter_cause) END) AS updated,
+        min(CASE WHEN kind = 'remove'
+            THEN step(position, record_position, happened_at, kind) END) AS removed,
         bool_or(kind = 'prepared_remove') AS hidden
-    FROM told WHERE destination_kind LIKE '%topic' AND NOT is_add GROUP BY ALL
+    FROM turns
+    GROUP BY directory, destination_kind, destination, message_id, turn, period
 ),
-for_subscriptions AS (
+removes AS (
     SELECT directory, destination_kind, destination, message_id, subscription,
-        first, updated, purges, removed, coalesce(hidden, false) AS hidden, until
-    FROM topic_messages
-    JOIN subscriptions_then USING (directory, destination_kind, destination)
-    LEFT JOIN topic_removes
-        USING (directory, destination_kind, destination, message_id, subscription)
-    WHERE first.position > since AND (until IS NULL OR first.position < until.position)
-        -- Who removes a topic ends its subscriptions.
-        AND len(coalesce(list_filter(purges,
-            lambda purge: purge.position BETWEEN since AND first.position), [])) = 0
+        min(CASE WHEN kind <> 'prepared_remove'
+            THEN step(position, record_position, happened_at, kind) END) AS removed,
+        bool_or(kind = 'prepared_remove') AS hidden
+    FROM told WHERE destination_kind LIKE '%topic' AND NOT is_add
+    GROUP BY directory, destination_kind, destination, message_id, subscription
 ),
 ends AS (
-    SELECT *, coalesce(updated, first) AS held, list_min(list_filter(
-        [removed, until, list_filter(purges, lambda purge: purge.position > first.position)[1]],
-        lambda step: step IS NOT NULL)) AS ending
-    FROM (FROM in_queues UNION ALL BY NAME FROM for_subscriptions) WHERE first IS NOT NULL
+    SELECT directory, destination_kind, destination, message_id,
+        CAST(NULL AS STRING) AS subscription, first, updated, hidden,
+        least(removed, first.purge) AS ending
+    FROM stays WHERE destination_kind LIKE '%queue' AND first IS NOT NULL
+    UNION ALL
+    SELECT /*+ BROADCAST(subscribed) */ stays.directory, stays.destination_kind,
+        stays.destination, stays.message_id, subscribed.subscription, first, updated,
+        coalesce(removes.hidden, false), least(removes.removed, until, first.purge)
+    FROM stays
+    JOIN subscribed
+        ON stays.directory = subscribed.directory
+        AND stays.destination_kind = subscribed.destination_kind
+        AND stays.destination = subscribed.destination
+        AND first.position > since AND (until IS NULL OR first.position < until.position)
+        -- Who removes a topic ends its subscriptions.
+        AND (first.begins IS NULL OR first.begins < since)
+    LEFT JOIN removes
+        ON stays.directory = removes.directory
+        AND stays.destination_kind = removes.destination_kind
+        AND stays.destination = removes.destination
+        AND stays.message_id = removes.message_id
+        AND subscribed.subscription = removes.subscription
+    WHERE stays.destination_kind LIKE '%topic'
 )
 SELECT directory, destination_kind, destination, message_id, subscription,
     first.position AS added, first.happened_at AS added_at,
     first.producer_id AS producer_id, first.priority AS priority, first.group_id AS group_id,
     first.transaction AS transaction,
-    first.record_position AS stored, held.record_position AS located,
-    held.record_bytes AS record_bytes, held.stored_at AS stored_at,
-    held.message_bytes AS message_bytes, held.dead_letter_cause AS dead_letter_cause,
+    first.record_position AS stored,
+    coalesce(updated.record_position, first.record_position) AS located,
+    CASE WHEN updated IS NULL THEN first.record_bytes ELSE updated.record_bytes END
+        AS record_bytes,
+    CASE WHEN updated IS NULL THEN first.stored_at ELSE updated.stored_at END AS stored_at,
+    CASE WHEN updated IS NULL THEN first.message_bytes ELSE updated.message_bytes END
+        AS message_bytes,
+    CASE WHEN updated IS NULL THEN first.dead_letter_cause ELSE updated.dead_letter_cause END
+        AS dead_letter_cause,
     ending.position AS ended, ending.record_position AS ender,
     ending.happened_at AS ended_at, ending.kind AS end_kind,
     hidden

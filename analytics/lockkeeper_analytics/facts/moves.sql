@@ -1,18 +1,23 @@
--- What came, left and died at each destination, and when: lines of statistics count at their
--- time, what they do not count (all, where there are none) when it happened.
-WITH rest AS (
-    SELECT effects.* FROM effects ANTI JOIN counted_ranges counts
-    ON effects.directory = counts.directory AND position >= starts AND position <= ends
+-- How many messages came to each destination, left and died there in each second: lines of
+-- statistics count at their time, what they do not count (all, where there are none) when it
+-- happened. Null: nothing tells.
+WITH told AS (
+    SELECT directory, destination_kind, destination, unix_seconds(counted.at) AS second,
+        new_enqueued AS enqueued, new_dequeued AS dequeued, new_dead_lettered AS dead_lettered
+    FROM counted
+    UNION ALL
+    SELECT directory, destination_kind, destination, unix_seconds(happened_at) AS second,
+        CASE WHEN kind = 'add' THEN 1 ELSE 0 END, CASE WHEN kind = 'remove' THEN 1 ELSE 0 END, NULL
+    FROM uncounted WHERE kind IN ('add', 'remove') AND happened_at IS NOT NULL
+    UNION ALL
+    SELECT directory, origin_kind, origin, unix_seconds(happened_at), NULL, NULL, 1
+    FROM uncounted
+    WHERE kind = 'add' AND dead_letter_cause IS NOT NULL AND happened_at IS NOT NULL
 )
-SELECT directory, destination_kind, destination, epoch_ms("at") // 1000 AS second,
-    new_enqueued AS enqueued, new_dequeued AS dequeued, new_dead_lettered AS dead_lettered
-FROM counted
-UNION ALL BY NAME
-SELECT directory, destination_kind, destination, epoch_ms(happened_at) // 1000 AS second,
-    (kind = 'add')::BIGINT AS enqueued, (kind = 'remove')::BIGINT AS dequeued
-FROM rest WHERE kind IN ('add', 'remove') AND happened_at IS NOT NULL
-UNION ALL BY NAME
-SELECT directory, origin_kind AS destination_kind, origin AS destination,
-    epoch_ms(happened_at) // 1000 AS second, 1 AS dead_lettered
-FROM rest
-WHERE kind = 'add' AND dead_letter_cause IS NOT NULL AND happened_at IS NOT NULL
+SELECT directory, destination_kind, destination, second,
+    CAST(sum(enqueued) AS BIGINT) AS enqueued,
+    CAST(sum(dequeued) AS BIGINT) AS dequeued,
+    CAST(sum(dead_lettered) AS BIGINT) AS dead_lettered
+FROM told
+WHERE second IS NOT NULL
+GROUP BY directory, destination_kind, destination, second

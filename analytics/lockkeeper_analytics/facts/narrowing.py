@@ -1,14 +1,18 @@
-"""Rows of each fact and report that a narrowed run shows, told once for Spark and SQL.
+"""Rows of each fact and report that a narrowed run shows, in SQL that Spark and DuckDB both run.
 
 State is always told from the whole journal: whether a message waits depends on all that stands
 before it. `destination` and `since` choose among what was told so, and never what it is told from.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, SCHEMES
+from lockkeeper_analytics.facts.texts import REPORT
 from lockkeeper_analytics.reading.asked import Pattern
+
+Quoted = Callable[[str], str]
 
 SINCE = "{since}"
 """Stands for the bound in the conditions below."""
@@ -60,14 +64,17 @@ FACTS = {
     "acknowledged": Kept(
         None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
     ),
-    "statistics": Kept(None, _AT),
+    "counted": Kept(None, _AT),
     "lives": Kept(None, f"coalesce(told.added_at, told.stored_at, {SINCE}) >= {SINCE}"),
     "moves": Kept(),
 }
-"""What those of COUNTING count; `statistics` are the lines as facts, in SQL `counted`."""
+"""The rows of facts that the reports of COUNTING count."""
 
-MADE_OF_COUNTED = ("latency_buckets",)
-"""Facts in SQL that have only what is made of the rows of other facts that are asked for."""
+MADE_OF_COUNTED = ("latency_buckets", "uncounted")
+"""Facts that have only what is made of the rows of other facts that are asked for."""
+
+_SUMMED_UP = "moves"
+"""The fact that is made of counted ones and then narrowed."""
 
 COUNTING = (
     "totals",
@@ -80,6 +87,9 @@ COUNTING = (
     "redeliveries",
 )
 """The reports whose figures count what happened from then on, and not what was before."""
+
+PRESENT = ("garbage",)
+"""The reports that tell of the journal's end, whatever is asked for."""
 
 REPORTS = {
     "rates": _IN_CELLS,
@@ -109,6 +119,40 @@ REPORTS = {
     "inventory": _WHOLE,
 }
 """The rows of every report; `pattern` sums up the destinations asked for by itself."""
+
+
+def counts_from_whole(name: str) -> bool:
+    """Tell whether the reports of COUNTING read all rows of the fact or table *name*."""
+    return not (name in FACTS or name in MADE_OF_COUNTED or name.endswith(REPORT))
+
+
+def counted(name: str, text: str, whole: str, narrowing: Narrowing, quoted: Quoted) -> str:
+    """Return the SQL of a view as the reports of COUNTING read it, of facts that are counted.
+
+    *text* is that of the view *name*, of which *whole* has all rows.
+    """
+    if name == _SUMMED_UP:
+        return kept(f"(\n{text}\n)", FACTS[name], narrowing, quoted)
+    if name in FACTS:
+        return kept(whole, FACTS[name], narrowing, quoted)
+    return f"SELECT * FROM {whole}" if counts_from_whole(name) else text
+
+
+def kept(source: str, rule: Kept, narrowing: Narrowing, quoted: Quoted) -> str:
+    """Return the SQL of the rows of *source* that *rule* keeps when *narrowing* is asked for.
+
+    *quoted* makes a text a literal of the engine that is asked.
+    """
+    conditions = []
+    if rule.since and narrowing.since:
+        since = f"timestamp_millis({narrowing.since})"
+        conditions.append(rule.since.replace(SINCE, since))
+    if rule.destination and narrowing.destinations:
+        kind, name = rule.destination
+        pattern = quoted(narrowing.url_pattern)
+        conditions.append(f"regexp_like({kind} || '://' || {name}, {pattern})")
+    where = " AND ".join(f"({each})" for each in conditions) or "true"
+    return f"SELECT told.* FROM {source} told WHERE {where}"
 
 
 def _expression(pattern: Pattern) -> str:

@@ -1,6 +1,6 @@
 """The reports: one question asked of a journal in two files, NAME.py and NAME.sql.
 
-Comes in: the data frames of `facts/`. Never here: HTML, files, a session.
+Comes in: tables, and the views of `facts/`. Never here: HTML, files, a session.
 """
 
 from lockkeeper_analytics.reports import (

@@ -1,13 +1,14 @@
--- Messages of queues, and of topics once for each subscription that was there before them. What a
--- prepared transaction consumes is in doubt: nobody gets it.
+-- What a broker would serve after a replay: messages of queues, and of topics once for each
+-- subscription that was there before them. What a prepared transaction consumes is in doubt: nobody
+-- gets it.
 SELECT directory, destination_kind, destination, subscription,
-    count(*) FILTER (NOT hidden) AS waiting,
-    coalesce(sum(message_bytes) FILTER (NOT hidden), 0) AS bytes,
-    count(*) FILTER (NOT hidden AND dead_letter_cause IS NOT NULL) AS dead_letters,
-    count(*) FILTER (hidden) AS in_doubt,
+    count_if(NOT hidden) AS waiting,
+    coalesce(sum(CASE WHEN NOT hidden THEN message_bytes END), 0) AS bytes,
+    count_if(NOT hidden AND dead_letter_cause IS NOT NULL) AS dead_letters,
+    count_if(hidden) AS in_doubt,
     min(stored_at) AS oldest_at,
     max(stored_at) AS newest_at
 FROM lives
 WHERE ended IS NULL
-GROUP BY ALL
+GROUP BY directory, destination_kind, destination, subscription
 ORDER BY waiting DESC, directory, destination_kind, destination, subscription

@@ -1,39 +1,58 @@
--- What waited at the end of each cell of time; `depth` is what the last line of statistics in the
--- cell says of a queue.
-WITH stays AS (
-    SELECT lives.*, seconds, last,
-        epoch_ms(coalesce(added_at, stored_at)) // 1000 // seconds * seconds AS begun,
-        CASE WHEN ended IS NULL THEN last + seconds
-            ELSE epoch_ms(coalesce(ended_at, added_at)) // 1000 // seconds * seconds END AS gone
-    FROM lives, cells,
-        (SELECT epoch_ms(max(happened_at)) // 1000 // seconds * seconds AS last
-            FROM effects, cells GROUP BY seconds)
+-- What waited at the end of each cell of time, from the first message on: messages in the journal,
+-- for a topic those of each durable subscription. `oldest_ms` is how long the first of them had
+-- been there. `depth` is what the last line of statistics in the cell says of a queue: it counts
+-- what is never written, too.
+WITH last_moment AS (SELECT max(happened_at) AS moment FROM effects),
+last_cell AS (
+    SELECT seconds, div(unix_seconds(moment), seconds) * seconds AS last
+    FROM (SELECT moment, (SELECT seconds FROM cells) AS seconds FROM last_moment) told
 ),
-waited AS (
-    SELECT directory, destination_kind, destination, subscription,
-        unnest(generate_series(begun, gone - seconds, seconds)) AS begins, messages, oldest
-    FROM (
-        SELECT directory, destination_kind, destination, subscription, begun, gone, seconds,
-            count(*) AS messages, min(stored_at) AS oldest
-        FROM stays WHERE begun < gone GROUP BY ALL
-    )
+stays AS (
+    SELECT directory, destination_kind, destination, subscription, seconds, last, stored_at,
+        div(unix_seconds(coalesce(added_at, stored_at)), seconds) * seconds AS begun,
+        coalesce(CASE WHEN ended IS NOT NULL
+            THEN div(unix_seconds(coalesce(ended_at, added_at)), seconds) * seconds END,
+            last + seconds) AS gone
+    FROM lives CROSS JOIN last_cell
 ),
-empty_cells AS (
-    SELECT directory, destination_kind, destination, subscription,
-        unnest(generate_series(min(begun), any_value(last), any_value(seconds))) AS begins,
-        0 AS messages
-    FROM stays GROUP BY directory, destination_kind, destination, subscription
+alike AS (
+    SELECT directory, destination_kind, destination, subscription, begun, gone, seconds,
+        count(*) AS messages, min(stored_at) AS oldest
+    FROM stays WHERE begun < gone GROUP BY ALL
+),
+spans AS (
+    SELECT directory, destination_kind, destination, subscription, seconds, last,
+        min(begun) AS begun
+    FROM stays GROUP BY ALL
 ),
 depths AS (
-    SELECT directory, destination_kind, destination, NULL AS subscription,
-        epoch_ms("at") // 1000 // seconds * seconds AS begins, arg_max(depth, position) AS depth
-    FROM counted, cells WHERE destination_kind LIKE '%queue' GROUP BY ALL
+    SELECT directory, destination_kind, destination, depth, position,
+        div(unix_seconds(told.at), seconds) * seconds AS begins
+    FROM (SELECT counted.*, (SELECT seconds FROM cells) AS seconds FROM counted) told
+    WHERE destination_kind LIKE '%queue'
+),
+every_cell AS (
+    SELECT directory, destination_kind, destination, subscription,
+        explode(sequence(begun, gone - seconds, seconds)) AS begins,
+        messages, oldest, CAST(NULL AS BIGINT) AS depth
+    FROM alike
+    UNION ALL
+    SELECT directory, destination_kind, destination, subscription,
+        explode(sequence(begun, last, seconds)) AS begins, 0, NULL, NULL
+    FROM spans WHERE begun <= last
+    UNION ALL
+    SELECT directory, destination_kind, destination, NULL, begins, NULL, NULL,
+        max_by(depth, position)
+    FROM depths GROUP BY directory, destination_kind, destination, begins
+),
+summed AS (
+    SELECT directory, destination_kind, destination, subscription, begins,
+        coalesce(sum(messages), 0) AS waiting, min(oldest) AS oldest, max(depth) AS depth
+    FROM every_cell GROUP BY directory, destination_kind, destination, subscription, begins
 )
-SELECT directory, destination_kind, destination, subscription, to_timestamp(begins) AS time,
-    seconds,
-    coalesce(sum(messages), 0) AS waiting,
-    (begins + seconds) * 1000 - epoch_ms(min(oldest)) AS oldest_ms,
-    max(depth) AS depth
-FROM (FROM waited UNION ALL BY NAME FROM empty_cells UNION ALL BY NAME FROM depths), cells
-GROUP BY directory, destination_kind, destination, subscription, begins, seconds
+SELECT directory, destination_kind, destination, subscription, timestamp_seconds(begins) AS time,
+    seconds, waiting,
+    (begins + seconds) * 1000 - unix_millis(oldest) AS oldest_ms,
+    depth
+FROM (SELECT summed.*, (SELECT seconds FROM cells) AS seconds FROM summed) told
 ORDER BY directory, destination_kind, destination, subscription, time

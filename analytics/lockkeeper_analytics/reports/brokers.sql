@@ -1,22 +1,28 @@
+-- `broker` is the name that the last event tells, else the directory's. `sent` counts messages
+-- without dead letters, `per_second` is their mean over `seconds`, from the first record to the
+-- last; `bytes` are those of all records. `p99_ms` is of what records acknowledge.
 WITH of_records AS (
     SELECT directory, sum(record_bytes) AS bytes,
-        (epoch_ms(max(written_after)) - epoch_ms(min(written_after))) / 1000 AS seconds
-    FROM records GROUP BY ALL
+        (unix_millis(max(written_after)) - unix_millis(min(written_after))) / 1000 AS seconds
+    FROM records GROUP BY directory
 ),
 sums AS (
     SELECT directory, sum(enqueued) - sum(coalesce(dead_lettered, 0)) AS sent,
         sum(acknowledged) AS acknowledged, sum(dead_lettered) AS dead_lettered
-    FROM totals_report GROUP BY ALL
+    FROM totals_report GROUP BY directory
 ),
-held AS (SELECT directory, sum(waiting) AS waiting FROM backlog_report GROUP BY ALL),
+held AS (
+    SELECT directory, count_if(NOT hidden) AS waiting
+    FROM lives WHERE ended IS NULL GROUP BY directory
+),
 late AS (
-    SELECT directory, quantile_disc(latency_ms, 0.99)::DOUBLE AS p99_ms
-    FROM acknowledged GROUP BY ALL
+    SELECT directory, CAST(percentile_approx(latency_ms, 0.99, 1000) AS DOUBLE) AS p99_ms
+    FROM acknowledged GROUP BY directory
 ),
 life AS (
-    SELECT directory, arg_max(broker_name, (file_id, "offset")) AS named,
-        count(*) FILTER (event = 'takeover') AS takeovers
-    FROM events WHERE event IN ('start', 'takeover', 'stop') GROUP BY ALL
+    SELECT directory, max_by(broker_name, position) AS named,
+        count_if(event = 'takeover') AS takeovers
+    FROM broker_events GROUP BY directory
 )
 SELECT directory,
     coalesce(named, regexp_extract(directory, '([^/]+)/*$', 1)) AS broker,

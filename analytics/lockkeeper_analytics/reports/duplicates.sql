@@ -1,5 +1,7 @@
--- What an operator moved is no sending. Of topics each subscription has its own, so there nobody
--- can say that a message was processed again.
+-- Messages that a producer stored several times; the 1,000 most frequent. What an operator moved is
+-- no sending. `processed_again` counts those that came when the message had ended before, so that a
+-- consumer got it again; for the others a replay keeps one. Of topics each subscription has its
+-- own, so there nobody can say that a message was processed again.
 WITH sent AS (
     SELECT directory, destination_kind, destination, message_id,
         max(regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '')) AS producer,
@@ -13,10 +15,16 @@ WITH sent AS (
     LIMIT 1000
 ),
 steps AS (
-    SELECT *, lag(kind) OVER (
-            PARTITION BY directory, destination_kind, destination, message_id
+    SELECT /*+ BROADCAST(sent) */ effects.directory, effects.destination_kind,
+        effects.destination, effects.message_id, kind,
+        lag(kind) OVER (
+            PARTITION BY effects.directory, effects.destination_kind, effects.destination,
+                effects.message_id
             ORDER BY position, record_position) AS before
-    FROM effects SEMI JOIN sent USING (directory, destination_kind, destination, message_id)
+    FROM effects SEMI JOIN sent
+        ON effects.directory = sent.directory
+        AND effects.destination_kind = sent.destination_kind
+        AND effects.destination = sent.destination AND effects.message_id = sent.message_id
     WHERE kind IN ('add', 'remove')
 ),
 again AS (

@@ -1,44 +1,55 @@
--- `frees_bytes` are the files that nothing else keeps: what is live in one file keeps those that
--- acknowledge messages in it, and those that acknowledge messages in these.
-WITH RECURSIVE there AS (
-    SELECT *, NOT freed_by_cleanup AND (is_current OR live_messages > 0
-        OR len(subscriptions) > 0 OR len(transactions) > 0) AS is_needed
-    FROM files WHERE NOT is_archived AND (records > 0 OR is_current)
-),
-links AS (
-    SELECT directory, file_id, unnest(acknowledges) AS refers FROM there WHERE NOT freed_by_cleanup
-),
-reached AS (
-    SELECT directory, file_id, file_id AS cause FROM there WHERE is_needed
-    UNION
-    SELECT links.directory, links.file_id, cause
-    FROM links JOIN reached
-        ON links.directory = reached.directory AND links.refers = reached.file_id
-),
-alone AS (
-    SELECT directory, file_id, min(cause) AS cause
-    FROM reached GROUP BY ALL HAVING count(DISTINCT cause) = 1
-),
-frees AS (
+-- `bytes` is the length of a file that is not archived, `garbage_bytes` what of it is not the
+-- records of live messages. `freed` tells that nothing keeps the file: the next clean-up removes
+-- it. `frees_bytes` are the files, this one among them, that would go when nothing in this file
+-- were live any more: what is live in one file keeps those that acknowledge messages in it, and
+-- those that acknowledge messages in these. Null for files that nothing in them keeps, and for the
+-- one being written.
+WITH frees AS (
     SELECT directory, cause AS file_id, sum(file_bytes) AS frees_bytes
-    FROM alone JOIN there USING (directory, file_id) GROUP BY ALL
+    FROM kept_files WHERE cause >= 0 GROUP BY directory, cause
 ),
-worded AS (
-    SELECT *,
-        if(is_current, ['it is being written'], [])
-            || list_transform(list_sort(map_entries(live_by_destination)),
-                lambda each: each.value || ' messages of ' || each.key)
-            || list_transform(list_sort(subscriptions), lambda each: 'subscription ' || each)
-            || list_transform(list_sort(transactions), lambda each: 'transaction ' || each)
-            || list_transform(list_sort(acknowledges),
-                lambda each: 'acknowledges messages in file ' || each) AS words
-    FROM there
+words AS (
+    SELECT directory, file_id, 1 AS place, '' AS owner, 0 AS other, 'it is being written' AS word
+    FROM kept_files WHERE is_current
+    UNION ALL
+    SELECT directory, file_id,
+        CASE what WHEN 'messages' THEN 2 WHEN 'subscription' THEN 3 ELSE 4 END, owner, 0,
+        CASE what WHEN 'messages' THEN CAST(messages AS STRING) || ' messages of ' || owner
+            ELSE what || ' ' || owner END
+    FROM file_pins
+    UNION ALL
+    SELECT file_links.directory, file_links.file_id, 5, '', refers,
+        'acknowledges messages in file ' || CAST(refers AS STRING)
+    FROM file_links
+    JOIN kept_files kept
+        ON file_links.directory = kept.directory AND file_links.file_id = kept.file_id
+    JOIN kept_files other ON file_links.directory = other.directory AND refers = other.file_id
+    WHERE kept.cause IS NOT NULL AND other.cause IS NOT NULL
+),
+numbered AS (
+    SELECT directory, file_id, word,
+        row_number() OVER (
+            PARTITION BY directory, file_id ORDER BY place, owner, other) AS number,
+        count(*) OVER (PARTITION BY directory, file_id) AS words_there
+    FROM words
+),
+lists AS (
+    SELECT directory, file_id, number, words_there, array_agg(word) OVER (
+            PARTITION BY directory, file_id ORDER BY number
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS list
+    FROM numbered WHERE number <= 20
+),
+told AS (
+    SELECT directory, file_id, array_join(list, '; ') || CASE WHEN words_there > 20
+        THEN '; and ' || CAST(words_there - 20 AS STRING) || ' more' ELSE '' END AS pinned_by
+    FROM lists WHERE number = 1
 )
 SELECT directory, file, file_bytes AS bytes, live_messages, live_bytes,
     file_bytes - live_bytes AS garbage_bytes,
-    if(freed_by_cleanup, '', array_to_string(words[:20], '; ')
-        || if(len(words) > 20, '; and ' || (len(words) - 20) || ' more', '')) AS pinned_by,
-    freed_by_cleanup AS freed,
-    if(is_needed AND NOT is_current, coalesce(frees_bytes, 0), NULL) AS frees_bytes
-FROM worded LEFT JOIN frees USING (directory, file_id)
+    coalesce(pinned_by, '') AS pinned_by,
+    cause IS NULL AS freed,
+    CASE WHEN is_needed AND NOT is_current THEN coalesce(frees_bytes, 0) END AS frees_bytes
+FROM kept_files
+LEFT JOIN frees USING (directory, file_id)
+LEFT JOIN told USING (directory, file_id)
 ORDER BY directory, file_id

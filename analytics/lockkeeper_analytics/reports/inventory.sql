@@ -1,3 +1,4 @@
+-- Records and bytes of each kind; `first_at` and `last_at` are the earliest and latest times known.
 SELECT directory, kind,
     count(*) AS records,
     sum(record_bytes) AS bytes,
@@ -5,5 +6,5 @@ SELECT directory, kind,
     min(coalesce(written_after, written_before)) AS first_at,
     max(written_after) AS last_at
 FROM records
-GROUP BY ALL
+GROUP BY directory, kind
 ORDER BY directory, records DESC, kind

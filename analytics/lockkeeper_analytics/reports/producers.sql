@@ -1,27 +1,34 @@
--- Dead letters are no one's sending. Where each message has a connection of its own, there are
--- millions: the busiest 1,000 are told.
-WITH known AS (
-    SELECT directory, connection_id AS producer, arg_max(
-        {'client_id': client_id, 'user_name': user_name, 'address': address},
-        (file_id, "offset")) AS told
-    FROM events WHERE event = 'connectionOpened' GROUP BY ALL
-),
-sent AS (
+-- What each connection stored at each destination. Dead letters are no one's sending. `share` is
+-- the part of the destination's messages, `per_second` the mean between first and last, over a
+-- second at least. Where each message has a connection of its own, there are millions: the busiest
+-- 1,000 are told.
+WITH sent AS (
     SELECT directory, destination_kind, destination,
         regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '') AS producer,
+        message_bytes, stored_at, transaction
+    FROM effects WHERE kind = 'add' AND dead_letter_cause IS NULL
+),
+summed AS (
+    SELECT directory, destination_kind, destination, producer,
         count(*) AS messages,
         sum(message_bytes) AS bytes,
         min(stored_at) AS first_at,
         max(stored_at) AS last_at,
         count(transaction) AS transacted
-    FROM effects WHERE kind = 'add' AND dead_letter_cause IS NULL GROUP BY ALL
+    FROM sent GROUP BY ALL
+),
+busiest AS (
+    SELECT summed.*,
+        messages / sum(messages) OVER (PARTITION BY directory, destination_kind, destination)
+            AS share
+    FROM summed
+    ORDER BY messages DESC, directory, destination_kind, destination, producer
+    LIMIT 1000
 )
-SELECT directory, destination_kind, destination, producer,
-    told.client_id, told.user_name, told.address,
+SELECT busiest.directory, destination_kind, destination, producer, client_id, user_name, address,
     messages, bytes, first_at, last_at,
-    messages / greatest((epoch_ms(last_at) - epoch_ms(first_at)) / 1000, 1) AS per_second,
-    messages / sum(messages) OVER (PARTITION BY directory, destination_kind, destination) AS share,
-    transacted
-FROM sent LEFT JOIN known USING (directory, producer)
-ORDER BY messages DESC, directory, destination_kind, destination, producer
-LIMIT 1000
+    messages / greatest((unix_millis(last_at) - unix_millis(first_at)) / 1000, 1) AS per_second,
+    share, transacted
+FROM busiest LEFT JOIN connections
+    ON busiest.directory = connections.directory AND producer = connection_id
+ORDER BY messages DESC, busiest.directory, destination_kind, destination, producer

@@ -1,71 +1,105 @@
 -- Records count where they happened. What a line of the statistics counts beyond the records in
 -- front of it, because they were never written, is spread evenly over the time it stands for.
 WITH moved AS (
-    SELECT *, to_timestamp(epoch_ms(happened_at) // 1000 // seconds * seconds) AS time
-    FROM effects, cells WHERE kind IN ('add', 'remove')
+    SELECT directory, destination_kind, destination, kind, position, origin_kind, origin,
+        dead_letter_cause, shiftright(position, 32) AS file_id,
+        seconds,
+        timestamp_seconds(div(unix_seconds(happened_at), seconds) * seconds) AS time
+    FROM (SELECT effects.*, (SELECT seconds FROM cells) AS seconds FROM effects) told
+    WHERE kind IN ('add', 'remove')
 ),
-by_records AS (
-    SELECT directory, destination_kind, destination, time,
-        count(*) FILTER (kind = 'add') AS enqueued,
-        count(*) FILTER (kind = 'remove') AS dequeued
-    FROM moved WHERE time IS NOT NULL GROUP BY ALL
-),
-dead AS (
-    SELECT directory, origin_kind AS destination_kind, origin AS destination, time,
-        count(*) AS dead_lettered
-    FROM moved
-    WHERE time IS NOT NULL AND kind = 'add' AND dead_letter_cause IS NOT NULL GROUP BY ALL
-),
+-- A record is counted by the next line of the same run, if there is one. Lines of the same file are
+-- found by sorting each file, others by the first one of a later file.
 marks AS (
-    SELECT DISTINCT directory, position, true AS counts FROM counted
+    SELECT DISTINCT directory, position, shiftright(position, 32) AS file_id, true AS counts
+    FROM counted
     UNION ALL
-    SELECT directory, (file_id::BIGINT << 32) + "offset", false
-    FROM events WHERE event IN ('start', 'takeover')
+    SELECT directory, position, shiftright(position, 32), false FROM broker_events WHERE is_start
+),
+first_marks AS (
+    SELECT directory, file_id, min(position) AS mark FROM marks GROUP BY ALL
+),
+file_marks AS (
+    SELECT files.directory, files.file_id,
+        min(mark) OVER (
+            PARTITION BY files.directory ORDER BY files.file_id DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS later
+    FROM (
+        SELECT DISTINCT directory, file_id FROM moved
+        UNION SELECT directory, file_id FROM first_marks
+    ) files
+    LEFT JOIN first_marks
+        ON files.directory = first_marks.directory AND files.file_id = first_marks.file_id
+),
+placed AS (
+    SELECT directory, file_id, position, kind, destination_kind, destination,
+        CAST(NULL AS BIGINT) AS mark
+    FROM moved
+    UNION ALL
+    SELECT directory, file_id, position, NULL, NULL, NULL, position FROM marks
+),
+followed AS (
+    SELECT directory, file_id, kind, destination_kind, destination,
+        min(mark) OVER (
+            PARTITION BY directory, file_id ORDER BY position DESC
+            ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS next
+    FROM placed
 ),
 recorded AS (
-    SELECT each.directory, destination_kind, destination, mark.position,
-        count(*) FILTER (kind = 'add') AS adds,
-        count(*) FILTER (kind = 'remove') AS removes
-    FROM moved each ASOF JOIN marks mark
-        ON each.directory = mark.directory AND each.position <= mark.position
-    WHERE mark.counts GROUP BY ALL
+    SELECT /*+ BROADCAST(file_marks) */ followed.directory, destination_kind, destination,
+        coalesce(next, later) AS position,
+        count_if(kind = 'add') AS adds, count_if(kind = 'remove') AS removes
+    FROM followed JOIN file_marks
+        ON followed.directory = file_marks.directory AND followed.file_id = file_marks.file_id
+    WHERE kind IS NOT NULL
+    GROUP BY ALL
 ),
 beyond AS (
     SELECT directory, destination_kind, destination,
-        epoch_ms(coalesce(previous_at, "at")) / 1000 AS starts, epoch_ms("at") / 1000 AS ends,
+        unix_millis(coalesce(previous_at, counted.at)) AS starts, unix_millis(counted.at) AS stops,
         greatest(new_enqueued - coalesce(adds, 0), 0) AS enqueued,
         greatest(new_dequeued - coalesce(removes, 0), 0) AS dequeued,
-        new_redelivered AS redelivered
+        new_redelivered AS redelivered, (SELECT seconds FROM cells) AS seconds
     FROM counted LEFT JOIN recorded USING (directory, destination_kind, destination, position)
 ),
-steps AS (
-    SELECT *, unnest(generate_series(
-        starts::BIGINT // seconds * seconds, ends::BIGINT // seconds * seconds, seconds
-    )) AS begins
-    FROM (SELECT * REPLACE (floor(starts) AS starts, floor(ends) AS ends),
-        starts AS exact_start, ends AS exact_end FROM beyond
-        WHERE enqueued > 0 OR dequeued > 0 OR redelivered > 0), cells
+stretches AS (
+    SELECT beyond.*,
+        explode(sequence(
+            div(starts, 1000 * seconds) * seconds, div(stops, 1000 * seconds) * seconds, seconds
+        )) AS begins
+    FROM beyond WHERE (enqueued > 0 OR dequeued > 0 OR redelivered > 0) AND starts <= stops
 ),
 shares AS (
-    SELECT *, to_timestamp(begins) AS time,
-        if(exact_end > exact_start,
-            (least(exact_end, begins + seconds) - greatest(exact_start, begins))
-                / (exact_end - exact_start),
-            1) AS share
-    FROM steps
+    SELECT directory, destination_kind, destination, timestamp_seconds(begins) AS time,
+        enqueued, dequeued, redelivered,
+        CASE WHEN stops > starts
+            THEN (least(stops / 1000, begins + seconds) - greatest(starts / 1000, begins))
+                / (stops / 1000 - starts / 1000)
+            ELSE 1 END AS share
+    FROM stretches
 ),
-spread AS (
+every_count AS (
     SELECT directory, destination_kind, destination, time,
-        enqueued * share AS enqueued, dequeued * share AS dequeued,
-        redelivered * share AS redelivered
+        count_if(kind = 'add') AS enqueued, count_if(kind = 'remove') AS dequeued,
+        0 AS dead_lettered, 0 AS redelivered
+    FROM moved GROUP BY directory, destination_kind, destination, time
+    UNION ALL
+    SELECT directory, origin_kind, origin, time, 0, 0, count(*), 0
+    FROM moved
+    WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
+    GROUP BY directory, origin_kind, origin, time
+    UNION ALL
+    SELECT directory, destination_kind, destination, time,
+        enqueued * share, dequeued * share, 0, redelivered * share
     FROM shares
 )
 SELECT directory, destination_kind, destination, time,
-    coalesce(sum(enqueued), 0)::DOUBLE AS enqueued,
-    coalesce(sum(dequeued), 0)::DOUBLE AS dequeued,
-    coalesce(sum(dead_lettered), 0)::DOUBLE AS dead_lettered,
-    coalesce(sum(redelivered), 0)::DOUBLE AS redelivered,
-    (SELECT seconds FROM cells) AS seconds
-FROM (FROM by_records UNION ALL BY NAME FROM dead UNION ALL BY NAME FROM spread)
-GROUP BY directory, destination_kind, destination, time
+    CAST(coalesce(sum(enqueued), 0) AS DOUBLE) AS enqueued,
+    CAST(coalesce(sum(dequeued), 0) AS DOUBLE) AS dequeued,
+    CAST(coalesce(sum(dead_lettered), 0) AS DOUBLE) AS dead_lettered,
+    CAST(coalesce(sum(redelivered), 0) AS DOUBLE) AS redelivered,
+    seconds
+FROM (SELECT every_count.*, (SELECT seconds FROM cells) AS seconds FROM every_count) told
+WHERE time IS NOT NULL
+GROUP BY directory, destination_kind, destination, time, seconds
 ORDER BY directory, destination_kind, destination, time

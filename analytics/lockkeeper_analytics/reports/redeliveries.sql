@@ -1,5 +1,6 @@
--- `redelivered` and `dispatched` are told by statistics alone; `marked` are messages that the
--- journal holds with a redelivery counter, dead letters mostly.
+-- `redelivered` counts messages given back to their queue, `dispatched` all deliveries: both are
+-- told by statistics alone. `marked` are messages that the journal holds with a redelivery counter,
+-- dead letters mostly, `highest` the highest of these.
 WITH told AS (
     SELECT directory, destination_kind, destination,
         sum(new_redelivered) AS redelivered, sum(new_dispatched) AS dispatched

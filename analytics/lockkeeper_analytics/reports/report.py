@@ -1,22 +1,17 @@
-"""Reports: a question, the frame that answers it, and how its rows are shown.
+"""Reports: a question in SQL, and how the rows of its answer are shown.
 
-Everything that is said of one report stands in its own two files: NAME.py with its `REPORT`, and
-NAME.sql, which asks the same in SQL; which rows of it a narrowed run shows, in
-`facts/narrowing.py`. The page, the job and the tests know reports only by this.
+Everything that is said of one report stands in its own two files: NAME.sql asks, NAME.py says in
+`REPORT` how the answer is shown; which rows of it a narrowed run shows, in `facts/narrowing.py`.
+The page, the job and the tests know reports only by this.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.resources import files
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from lockkeeper_analytics.facts.grouping import DESTINATION
-from lockkeeper_analytics.facts.journal import Journal
-from lockkeeper_analytics.facts.kept import kept
-from lockkeeper_analytics.facts.narrowing import COUNTING, REPORTS
+from lockkeeper_analytics.facts.texts import REPORT, view_texts
 
 Row = dict[str, Any]
 
@@ -134,7 +129,7 @@ Plot = Bars | Lines | Heat
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A question to a journal: *frame* answers it, the rest says how the answer is shown.
+    """A question to a journal in words, and how the answer of its SQL is shown.
 
     *name* is that of its files, *question* one sentence, *nothing* what is said without rows.
     *shown* picks the rows for the page, *note* tells how to read them.
@@ -143,20 +138,18 @@ class Report:
     name: str
     title: str
     question: str
-    frame: Callable[[Journal], DataFrame]
     columns: tuple[Column, ...]
     plot: Plot | None
     nothing: str
     shown: Callable[[list[Row]], list[Row]] = list
     note: str = ""
 
-    def answer(self, journal: Journal) -> DataFrame:
-        """Return the rows that are asked for: *frame*'s, narrowed as the journal is."""
-        told = journal.counting if self.name in COUNTING else journal
-        return kept(self.frame(told), REPORTS[self.name], journal.narrowing)
+    @property
+    def view(self) -> str:
+        """The name of the view that answers it."""
+        return self.name + REPORT
 
     @property
     def sql(self) -> str:
-        """The same question for `lockkeeper sql`."""
-        path = files("lockkeeper_analytics.reports").joinpath(f"{self.name}.sql")
-        return path.read_text("utf-8").strip()
+        """The question in SQL."""
+        return view_texts()[self.view]

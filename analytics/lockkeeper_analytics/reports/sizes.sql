@@ -1,9 +1,13 @@
-SELECT directory, destination_kind, destination,
-    (2 ** (length(bin(greatest(message_bytes, 1))) - 1))::BIGINT AS at_least,
-    2 * at_least AS below,
+-- Messages by their size as it is stored, with the header, in classes that double. Dead letters
+-- count where they came to.
+WITH sized AS (
+    SELECT directory, destination_kind, destination, message_bytes,
+        CAST(pow(2, length(bin(greatest(message_bytes, 1))) - 1) AS BIGINT) AS at_least
+    FROM effects WHERE kind = 'add' AND message_bytes IS NOT NULL
+)
+SELECT directory, destination_kind, destination, at_least, 2 * at_least AS below,
     count(*) AS messages,
     sum(message_bytes) AS bytes
-FROM effects
-WHERE kind = 'add' AND message_bytes IS NOT NULL
-GROUP BY ALL
+FROM sized
+GROUP BY directory, destination_kind, destination, at_least
 ORDER BY at_least, directory, destination_kind, destination

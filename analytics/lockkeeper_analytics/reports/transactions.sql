@@ -1,28 +1,59 @@
--- Undecided ones, and the 100 that took longest of the others.
-WITH told AS (
-    SELECT directory, transaction, kind,
-        if(outcome = 'prepared', 'in_doubt', outcome) AS state,
-        began_earliest AS began_at, ended_earliest AS ended_at,
-        epoch_ms(coalesce(ended_earliest, end_at)) - epoch_ms(began_earliest) AS age_ms,
-        adds, removes, coalesce(message_bytes, 0) AS bytes, len(files) AS files
-    FROM transactions LEFT JOIN ends USING (directory)
+-- `state` is `open` (a broker that starts rolls it back), `in_doubt` (prepared: somebody must
+-- decide), `committed` or `rolled_back`. `age_ms` runs from the first record to the end, or to the
+-- last time that the journal tells; half a minute is half of what transaction managers wait before
+-- they give up. An id that is used again is a transaction of its own. The 1,000 oldest undecided
+-- ones are told, and the 100 that took longest of the others.
+WITH numbered AS (
+    SELECT directory, transaction, kind, position, written_after, message_bytes, file_id,
+        kind IN ('commit', 'rollback') AS is_outcome,
+        coalesce(lag(kind) OVER (PARTITION BY directory, transaction ORDER BY position)
+            IN ('commit', 'rollback'), true) AS is_first,
+        coalesce(sum(CASE WHEN kind IN ('commit', 'rollback') THEN 1 ELSE 0 END) OVER (
+            PARTITION BY directory, transaction ORDER BY position
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
+    FROM placed WHERE transaction IS NOT NULL
 ),
-judged AS (
-    SELECT directory, transaction, kind, state,
+summed AS (
+    SELECT directory, transaction, turn,
+        max(CASE WHEN is_outcome THEN kind END) AS outcome,
+        bool_or(kind = 'prepare') AS is_prepared,
+        max(CASE WHEN is_first THEN written_after END) AS began_at,
+        max(CASE WHEN is_outcome THEN written_after END) AS ended_at,
+        count_if(kind = 'add') AS adds,
+        count_if(kind = 'remove') AS removes,
+        coalesce(sum(message_bytes), 0) AS bytes,
+        count(DISTINCT CASE WHEN NOT is_outcome THEN file_id END) AS files
+    FROM numbered GROUP BY directory, transaction, turn
+),
+told AS (
+    SELECT directory, transaction,
+        CASE WHEN transaction LIKE 'XID:%' THEN 'xa' ELSE 'local' END AS kind,
         CASE
-            WHEN age_ms < 30000 OR age_ms IS NULL THEN 'ok'
-            WHEN state IN ('committed', 'rolled_back') THEN 'slow'
-            ELSE 'stuck'
-        END AS verdict,
-        began_at, ended_at, age_ms, adds, removes, bytes, files
+            WHEN outcome = 'commit' THEN 'committed'
+            WHEN outcome = 'rollback' THEN 'rolled_back'
+            WHEN is_prepared THEN 'in_doubt'
+            ELSE 'open'
+        END AS state,
+        outcome IS NOT NULL AS is_decided,
+        began_at, ended_at,
+        unix_millis(coalesce(ended_at, end_at)) - unix_millis(began_at) AS age_ms,
+        adds, removes, bytes, files
+    FROM summed LEFT JOIN ends USING (directory)
+    WHERE adds + removes > 0
+),
+ranked AS (
+    SELECT told.*, row_number() OVER (
+        PARTITION BY is_decided
+        ORDER BY age_ms DESC NULLS LAST, directory, transaction, began_at) AS place
     FROM told
 )
-FROM (
-    (FROM judged WHERE state IN ('open', 'in_doubt')
-        ORDER BY age_ms DESC NULLS LAST, directory, transaction, began_at LIMIT 1000)
-    UNION ALL
-    (FROM judged WHERE state IN ('committed', 'rolled_back')
-        ORDER BY age_ms DESC NULLS LAST, directory, transaction, began_at LIMIT 100)
-)
-ORDER BY state IN ('committed', 'rolled_back'),
-    age_ms DESC NULLS LAST, directory, transaction, began_at
+SELECT directory, transaction, kind, state,
+    CASE
+        WHEN age_ms < 30000 OR age_ms IS NULL THEN 'ok'
+        WHEN is_decided THEN 'slow'
+        ELSE 'stuck'
+    END AS verdict,
+    began_at, ended_at, age_ms, adds, removes, bytes, files
+FROM ranked
+WHERE place <= CASE WHEN is_decided THEN 100 ELSE 1000 END
+ORDER BY is_decided, age_ms DESC NULLS LAST, directory, transaction, began_at

@@ -3,8 +3,8 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +95,25 @@ def register(session: SparkSession) -> None:
     session.dataSource.register(LockkeeperDataSource)
 
 
-@contextmanager
-def suited(session: SparkSession, size: int) -> Iterator[None]:
-    """Make *session* quick for the reports of journals of *size* bytes, for a while.
+_SMALL_ANSWERS = {
+    # A broadcast is a job of its own; where one pays, the SQL of a report says so.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
 
-    It may be somebody else's session, who has other things to do with it afterwards.
-    """
-    settings = _SMALL_SETTINGS if size <= SMALL_BYTES else _REPORT_SETTINGS
+
+def answering(session: SparkSession) -> AbstractContextManager[None]:
+    """Let *session* answer the questions of reports, which join what is summed up, for a while."""
+    return _set_for_a_while(session, _SMALL_ANSWERS)
+
+
+def suited(session: SparkSession, size: int) -> AbstractContextManager[None]:
+    """Make *session* quick for the reports of journals of *size* bytes, for a while."""
+    return _set_for_a_while(session, _SMALL_SETTINGS if size <= SMALL_BYTES else _REPORT_SETTINGS)
+
+
+@contextmanager
+def _set_for_a_while(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set *settings*; it may be somebody else's session, who has other things to do with it."""
     before = {name: session.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         session.conf.set(name, value)

@@ -1,73 +1,92 @@
 """Views that tell everything from whole tables, and show what is asked for.
 
-With `destination` or `since` a query finds three schemas: its own, `main`, has the tables with the
-rows that are asked for; `whole` has all rows, with all views over them; `counting` has the facts
-that are counted from then on, over whole tables, with the reports that count them. A report of
-`main` is that of one of these, and has only the rows that are asked for.
+With `destination`, `since` or `until` a query finds four schemas: its own, `main`, has the tables
+with the rows that are asked for; `whole` has all rows, with all views over them; `present` the same
+up to the journal's end; `counting` has the facts that are counted from `since` on, over whole
+tables, with the reports that count them. A report of `main` is that of one of these, and has only
+the rows that are asked for.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from lockkeeper_analytics.facts.narrowing import (
     COUNTING,
-    FACTS,
-    MADE_OF_COUNTED,
+    PRESENT,
     REPORTS,
-    SINCE,
-    Kept,
     Narrowing,
+    counted,
+    counts_from_whole,
+    kept,
 )
+from lockkeeper_analytics.facts.texts import REPORT
 
-WHOLE, COUNTED = "whole", "counting"
-_REPORT = "_report"
+MAIN, WHOLE, COUNTED, NOW = "main", "whole", "counting", "present"
+SCHEMAS = (WHOLE, COUNTED, NOW)
 
 
-def narrowed_views(
-    views: Mapping[str, str], tables: Iterable[str], narrowing: Narrowing
-) -> list[str]:
-    """Return the statements that make *views* in `main` and what is behind them.
+class Made(NamedTuple):
+    """A view to be made: where, under which name, of which SQL; *is_fact*: of its own text."""
 
-    The *tables* are in the schema `whole` already.
+    place: str
+    name: str
+    text: str
+    is_fact: bool = False
+
+
+def views_to_make(
+    views: Mapping[str, str], tables: Iterable[str], narrowing: Narrowing | None
+) -> Iterator[Made]:
+    """Yield *views* in `main` and what is behind them, each before those that read it.
+
+    The *tables* are in `main` already, and where something is narrowed in `whole` and `present`.
     """
-    made = [f"CREATE OR REPLACE VIEW {COUNTED}.{name} AS FROM {WHOLE}.{name}" for name in tables]
+    if narrowing is None:
+        yield from (Made(MAIN, name, text, _is_fact(name)) for name, text in views.items())
+        return
+    for name in tables:
+        yield Made(COUNTED, name, f"FROM {WHOLE}.{name}")
     for name, text in views.items():
-        made.append(f"CREATE OR REPLACE VIEW {WHOLE}.{name} AS {text}")
-        made.append(f"CREATE OR REPLACE VIEW {COUNTED}.{name} AS {_counted(name, text, narrowing)}")
-        made.append(f"CREATE OR REPLACE VIEW main.{name} AS {_shown(name, narrowing)}")
-    return made
+        made = counted(name, text, f"{WHOLE}.{name}", narrowing, quoted)
+        is_fact = _is_fact(name)
+        yield Made(WHOLE, name, text, is_fact)
+        yield Made(NOW, name, text, is_fact)
+        yield Made(COUNTED, name, made, is_fact and not counts_from_whole(name))
+        yield Made(MAIN, name, _shown(name, narrowing))
 
 
-def _counted(name: str, text: str, narrowing: Narrowing) -> str:
-    if name in _RULES:
-        source = f"({text})" if name == _SUMMED_UP else f"{WHOLE}.{name}"
-        return _kept(source, _RULES[name], narrowing)
-    if name in MADE_OF_COUNTED or name.endswith(_REPORT):
-        return text
-    return f"FROM {WHOLE}.{name}"
+def places_of(names: Iterable[str], narrowing: Narrowing | None) -> Container[str]:
+    """Return the schemas in which is told what a query for views *names* shows."""
+    if narrowing is None:
+        return {MAIN}
+    places = {_place_of(name) for name in names}
+    return places | ({WHOLE} if COUNTED in places else set())
+
+
+def _is_fact(view: str) -> bool:
+    return not view.endswith(REPORT)
+
+
+def _place_of(view: str) -> str:
+    report = view.removesuffix(REPORT)
+    if _is_fact(view):
+        return WHOLE
+    return COUNTED if report in COUNTING else NOW if report in PRESENT else WHOLE
+
+
+def is_of_now(view: str) -> bool:
+    """Tell whether *view* tells of the journal's end, whatever is asked for."""
+    return _place_of(view) == NOW
 
 
 def _shown(name: str, narrowing: Narrowing) -> str:
     """Return a report with the rows that are asked for, and anything else as it is."""
-    if not name.endswith(_REPORT):
-        return f"FROM {WHOLE}.{name}"
-    report = name.removesuffix(_REPORT)
-    place = COUNTED if report in COUNTING else WHOLE
-    return _kept(f"{place}.{name}", REPORTS[report], narrowing)
+    source = f"{_place_of(name)}.{name}"
+    if _is_fact(name):
+        return f"FROM {source}"
+    return kept(source, REPORTS[name.removesuffix(REPORT)], narrowing, quoted)
 
 
-def _kept(source: str, rule: Kept, narrowing: Narrowing) -> str:
-    conditions = []
-    if rule.since and narrowing.since:
-        since = f"CAST(epoch_ms({narrowing.since}) AS TIMESTAMPTZ)"
-        conditions.append(rule.since.replace(SINCE, since))
-    if rule.destination and narrowing.destinations:
-        kind, name = rule.destination
-        pattern = narrowing.url_pattern.replace("'", "''")
-        conditions.append(f"regexp_matches({kind} || '://' || {name}, '{pattern}')")
-    where = f" WHERE {' AND '.join(f'({each})' for each in conditions)}" if conditions else ""
-    return f"SELECT told.* FROM {source} told{where}"
-
-
-# The facts that are counted, by their names in SQL; what moved is summed up of those that are.
-_RULES = {{"statistics": "counted"}.get(name, name): rule for name, rule in FACTS.items()}
-_SUMMED_UP = "moves"
+def quoted(text: str) -> str:
+    """Return *text* as a literal of DuckDB's SQL."""
+    return "'" + text.replace("'", "''") + "'"

@@ -7,9 +7,12 @@ database in memory, which spills to a temporary folder beyond its limit.
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,16 +23,28 @@ import pyarrow as pa
 from lockkeeper.journal.errors import JournalError
 from lockkeeper_analytics.errors import AnalyticsError, QueryError
 from lockkeeper_analytics.facts.narrowing import Narrowing
+from lockkeeper_analytics.facts.texts import (
+    names_read,
+    times_read,
+    view_texts,
+    views_behind,
+)
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BODY_COLUMNS
-from lockkeeper_analytics.sql.narrowed import COUNTED, WHOLE, narrowed_views
-from lockkeeper_analytics.sql.views import view_texts, views_behind
+from lockkeeper_analytics.sql.narrowed import (
+    NOW,
+    SCHEMAS,
+    WHOLE,
+    Made,
+    is_of_now,
+    places_of,
+    views_to_make,
+)
 from lockkeeper_analytics.tables import RECORDS, TABLES
 from lockkeeper_analytics.tables.options import parse_options
 
 MEMORY_LIMIT = "1GB"
 ROWS_PER_BATCH = 8192
-FILES = "files"
 _SOURCE = "_source"
 # With these an empty table would be planned away, and the columns it needs with it.
 _UNPLANNED = "statistics_propagation,empty_result_pullup"
@@ -60,14 +75,19 @@ def run(
         try:
             views = _prepared(connection, query, narrowing)
             direct = _named(connection, query)
-            behind = set().union(*(_named(connection, text) for text in views.values()))
+            behind = {} if narrowing is None else _places_behind(views)
             for name, columns in _needed(connection, query, views).items():
                 if name in direct or narrowing is None:
                     _fill(connection, _options_of(name, columns, options))
-                if name in behind and narrowing is not None:
-                    whole = _whole_options(name, options)
-                    _fill(connection, _options_of(name, columns, whole), WHOLE)
-            _create(connection, views, narrowing)
+                for place in behind.get(name, ()):
+                    whole = _whole_options(place, options)
+                    _fill(connection, _options_of(name, columns, whole), place)
+            places = places_of(direct & views.keys(), narrowing)
+            shared = _shared(views)
+            for made in views_to_make(views, TABLES, narrowing):
+                if made.is_fact:
+                    connection.execute(f"DROP TABLE {made.place}.{made.name}")
+                _make(connection, made, made.place in places and made.name in shared)
             reader = connection.sql(query).to_arrow_reader(ROWS_PER_BATCH)
             yield pa.RecordBatch.from_pylist([], schema=reader.schema)
             yield from reader
@@ -77,16 +97,23 @@ def run(
 
 def views_script() -> str:
     """Return all views as one SQL script for a database that has the tables."""
-    with duckdb.connect(":memory:") as connection:
-        views = views_behind(view_texts().keys(), lambda text: _named(connection, text))
+    views = views_behind(view_texts().keys())
     tables = ", ".join(TABLES)
     return "\n".join(
         [
             f"-- What is asked of journals, as views over the tables {tables}.",
+            dialect(),
             *(f"\nCREATE OR REPLACE VIEW {name} AS\n{text};" for name, text in views.items()),
             "",
         ]
     )
+
+
+@cache
+def dialect() -> str:
+    """Return the statements that make Spark's functions known to DuckDB."""
+    path = files("lockkeeper_analytics.sql").joinpath("dialect.sql")
+    return path.read_text("utf-8").strip()
 
 
 def _connect(folder: str, memory_limit: str) -> duckdb.DuckDBPyConnection:
@@ -112,12 +139,20 @@ def _narrowing(options: Mapping[str, str]) -> Narrowing | None:
     return Narrowing(asked.destinations, asked.since, asked.until)
 
 
-def _whole_options(name: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return the *options* for a table from which views tell everything.
+def _places_behind(views: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return where each table behind *views* is read as a whole."""
+    places: dict[str, set[str]] = {}
+    for view in views:
+        place = NOW if is_of_now(view) else WHOLE
+        for text in views_behind({view}).values():
+            for name in names_read(text) & TABLES.keys():
+                places.setdefault(name, set()).add(place)
+    return places
 
-    What keeps files is told of now: somebody may remove them by it.
-    """
-    left_out = {"destination", "since"} | ({"until"} if name == FILES else set())
+
+def _whole_options(place: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Return the *options* for a table in *place*, from which views tell everything."""
+    left_out = {"destination", "since"} | ({"until"} if place == NOW else set())
     return {option: value for option, value in options.items() if option not in left_out}
 
 
@@ -136,31 +171,37 @@ def _prepared(
     if len(statements) != 1 or statements[0].type is not duckdb.StatementType.SELECT:
         raise QueryError("a query is one SELECT")
     words = _words(query)
-    if narrowing is not None:
-        connection.execute(f"CREATE SCHEMA {WHOLE}; CREATE SCHEMA {COUNTED}")
+    connection.execute(dialect())
+    for place in SCHEMAS if narrowing is not None else ():
+        connection.execute(f"CREATE SCHEMA {place}")
     for name in TABLES:
         empty = TABLES[name].arrow(_offered(name, words)).empty_table()
         connection.register(_SOURCE, empty)
-        for place in ("main", WHOLE) if narrowing is not None else ("main",):
+        for place in ("main", WHOLE, NOW) if narrowing is not None else ("main",):
             connection.execute(f"CREATE TABLE {place}.{name} AS SELECT * FROM {_SOURCE}")
         connection.unregister(_SOURCE)
 
-    def named(text: str) -> set[str]:
-        return _named(connection, text)
+    for made in views_to_make(views_behind(view_texts().keys()), TABLES, narrowing):
+        # Or a plan would hold every fact as often as it is read.
+        _make(connection, made, is_table=made.is_fact)
+    return views_behind(_named(connection, query))
 
-    _create(connection, views_behind(view_texts().keys(), named), narrowing)
-    return views_behind(named(query), named)
+
+def _make(connection: duckdb.DuckDBPyConnection, made: Made, is_table: bool) -> None:
+    """Make a view, or a table of a fact, which is worked out once."""
+    name = f"{made.place}.{made.name}"
+    connection.execute(f"CREATE OR REPLACE VIEW {name} AS {made.text}")
+    if is_table and made.is_fact:
+        # By way of the view, which finds the tables of its own schema first.
+        rows = f"{made.place}.{_SOURCE}"
+        connection.execute(f"CREATE TABLE {rows} AS FROM {name}; DROP VIEW {name}")
+        connection.execute(f"ALTER TABLE {rows} RENAME TO {made.name}")
 
 
-def _create(
-    connection: duckdb.DuckDBPyConnection, views: Mapping[str, str], narrowing: Narrowing | None
-) -> None:
-    if narrowing is not None:
-        for statement in narrowed_views(views, TABLES, narrowing):
-            connection.execute(statement)
-        return
-    for name, text in views.items():
-        connection.execute(f"CREATE OR REPLACE VIEW {name} AS {text}")
+def _shared(views: Mapping[str, str]) -> set[str]:
+    """Return the names of those *views* that are read several times."""
+    read = Counter(name for text in views.values() for name in times_read(text))
+    return {name for name in views if read[name] > 1}
 
 
 def _needed(
@@ -169,18 +210,21 @@ def _needed(
     """Return the tables that *query* reads, each with the columns that it needs of them."""
     words = _words(query).union(*map(_words, views.values()))
     offered = {name: _offered(name, words) for name in TABLES}
-    used = offered.keys() & _named(connection, query).union(
-        *(_named(connection, text) for text in views.values())
-    )
+    behind = set().union(*map(names_read, views.values()))
+    used = offered.keys() & (_named(connection, query) | behind)
     if not used:
         return {}
     planned = _planned(connection, query)
+    # What is asked of a fact may be a column of a table behind it.
+    asked = set().union(*planned.values())
+    needed = {
+        name: words
+        | planned.get(name, set() if name in behind else set(offered[name]))
+        | (asked if name in behind else set())
+        for name in used
+    }
     return {
-        name: tuple(
-            column
-            for column in offered[name]
-            if name not in planned or column in planned[name] or column in words
-        )
+        name: tuple(column for column in offered[name] if column in needed[name])
         or offered[name][:1]
         for name in sorted(used)
     }

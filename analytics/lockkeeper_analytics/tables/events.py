@@ -1,7 +1,7 @@
 """`events`: one row for each event line of the flight recorder; the pieces are parts of files."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
@@ -57,9 +57,14 @@ _FIELDS = fields(
 
 
 def read(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """Yield the events in *part*; with `destination`, those that name one are chosen by it."""
-    lines = (line for line in read_lines(part, EVENT, options) if _is_asked_for(line, options))
-    yield from _FIELDS.batches(lines, options.columns)
+    """Yield the events in *part*."""
+    yield from told_by(read_lines(part, EVENT, options), options)
+
+
+def told_by(lines: Iterable[Line], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Yield the events of *lines*; with `destination`, those that name one are chosen by it."""
+    asked = (line for line in lines if _is_asked_for(line, options))
+    yield from _FIELDS.batches(asked, options.columns)
 
 
 def _is_asked_for(line: Line, options: ReadOptions) -> bool:

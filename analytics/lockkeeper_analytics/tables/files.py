@@ -80,11 +80,17 @@ _FIELDS = fields(
     ("freed_by_cleanup", FLAG, of(lambda f: f.goes), "a clean-up would remove it now"),
 )
 
+LISTED = frozenset(("directory", "file_id", "file", "file_bytes", "is_current", "is_archived"))
+"""The columns that the files themselves tell, without what is in them."""
+
 
 def read(directory: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the data files of *directory*, oldest first."""
     found = counted_files(directory)
-    history, _ = whole(directory, options, ())
+    if LISTED.issuperset(options.columns):
+        history = History()
+    else:
+        history, _ = whole(directory, options, ())
     kept = {
         each.file_id: Kept(
             each.name,

@@ -1,8 +1,10 @@
 """The flight recorder's lines of one part of a journal, with their places."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.partitions import Part
@@ -11,7 +13,7 @@ from lockkeeper_analytics.reading.rows import read_part
 from lockkeeper_analytics.tables.shape import MICROSECONDS
 
 NUMBER_MAX = 2**53
-_COLUMNS = ("file_id", "offset", "recorder")
+LINE_COLUMNS = ("directory", "file_id", "offset", "recorder")
 
 
 class Line(NamedTuple):
@@ -32,16 +34,21 @@ class Line(NamedTuple):
 def read_lines(part: Part, kind: str, options: ReadOptions) -> Iterator[Line]:
     """Yield the lines of a *kind* in *part* between the options `since` and `until`."""
     since, until = options.since, options.until
-    asked = replace(options, columns=_COLUMNS, destinations=(), since=0, until=0)
-    for batch in read_part(part, asked):
-        columns = (batch.column(name).to_pylist() for name in _COLUMNS)
-        for file_id, offset, text in zip(*columns, strict=True):
+    asked = replace(options, columns=LINE_COLUMNS, destinations=(), since=0, until=0)
+    for line in lines_in(read_part(part, asked), kind):
+        at = number(line.told.get("at")) or 0
+        if at >= since and not (until and at > until):
+            yield line
+
+
+def lines_in(batches: Iterable[pa.RecordBatch], kind: str) -> Iterator[Line]:
+    """Yield the lines of a *kind* in *batches* of records, which have LINE_COLUMNS."""
+    for batch in batches:
+        columns = (batch.column(name).to_pylist() for name in LINE_COLUMNS)
+        for directory, file_id, offset, text in zip(*columns, strict=True):
             told = parse_line(PREFIX + text.encode()) if text is not None else None
-            if told is None or told.get("t") != kind:
-                continue
-            at = number(told.get("at")) or 0
-            if at >= since and not (until and at > until):
-                yield Line(part.directory, file_id, offset, told)
+            if told is not None and told.get("t") == kind:
+                yield Line(directory, file_id, offset, told)
 
 
 def number(value: object) -> int | None:

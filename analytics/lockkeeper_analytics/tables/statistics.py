@@ -3,7 +3,7 @@
 The counters are the recorder's own: they begin at 0 with each master.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -63,11 +63,16 @@ _FIELDS = fields(
 
 def read(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the statistics in *part*."""
-    yield from _FIELDS.batches(_rows(part, options), options.columns)
+    yield from told_by(read_lines(part, STATISTICS, options), options)
 
 
-def _rows(part: Part, options: ReadOptions) -> Iterator[_Row]:
-    for line in read_lines(part, STATISTICS, options):
+def told_by(lines: Iterable[Line], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """Yield the statistics of *lines*."""
+    yield from _FIELDS.batches(_rows(lines, options), options.columns)
+
+
+def _rows(lines: Iterable[Line], options: ReadOptions) -> Iterator[_Row]:
+    for line in lines:
         several = line.told.get("destinations")
         for url, figures in several.items() if isinstance(several, dict) else ():
             kind, _, name = url.partition("://")

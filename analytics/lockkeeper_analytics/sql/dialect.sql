@@ -1,0 +1,57 @@
+-- Spark's functions that the texts of views call, where DuckDB has them by another name.
+CREATE MACRO array_join(list, separator) AS array_to_string(list, separator);
+CREATE MACRO div(number, other) AS number // other;
+CREATE MACRO explode(list) AS unnest(list);
+CREATE MACRO "get"(list, place) AS list[place + 1];
+CREATE MACRO percentile_approx(number, share, accuracy) AS quantile_disc(number, share);
+CREATE MACRO regexp_like(words, pattern) AS regexp_matches(words, pattern);
+CREATE MACRO regexp_replace_all(words, pattern, other)
+    AS regexp_replace(words, pattern, other, 'g');
+CREATE MACRO sequence(first_one, last_one) AS generate_series(first_one, last_one),
+    (first_one, last_one, step) AS generate_series(first_one, last_one, step);
+CREATE MACRO shiftright(number, digits) AS number >> digits;
+CREATE MACRO size(list) AS len(list);
+CREATE MACRO timestamp_millis(number) AS make_timestamptz(number * 1000);
+CREATE MACRO timestamp_seconds(number) AS make_timestamptz(number * 1000000);
+CREATE MACRO unix_millis(moment) AS epoch_ms(moment);
+CREATE MACRO unix_seconds(moment) AS epoch_ms(moment) // 1000;
+
+-- Several values as one, which are compared in this order.
+CREATE MACRO step(
+    position, record_position, happened_at, kind
+) AS {
+    'position': position, 'record_position': record_position, 'happened_at': happened_at,
+    'kind': kind
+};
+CREATE MACRO held_in(
+    record_position, record_bytes, stored_at, message_bytes, dead_letter_cause
+) AS {
+    'record_position': record_position, 'record_bytes': record_bytes, 'stored_at': stored_at,
+    'message_bytes': message_bytes, 'dead_letter_cause': dead_letter_cause
+};
+CREATE MACRO first_add(
+    position, record_position, happened_at, producer_id, priority, group_id, transaction,
+    record_bytes, stored_at, message_bytes, dead_letter_cause, begins, purge
+) AS {
+    'position': position, 'record_position': record_position, 'happened_at': happened_at,
+    'producer_id': producer_id, 'priority': priority, 'group_id': group_id, 'transaction':
+    transaction, 'record_bytes': record_bytes, 'stored_at': stored_at, 'message_bytes':
+    message_bytes, 'dead_letter_cause': dead_letter_cause, 'begins': begins, 'purge': purge
+};
+
+-- What `file_causes` in facts/functions.py says: Spark has no recursion that ends in a circle.
+CREATE MACRO file_causes(ids, needed, sources, targets) AS (
+    WITH RECURSIVE links AS (SELECT unnest(sources) AS file_id, unnest(targets) AS refers),
+    reached AS (
+        SELECT unnest(needed) AS file_id, unnest(needed) AS cause
+        UNION
+        SELECT links.file_id, cause FROM links JOIN reached ON links.refers = reached.file_id
+    ),
+    causes AS (
+        SELECT file_id, CASE WHEN count(*) = 1 THEN min(cause) ELSE -1 END AS cause
+        FROM reached GROUP BY file_id
+    )
+    SELECT list(cause ORDER BY place)
+    FROM (SELECT unnest(ids) AS file_id, generate_subscripts(ids, 1) AS place) asked
+    LEFT JOIN causes USING (file_id)
+);
