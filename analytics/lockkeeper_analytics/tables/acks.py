@@ -10,16 +10,16 @@ import pyarrow as pa
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.entries import ACK_FIELDS, MESSAGE_FIELDS, read_entries
-from lockkeeper_analytics.tables.history import History
-from lockkeeper_analytics.tables.lives import End, Message
-from lockkeeper_analytics.tables.shape import Table, fields
-from lockkeeper_analytics.tables.sieve import (
-    Sieve,
+from lockkeeper_analytics.tables.filters import (
+    RowFilter,
     batches_of,
     milliseconds_between,
     of,
     plan_directories,
 )
+from lockkeeper_analytics.tables.history import History
+from lockkeeper_analytics.tables.lives import End, Message
+from lockkeeper_analytics.tables.shape import Table, fields
 
 _Ack = tuple[Message | None, End]
 
@@ -91,12 +91,12 @@ def read(directory: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
 
 
 def _acks(directory: str, options: ReadOptions) -> Iterator[_Ack]:
-    history, sieve = History("acks"), Sieve(options)
+    history, row_filter = History("acks"), RowFilter(options)
     wanted = (*MESSAGE_FIELDS, *ACK_FIELDS)
     for _ in history.replay(read_entries(directory, options, wanted)):
         while history.acks:
             ack = history.acks.popleft()
-            if sieve.keeps(ack[1].entry.place, ack[1].at.latest):
+            if row_filter.keeps(ack[1].entry.place, ack[1].at.latest):
                 yield ack
 
 

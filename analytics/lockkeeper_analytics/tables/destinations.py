@@ -8,9 +8,9 @@ from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import FLAG, LONG, TEXT, TIME
 from lockkeeper_analytics.tables import lives
 from lockkeeper_analytics.tables.entries import ACK_FIELDS, MESSAGE_FIELDS
+from lockkeeper_analytics.tables.filters import batches_of, of, plan_directories, whole
 from lockkeeper_analytics.tables.lives import DestinationLife, Message
 from lockkeeper_analytics.tables.shape import Getter, Table, fields
-from lockkeeper_analytics.tables.sieve import batches_of, of, plan_directories, whole
 
 
 def _there(state: str) -> Getter:
@@ -65,8 +65,8 @@ _FIELDS = fields(
 
 def read(directory: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the destinations of *directory*, in the order of their first record."""
-    history, sieve = whole(directory, options, (*MESSAGE_FIELDS, *ACK_FIELDS))
-    named = (life for life in history.destinations.values() if sieve.keeps(life.place))
+    history, row_filter = whole(directory, options, (*MESSAGE_FIELDS, *ACK_FIELDS))
+    named = (life for life in history.destinations.values() if row_filter.keeps(life.place))
     yield from batches_of(directory, named, _FIELDS, options)
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.partitions import counted_files
 from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
+from lockkeeper_analytics.tables.filters import batches_of, of, plan_directories, whole
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import FileLife
 from lockkeeper_analytics.tables.shape import COUNTS, NUMBERS, TEXTS, Table, fields
-from lockkeeper_analytics.tables.sieve import batches_of, of, plan_directories, whole
 
 
 @dataclass(slots=True)

@@ -10,16 +10,16 @@ import pyarrow as pa
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import COLUMNS, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.entries import ACK_FIELDS, MESSAGE_FIELDS, read_entries
-from lockkeeper_analytics.tables.history import History
-from lockkeeper_analytics.tables.lives import Message
-from lockkeeper_analytics.tables.shape import TEXTS, Fields, Getter, Table, Type, fields
-from lockkeeper_analytics.tables.sieve import (
-    Sieve,
+from lockkeeper_analytics.tables.filters import (
+    RowFilter,
     batches_of,
     milliseconds_between,
     of,
     plan_directories,
 )
+from lockkeeper_analytics.tables.history import History
+from lockkeeper_analytics.tables.lives import Message
+from lockkeeper_analytics.tables.shape import TEXTS, Fields, Getter, Table, Type, fields
 
 FACTS = (
     "message_type",
@@ -157,12 +157,12 @@ def _getter(index: int) -> Getter:
 
 
 def _messages(directory: str, options: ReadOptions, facts: list[str]) -> Iterator[Message]:
-    history, sieve = History("messages"), Sieve(options)
+    history, row_filter = History("messages"), RowFilter(options)
     wanted = (*MESSAGE_FIELDS, *ACK_FIELDS)
     for _ in history.replay(read_entries(directory, options, wanted, facts)):
         while history.messages:
             message = history.messages.popleft()
-            if sieve.keeps(message.entry.place, _ended_latest(message)):
+            if row_filter.keeps(message.entry.place, _ended_latest(message)):
                 yield message
 
 

@@ -8,10 +8,10 @@ import pyarrow as pa
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.entries import ACK_FIELDS, SUBSCRIPTION_FIELDS, Entry
+from lockkeeper_analytics.tables.filters import RowFilter, batches_of, of, plan_directories, whole
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import Subscription
 from lockkeeper_analytics.tables.shape import Table, fields
-from lockkeeper_analytics.tables.sieve import Sieve, batches_of, of, plan_directories, whole
 
 
 class _Row(NamedTuple):
@@ -84,16 +84,16 @@ _FIELDS = fields(
 
 def read(directory: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the subscriptions of *directory*: what ended first, then what is live."""
-    history, sieve = whole(directory, options, (*ACK_FIELDS, *SUBSCRIPTION_FIELDS))
-    yield from batches_of(directory, _rows(history, sieve), _FIELDS, options)
+    history, row_filter = whole(directory, options, (*ACK_FIELDS, *SUBSCRIPTION_FIELDS))
+    yield from batches_of(directory, _rows(history, row_filter), _FIELDS, options)
 
 
-def _rows(history: History, sieve: Sieve) -> Iterator[_Row]:
+def _rows(history: History, row_filter: RowFilter) -> Iterator[_Row]:
     for life in history.ended_subscriptions:
-        if sieve.keeps(life.entry.place, life.end and life.end.written_before):
+        if row_filter.keeps(life.entry.place, life.end and life.end.written_before):
             yield _Row(life)
     for (_, key), life in history.subscriptions.items():
-        if sieve.keeps(life.entry.place):
+        if row_filter.keeps(life.entry.place):
             place = history.destinations[life.entry.place]
             waiting = [each for each in place.live.values() if key in each.waiting]
             size = sum(each.located.message_bytes or 0 for each in waiting)

@@ -7,10 +7,10 @@ import pyarrow as pa
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import INT, LONG, TEXT, TIME
 from lockkeeper_analytics.tables.entries import read_entries
+from lockkeeper_analytics.tables.filters import RowFilter, batches_of, of, plan_directories
 from lockkeeper_analytics.tables.history import History
 from lockkeeper_analytics.tables.lives import Transaction
 from lockkeeper_analytics.tables.shape import NUMBERS, TEXTS, Table, fields
-from lockkeeper_analytics.tables.sieve import Sieve, batches_of, of, plan_directories
 
 XA_PREFIX = "XID:"
 _Named = tuple[str, Transaction]
@@ -81,13 +81,13 @@ def read(directory: str, options: ReadOptions) -> Iterator[pa.RecordBatch]:
 
 
 def _transactions(directory: str, options: ReadOptions) -> Iterator[_Named]:
-    history, sieve = History("transactions"), Sieve(options)
+    history, row_filter = History("transactions"), RowFilter(options)
     for _ in history.replay(read_entries(directory, options)):
         while history.transactions:
             named = history.transactions.popleft()
             ended = named[1].settled and named[1].settled.written_before
             places = {each.place for each in named[1].operations}
-            if any(sieve.keeps(place, ended) for place in places):
+            if any(row_filter.keeps(place, ended) for place in places):
                 yield named
 
 

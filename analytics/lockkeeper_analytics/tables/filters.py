@@ -26,7 +26,7 @@ class Told(NamedTuple):
     about: Any
 
 
-class Sieve:
+class RowFilter:
     """Tells which rows are asked for."""
 
     def __init__(self, options: ReadOptions) -> None:
@@ -60,12 +60,12 @@ def plan_directories(options: ReadOptions) -> Sequence[str]:
 
 def whole(
     directory: str, options: ReadOptions, wanted: Sequence[str], *keeps: str
-) -> tuple[History, Sieve]:
+) -> tuple[History, RowFilter]:
     """Return the history of *directory* after its last record, and what is asked for of it."""
     history = History(*keeps)
     for _ in history.replay(read_entries(directory, options, wanted)):
         pass
-    return history, Sieve(options)
+    return history, RowFilter(options)
 
 
 def batches_of(
