@@ -38,7 +38,7 @@ FACTS = (
     "counted",
     "uncounted",
     "latency_buckets",
-    "lives",
+    "message_lifetimes",
     "moves",
 )
 WHOLE_FACTS = ("connections", "statistics")
@@ -147,7 +147,9 @@ def is_counted(fact, row, narrowing):
         place = row["destination_kind"], row["destination"]
         return is_of(narrowing, *place) and row["second"] >= narrowing.since // 1000
     since = datetime.fromtimestamp(narrowing.since / 1000, UTC)
-    names = {"lives": ("added_at", "stored_at")}.get(fact, ("happened_at", "happened_before", "at"))
+    names = {"message_lifetimes": ("added_at", "stored_at")}.get(
+        fact, ("happened_at", "happened_before", "at")
+    )
     known = [row[name] for name in names if row.get(name) is not None]
     return not known or known[0] >= since
 

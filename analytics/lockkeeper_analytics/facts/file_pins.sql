@@ -5,7 +5,7 @@ SELECT directory, CAST(shiftright(located, 32) AS INT) AS file_id, 'messages' AS
     count(*) AS messages, sum(record_bytes) AS bytes
 FROM (
     SELECT DISTINCT directory, destination_kind, destination, message_id, located, record_bytes
-    FROM lives WHERE ended IS NULL
+    FROM message_lifetimes WHERE ended IS NULL
 ) waiting
 GROUP BY ALL
 UNION ALL

@@ -9,9 +9,9 @@ there AS (
 ),
 pairs AS (
     SELECT directory, shiftright(ender, 32) AS file_id, shiftright(located, 32) AS refers
-    FROM lives WHERE end_kind IN ('remove', 'unmatched')
+    FROM message_lifetimes WHERE end_kind IN ('remove', 'unmatched')
     UNION ALL
-    SELECT directory, shiftright(located, 32), shiftright(stored, 32) FROM lives
+    SELECT directory, shiftright(located, 32), shiftright(stored, 32) FROM message_lifetimes
     UNION ALL
     SELECT directory, shiftright(settled, 32), file_id
     FROM transaction_records WHERE settled IS NOT NULL

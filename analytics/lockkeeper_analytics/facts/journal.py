@@ -130,7 +130,7 @@ def settled(
         settle("effects", "statistics", "events")
         tell("matching acknowledgements")
         cells = pool.submit(frames.frame("cells").collect)
-        settle("acknowledged", "lives", "counted")
+        settle("acknowledged", "message_lifetimes", "counted")
         settle("moves")
     (seconds,) = cells.result()[0]
     # As a constant it costs no job of each query.

@@ -65,7 +65,7 @@ FACTS = {
         None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
     ),
     "counted": Kept(None, _AT),
-    "lives": Kept(None, f"coalesce(told.added_at, told.stored_at, {SINCE}) >= {SINCE}"),
+    "message_lifetimes": Kept(None, f"coalesce(told.added_at, told.stored_at, {SINCE}) >= {SINCE}"),
     "moves": Kept(),
 }
 """The rows of facts that the reports of COUNTING count."""

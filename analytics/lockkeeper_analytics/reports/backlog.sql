@@ -8,7 +8,7 @@ SELECT directory, destination_kind, destination, subscription,
     count_if(hidden) AS in_doubt,
     min(stored_at) AS oldest_at,
     max(stored_at) AS newest_at
-FROM lives
+FROM message_lifetimes
 WHERE ended IS NULL
 GROUP BY directory, destination_kind, destination, subscription
 ORDER BY waiting DESC, directory, destination_kind, destination, subscription

@@ -13,7 +13,7 @@ stays AS (
         coalesce(CASE WHEN ended IS NOT NULL
             THEN div(unix_seconds(coalesce(ended_at, added_at)), seconds) * seconds END,
             last + seconds) AS gone
-    FROM lives CROSS JOIN last_cell
+    FROM message_lifetimes CROSS JOIN last_cell
 ),
 alike AS (
     SELECT directory, destination_kind, destination, subscription, begun, gone, seconds,

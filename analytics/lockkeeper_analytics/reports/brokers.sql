@@ -13,7 +13,7 @@ sums AS (
 ),
 held AS (
     SELECT directory, count_if(NOT hidden) AS waiting
-    FROM lives WHERE ended IS NULL GROUP BY directory
+    FROM message_lifetimes WHERE ended IS NULL GROUP BY directory
 ),
 late AS (
     SELECT directory, CAST(percentile_approx(latency_ms, 0.99, 1000) AS DOUBLE) AS p99_ms

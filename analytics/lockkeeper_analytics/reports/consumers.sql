@@ -39,7 +39,7 @@ by_events AS (
 held_there AS (
     SELECT directory, destination_kind, destination,
         count(*) AS waiting, min(added_at) AS oldest_at
-    FROM lives WHERE ended IS NULL AND NOT hidden
+    FROM message_lifetimes WHERE ended IS NULL AND NOT hidden
     GROUP BY directory, destination_kind, destination
 ),
 anybody AS (

@@ -6,7 +6,7 @@ WITH waiting AS (
     SELECT directory, destination_kind, destination, subscription,
         count(*) AS pending, sum(message_bytes) AS bytes, min(stored_at) AS oldest_pending_at,
         count(DISTINCT shiftright(located, 32)) AS files
-    FROM lives WHERE ended IS NULL AND subscription IS NOT NULL AND NOT hidden
+    FROM message_lifetimes WHERE ended IS NULL AND subscription IS NOT NULL AND NOT hidden
     GROUP BY directory, destination_kind, destination, subscription
 ),
 acks AS (
