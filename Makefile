@@ -50,7 +50,8 @@ check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generat
 	$(SAY) 'Laws of dependency'
 	@$(BIN)/lint-imports
 	$(SAY) 'Docs and walls of the rooms'
-	@$(BIN)/pytest -q tests/test_architecture.py tests/test_links.py tests/test_tidy.py \
+	@$(BIN)/pytest -q tests/server/test_settings.py tests/journal/test_counters.py \
+		tests/test_architecture.py tests/test_links.py tests/test_tidy.py \
 		tests/test_wire_references.py tests/test_wording.py
 	$(SAY) 'Site of the docs'
 	@$(SITE) --quiet
