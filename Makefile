@@ -37,7 +37,7 @@ setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/loc
 TYPED := bench demo e2e release tests $(addprefix tests/,apiserver broker broker/selectors charts \
 	cli client crash crds fuzz interop journal load message model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
-	process) protocols release server transport)
+	process) protocols release server store transport)
 SHARED := bench:tests/crash:tests/interop:tests/protocols:tests/server:tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'

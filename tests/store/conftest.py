@@ -1,108 +1,15 @@
-"""What tests of stores share: messages, receipts, and waiting until all is durable."""
+"""The kit of the store's tests is beside them."""
 
-import select
-from dataclasses import dataclass, field
+import sys
+from pathlib import Path
 
 import pytest
 
-from lockkeeper.message.destination import Destination, queue
-from lockkeeper.message.ids import MessageId, ProducerId
-from lockkeeper.message.openwire import ActiveMQTextMessage, encode
-from lockkeeper.message.reader import MessageReader
-from lockkeeper.store.base import Reference
+sys.path.insert(0, str(Path(__file__).parent))
 
-A = queue("A")
-PRODUCER = ProducerId("ID:producer-1:1", 1, 1)
-TIMEOUT_SECONDS = 20
-
-
-@dataclass(eq=False)
-class Receipt:
-    """A receipt that remembers whether it was given back."""
-
-    name: str = ""
-    log: list[str] = field(default_factory=list)
-
-    def settle(self) -> None:
-        self.log.append(self.name)
-
-
-def reference(
-    number: int, destination: Destination = A, size: int = 60, producer=PRODUCER, shown=None
-) -> Reference:
-    """Return a new message as a broker would hand it over; a copy has another *shown* id."""
-    message = ActiveMQTextMessage(
-        producer_id=producer,
-        destination=destination,
-        message_id=MessageId(producer, number, text_view=shown),
-        persistent=True,
-        priority=4,
-        content=b"%06d" % number + b"x" * (size - 6),
-    )
-    body = encode(message, 11)
-    read = MessageReader().receive(body, 0, len(body), number, bytes(8))
-    return Reference(read, len(body))
-
-
-def until_durable(store) -> list[Receipt]:
-    """Flush and wait until all that was handed over is durable; returns the receipts."""
-    last = Receipt("last")
-    store.remove(A, Reference(None, 0), last)
-    receipts = list(store.flush())
-    while last not in receipts:
-        readable, _, _ = select.select([store.fileno()], [], [], TIMEOUT_SECONDS)
-        assert readable, "the store did not finish its write in time"
-        receipts += store.completed()
-    receipts.remove(last)
-    return receipts
-
-
-def number_of(one: Reference) -> int:
-    """Return the number that the message was made with."""
-    return int(one.message.key.rpartition(b":")[2])
-
-
-class Clock:
-    """A clock for stores, in ms, that stands still until it is set."""
-
-    def __init__(self) -> None:
-        self.now = 0
-
-    def __call__(self) -> int:
-        return self.now
-
-
-@dataclass
-class Kit:
-    """The functions above, for tests, which cannot import them; `clock` is for their stores."""
-
-    clock: Clock = field(default_factory=Clock)
-    Receipt = Receipt
-    reference = staticmethod(reference)
-    PRODUCER = PRODUCER
-    until_durable = staticmethod(until_durable)
-    number_of = staticmethod(number_of)
-
-    def maintain(self, store, now) -> None:
-        """Have a store with the kit's clock do what is due at *now*; wall clocks have stopped.
-
-        The copy of a file that is being made is ready when it does that again.
-        """
-        self.clock.now = now
-        files, left = None, store.usage().files
-        while left != files:
-            # A few files are deleted at a time.
-            store.maintain(0)
-            files, left = left, store.usage().files
-        store._compaction.wait()
-
-    @staticmethod
-    def numbers(store, references) -> list[int]:
-        """Load *references* and return their numbers."""
-        store.load(references, 1)
-        return [number_of(one) for one in references]
+from store_kit import Kit
 
 
 @pytest.fixture
-def kit():
+def kit() -> Kit:
     return Kit()

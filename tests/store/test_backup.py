@@ -10,15 +10,17 @@ import threading
 from pathlib import Path
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import data_file_id
-from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId
 from lockkeeper.store.backup import back_up, restore
+from lockkeeper.store.backup.manifest import Manifest
 from lockkeeper.store.backup.places import LocalPlace, open_place
 from lockkeeper.store.backup.series import choose, delete_old
-from lockkeeper.store.base import Add, Remove, StoreError, Subscription
+from lockkeeper.store.base import Add, Operation, Reference, Remove, StoreError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings
 
@@ -31,12 +33,15 @@ EAGER = Settings(after_no_gc=1, ignores_store_growth=True)
 FILE_BYTES = 6000
 CLEANUP_MS = 30_000
 
+Contents = dict[str, tuple[int, ...]]
+"""Numbers of the messages in each queue, and under `news` those of the subscription."""
 
-def contents(directory):
+
+def contents(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
     """Return every message in a journal, byte by byte, by destination and subscription."""
     store = KahaDBStore(directory)
     recovered = store.open()
-    found = {}
+    found: dict[str, list[tuple[bytes, bytes]]] = {}
     lists = {str(name): list(references) for name, references in recovered.queues.items()}
     for each in recovered.subscriptions:
         lists[each.subscription.key + str(each.subscription.destination)] = each.pending
@@ -44,7 +49,7 @@ def contents(directory):
         lists[str(identifier)] = [each.reference for each in operations]
     for name, references in lists.items():
         store.load(references, 1)
-        found[name] = [(one.message.key, bytes(one.message.body)) for one in references]
+        found[name] = [(one.loaded.key, bytes(one.loaded.body)) for one in references]
     store.close()
     return found
 
@@ -52,20 +57,20 @@ def contents(directory):
 class Writer(threading.Thread):
     """A broker's store at work: every change is a batch, and noted with where it ends."""
 
-    def __init__(self, directory, kit, seed):
+    def __init__(self, directory: Path, kit: Kit, seed: int) -> None:
         super().__init__()
         self.directory, self.kit = directory, kit
         self.random = random.Random(seed)
-        self.queues = {name: {} for name in QUEUES}
-        self.news = {}
+        self.queues: dict[Destination, dict[int, Reference]] = {name: {} for name in QUEUES}
+        self.news: dict[int, Reference] = {}
         self.number = 0
         self.steps = 0
-        self.states = []
-        self.failure = None
+        self.states: list[tuple[tuple[int, int], Contents]] = []
+        self.failure: BaseException | None = None
         self.is_over = False
         self.deleted = 0
 
-    def run(self):
+    def run(self) -> None:
         try:
             self.open()
             self.store.subscribe(READER, None)
@@ -76,7 +81,7 @@ class Writer(threading.Thread):
         except BaseException as error:
             self.failure = error
 
-    def open(self):
+    def open(self) -> None:
         self.store = KahaDBStore(
             self.directory,
             file_bytes_max=FILE_BYTES,
@@ -92,7 +97,7 @@ class Writer(threading.Thread):
             numbers = self.kit.numbers(self.store, each.pending)
             self.news = dict(zip(numbers, each.pending, strict=True))
 
-    def note(self):
+    def note(self) -> None:
         """Make all durable, then say what there is up to here."""
         self.kit.until_durable(self.store)
         files = self.store._files
@@ -100,7 +105,7 @@ class Writer(threading.Thread):
         state["news"] = tuple(self.news)
         self.states.append(((files.file_id, files.end), state))
 
-    def step(self):
+    def step(self) -> None:
         self.steps += 1
         actions = [self.add, self.consume, self.publish, self.read, self.transact]
         self.random.choices(actions, [6, 6, 3, 3, 2])[0]()
@@ -114,17 +119,17 @@ class Writer(threading.Thread):
             self.store.close()
             self.open()
 
-    def new(self, destination):
+    def new(self, destination: Destination) -> Reference:
         self.number += 1
         return self.kit.reference(self.number, destination, self.random.choice([10, 400, 1500]))
 
-    def add(self):
+    def add(self) -> None:
         name = self.random.choice(QUEUES)
         one = self.new(name)
         self.store.add(name, one, None)
         self.queues[name][self.number] = one
 
-    def pick(self):
+    def pick(self) -> tuple[Destination, Reference] | None:
         name = self.random.choice(QUEUES)
         numbers = list(self.queues[name])
         if len(numbers) < 3:
@@ -132,26 +137,26 @@ class Writer(threading.Thread):
         number = numbers[int(len(numbers) * self.random.random() ** 3)]
         return name, self.queues[name].pop(number)
 
-    def consume(self):
+    def consume(self) -> None:
         picked = self.pick()
         if picked:
             self.store.remove(*picked)
 
-    def publish(self):
+    def publish(self) -> None:
         one = self.new(NEWS)
         self.store.add(NEWS, one, None)
         self.news[self.number] = one
 
-    def read(self):
+    def read(self) -> None:
         if self.news:
             one = self.news.pop(next(iter(self.news)))
             self.store.remove(NEWS, one, None, READER)
 
-    def transact(self):
+    def transact(self) -> None:
         name = self.random.choice(QUEUES)
         one = self.new(name)
         self.queues[name][self.number] = one
-        operations = [Add(name, one)]
+        operations: list[Operation] = [Add(name, one)]
         picked = self.pick()
         if picked and picked[1] is not one:
             operations.append(Remove(*picked))
@@ -160,7 +165,7 @@ class Writer(threading.Thread):
         self.store.commit(LocalTransactionId("ID:c-1", self.steps), operations, None)
 
 
-def shown(directory, kit):
+def shown(directory: Path, kit: Kit) -> Contents:
     """Return the state of a restored journal as the writer notes it."""
     store = KahaDBStore(directory)
     recovered = store.open()
@@ -175,10 +180,12 @@ def shown(directory, kit):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_backup_is_the_journal_at_its_mark_while_it_is_written(seed, tmp_path, kit):
+def test_a_backup_is_the_journal_at_its_mark_while_it_is_written(
+    seed: int, tmp_path: Path, kit: Kit
+) -> None:
     writer = Writer(tmp_path / "data", kit, seed)
     writer.start()
-    backups = []
+    backups: list[tuple[int, Path, Manifest]] = []
     try:
         while len(backups) < 12 or not writer.deleted:
             if writer.states:
@@ -192,7 +199,9 @@ def test_a_backup_is_the_journal_at_its_mark_while_it_is_written(seed, tmp_path,
     assert writer.failure is None
     for number, (known, target, manifest) in enumerate(backups):
         name, _, offset = manifest.mark.partition(":")
-        mark = (data_file_id(name), int(offset))
+        file_id = data_file_id(name)
+        assert file_id is not None
+        mark = (file_id, int(offset))
         assert mark >= writer.states[known - 1][0], "something durable is missing"
         before = [state for place, state in writer.states if place <= mark][-1]
         at_or_after = next(state for place, state in writer.states if place >= mark)
@@ -206,7 +215,9 @@ def test_a_backup_is_the_journal_at_its_mark_while_it_is_written(seed, tmp_path,
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("where", ["directory", "object store"])
-def test_a_journal_of_activemq_comes_back_identically(scenario, where, tmp_path):
+def test_a_journal_of_activemq_comes_back_identically(
+    scenario: str, where: str, tmp_path: Path
+) -> None:
     source = shutil.copytree(GOLDEN / scenario, tmp_path / "data")
     before = {path.name: path.read_bytes() for path in source.iterdir()}
     url = f"memory://{tmp_path.name}-{scenario}"
@@ -220,16 +231,18 @@ def test_a_journal_of_activemq_comes_back_identically(scenario, where, tmp_path)
 
 
 @pytest.fixture
-def journal(tmp_path):
+def journal(tmp_path: Path) -> Path:
     """A journal of ActiveMQ with several files."""
     return shutil.copytree(GOLDEN / "amq-5.17.2-crash", tmp_path / "data")
 
 
-def test_a_file_deleted_after_the_moment_is_copied_all_the_same(journal, tmp_path):
+def test_a_file_deleted_after_the_moment_is_copied_all_the_same(
+    journal: Path, tmp_path: Path
+) -> None:
     expected = contents(shutil.copytree(journal, tmp_path / "copy"))
-    reads = []
+    reads: list[int] = []
 
-    def read_at(descriptor, size, offset):
+    def read_at(descriptor: int, size: int, offset: int) -> bytes:
         reads.append(descriptor)
         if len(reads) == 2:
             for path in journal.glob("db-*.log"):
@@ -241,10 +254,12 @@ def test_a_file_deleted_after_the_moment_is_copied_all_the_same(journal, tmp_pat
     assert contents(tmp_path / "restored") == expected
 
 
-def test_where_deleted_files_are_forgotten_another_moment_is_copied(journal, tmp_path):
-    reads = []
+def test_where_deleted_files_are_forgotten_another_moment_is_copied(
+    journal: Path, tmp_path: Path
+) -> None:
+    reads: list[int] = []
 
-    def read_at(descriptor, size, offset):
+    def read_at(descriptor: int, size: int, offset: int) -> bytes:
         reads.append(os.fstat(descriptor).st_ino)
         if len(reads) == 3:
             (journal / "db-1.log").unlink()
@@ -260,10 +275,10 @@ def test_where_deleted_files_are_forgotten_another_moment_is_copied(journal, tmp
     assert len(reads) == 1 + 1 + 1 + 1 + 3
 
 
-def test_a_directory_that_never_stands_still_is_given_up(journal, tmp_path):
+def test_a_directory_that_never_stands_still_is_given_up(journal: Path, tmp_path: Path) -> None:
     numbers = itertools.count(6)
 
-    def read_at(descriptor, size, offset):
+    def read_at(descriptor: int, size: int, offset: int) -> bytes:
         if size > len(EOF_RECORD):
             (journal / f"db-{next(numbers)}.log").write_bytes(EOF_RECORD)
         return os.pread(descriptor, size, offset)
@@ -273,7 +288,9 @@ def test_a_directory_that_never_stands_still_is_given_up(journal, tmp_path):
     assert not (tmp_path / "backup").exists()
 
 
-def test_a_damaged_journal_is_not_copied_and_the_way_out_is_told(journal, tmp_path):
+def test_a_damaged_journal_is_not_copied_and_the_way_out_is_told(
+    journal: Path, tmp_path: Path
+) -> None:
     data = bytearray((journal / "db-2.log").read_bytes())
     data[3000] ^= 0xFF
     (journal / "db-2.log").write_bytes(data)
@@ -282,7 +299,7 @@ def test_a_damaged_journal_is_not_copied_and_the_way_out_is_told(journal, tmp_pa
     assert not (tmp_path / "backup" / "manifest.json").exists()
 
 
-def test_a_write_that_was_cut_off_is_left_out(journal, tmp_path):
+def test_a_write_that_was_cut_off_is_left_out(journal: Path, tmp_path: Path) -> None:
     whole = back_up(journal, LocalPlace(tmp_path / "whole"))
     end = whole.files[-1].size
     batch = (journal / "db-1.log").read_bytes()[:200]
@@ -293,12 +310,12 @@ def test_a_write_that_was_cut_off_is_left_out(journal, tmp_path):
     assert back_up(journal, LocalPlace(tmp_path / "torn")).files == whole.files
 
 
-def test_a_directory_without_a_journal_is_refused(tmp_path):
+def test_a_directory_without_a_journal_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"no journal here, files db-N\.log are expected"):
         back_up(tmp_path, LocalPlace(tmp_path / "backup"))
 
 
-def test_nothing_is_put_where_something_is(journal, tmp_path):
+def test_nothing_is_put_where_something_is(journal: Path, tmp_path: Path) -> None:
     place = LocalPlace(tmp_path / "backup")
     back_up(journal, place)
     with pytest.raises(StoreError, match="not empty; give a place that is not there yet"):
@@ -307,7 +324,7 @@ def test_nothing_is_put_where_something_is(journal, tmp_path):
         restore(place, journal)
 
 
-def test_a_changed_backup_is_not_restored(journal, tmp_path):
+def test_a_changed_backup_is_not_restored(journal: Path, tmp_path: Path) -> None:
     place = LocalPlace(tmp_path / "backup")
     back_up(journal, place)
     data = bytearray(place.read("db-3.log"))
@@ -318,7 +335,7 @@ def test_a_changed_backup_is_not_restored(journal, tmp_path):
     assert not list((tmp_path / "restored").glob("db-*.log"))
 
 
-def test_a_copy_without_manifest_is_no_backup(journal, tmp_path):
+def test_a_copy_without_manifest_is_no_backup(journal: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"no whole backup, manifest\.json is missing"):
         restore(LocalPlace(journal), tmp_path / "restored")
     (journal / "manifest.json").write_text('{"format": "lockkeeper-backup/2"}')
@@ -339,7 +356,7 @@ def test_a_copy_without_manifest_is_no_backup(journal, tmp_path):
         restore(LocalPlace(journal), tmp_path / "restored")
 
 
-def test_a_restore_that_was_broken_off_is_begun_anew(journal, tmp_path):
+def test_a_restore_that_was_broken_off_is_begun_anew(journal: Path, tmp_path: Path) -> None:
     place = LocalPlace(tmp_path / "backup")
     back_up(journal, place)
     restored = tmp_path / "restored"
@@ -351,12 +368,12 @@ def test_a_restore_that_was_broken_off_is_begun_anew(journal, tmp_path):
     assert contents(restored) == contents(journal)
 
 
-def clock(at):
+def clock(at: int) -> str:
     return f'lk1 {{"t":"clock","at":{at}}}'
 
 
 @pytest.fixture
-def timed(tmp_path, kit):
+def timed(tmp_path: Path, kit: Kit) -> LocalPlace:
     """The backup of a journal with a message at 1000, 2000, … ms, in files of three."""
     store = KahaDBStore(tmp_path / "timed", file_bytes_max=2000)
     store.open()
@@ -381,7 +398,9 @@ def timed(tmp_path, kit):
     ("until", "last"),
     [(1000, 1), (1500, 1), (2000, 2), (4999, 4), (6999, 6), (8000, 8), (10**6, 9)],
 )
-def test_a_journal_ends_at_a_point_in_time(until, last, timed, tmp_path, kit):
+def test_a_journal_ends_at_a_point_in_time(
+    until: int, last: int, timed: LocalPlace, tmp_path: Path, kit: Kit
+) -> None:
     pending = restore(timed, tmp_path / "restored", until)
     expected = [each for number in range(1, last + 1) for each in (number, number + 100)]
     assert pending == len(expected)
@@ -393,7 +412,9 @@ def test_a_journal_ends_at_a_point_in_time(until, last, timed, tmp_path, kit):
     store.close()
 
 
-def test_a_time_that_the_journal_does_not_tell_is_refused(timed, journal, tmp_path):
+def test_a_time_that_the_journal_does_not_tell_is_refused(
+    timed: LocalPlace, journal: Path, tmp_path: Path
+) -> None:
     with pytest.raises(StoreError, match=r"is older than 1970-01-01T00:00:01\.000"):
         restore(timed, tmp_path / "restored", 999)
     between = r"behind 1970-01-01T00:00:07\.000\S+ a broker wrote.*or 1970-01-01T00:00:08\.000"
@@ -410,7 +431,7 @@ def test_a_time_that_the_journal_does_not_tell_is_refused(timed, journal, tmp_pa
 
 
 @pytest.mark.parametrize("where", ["directory", "object store"])
-def test_a_series_keeps_its_newest(where, journal, tmp_path):
+def test_a_series_keeps_its_newest(where: str, journal: Path, tmp_path: Path) -> None:
     url = f"memory://{tmp_path.name}-series"
     series = open_place(url if where == "object store" else str(tmp_path / "series"))
     names = [f"2026112{day}T000000Z" for day in range(5)]

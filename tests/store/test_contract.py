@@ -1,6 +1,10 @@
 """What every store does, in memory or on disk."""
 
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
 import pytest
+from store_kit import Kit
 
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import LocalTransactionId, ProducerId, XATransactionId
@@ -12,8 +16,11 @@ from lockkeeper.store.base import (
     WAITING,
     WRITTEN,
     Add,
+    Operation,
+    Recovered,
     Reference,
     Remove,
+    Store,
     Subscription,
 )
 from lockkeeper.store.kahadb import KahaDBStore
@@ -24,38 +31,41 @@ ALL = Subscription("client-1", "all", NEWS, None, False)
 RED = Subscription("client-1", "red", NEWS, "color = 'red'", True)
 LOCAL = LocalTransactionId("ID:client-1:1", 7)
 GLOBAL = XATransactionId(86, b"global", b"branch")
+FILE_BYTES = 1 << 16
+
+Make = Callable[[], Store]
+Reopen = Callable[[Store], tuple[Store, Recovered]]
 
 
 @pytest.fixture(params=["memory", "kahadb"])
-def make(request, tmp_path):
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
     """Return a function that opens the same store again and again."""
     memory = MemoryStore()
-    opened = []
+    opened: list[Store] = []
 
-    def make():
-        store = memory if request.param == "memory" else KahaDBStore(tmp_path / "data", **SMALL)
-        opened.append(store)
-        return store
+    def make() -> Store:
+        if request.param == "memory":
+            opened.append(memory)
+        else:
+            opened.append(KahaDBStore(tmp_path / "data", file_bytes_max=FILE_BYTES))
+        return opened[-1]
 
     yield make
     opened[-1].close()
 
 
-SMALL = {"file_bytes_max": 1 << 16}
-
-
 @pytest.fixture
-def store(make):
+def store(make: Make) -> Store:
     store = make()
     store.open()
     return store
 
 
 @pytest.fixture
-def reopen(make, kit):
+def reopen(make: Make, kit: Kit) -> Reopen:
     """Return a function that makes all durable, closes, opens and returns what came back."""
 
-    def reopen(store):
+    def reopen(store: Store) -> tuple[Store, Recovered]:
         kit.until_durable(store)
         store.close()
         again = make()
@@ -64,7 +74,7 @@ def reopen(make, kit):
     return reopen
 
 
-def test_priorities_that_count_come_back(store, reopen, kit):
+def test_priorities_that_count_come_back(store: Store, reopen: Reopen, kit: Kit) -> None:
     alone, prepared, plain = (kit.reference(number) for number in (1, 2, 3))
     alone.priority, prepared.priority = 9, 0
     store.add(A, alone, None)
@@ -77,12 +87,12 @@ def test_priorities_that_count_come_back(store, reopen, kit):
     assert operation.reference.priority == 0
 
 
-def test_a_new_store_is_empty(make):
+def test_a_new_store_is_empty(make: Make) -> None:
     recovered = make().open()
     assert (recovered.queues, recovered.subscriptions, recovered.prepared) == ({}, [], {})
 
 
-def test_added_messages_come_back_in_order(store, reopen, kit):
+def test_added_messages_come_back_in_order(store: Store, reopen: Reopen, kit: Kit) -> None:
     for number in range(20):
         store.add(A, kit.reference(number), None)
         store.add(B, kit.reference(100 + number, B), None)
@@ -92,19 +102,23 @@ def test_added_messages_come_back_in_order(store, reopen, kit):
     assert all(one.state == WRITTEN for one in recovered.queues[A])
 
 
-def test_a_message_that_comes_back_is_the_message_that_went(store, reopen, kit):
+def test_a_message_that_comes_back_is_the_message_that_went(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     before = kit.reference(5, size=3000)
-    body = before.message.body
+    body = before.loaded.body
     store.add(A, before, None)
     store, recovered = reopen(store)
     (after,) = recovered.queues[A]
-    store.load([after], before.message.sequence)
-    assert after.message.body == body
-    assert (after.message.destination, after.message.persistent) == (A, True)
+    store.load([after], before.loaded.sequence)
+    assert after.loaded.body == body
+    assert (after.loaded.destination, after.loaded.persistent) == (A, True)
     assert (after.holders, after.redeliveries, after.held) == (1, 0, False)
 
 
-def test_copies_added_together_come_back_each_for_itself(store, reopen, kit):
+def test_copies_added_together_come_back_each_for_itself(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     receipt = kit.Receipt()
     copies = [kit.reference(1), kit.reference(1, B)]
     store.add_together([Add(A, copies[0]), Add(B, copies[1])], receipt)
@@ -116,11 +130,13 @@ def test_copies_added_together_come_back_each_for_itself(store, reopen, kit):
     assert not recovered.queues.get(A)
 
 
-def test_loading_counts_the_sequence_up_in_list_order(store, reopen, kit):
+def test_loading_counts_the_sequence_up_in_list_order(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     for number in range(6):
         store.add(A, kit.reference(number), None)
     store, recovered = reopen(store)
-    references = recovered.queues[A]
+    references = list(recovered.queues[A])
     store.load([references[4], references[2]], 1000)
     store.load(references, 2000)
     sequences = [one.message.sequence for one in references if one.message]
@@ -129,7 +145,7 @@ def test_loading_counts_the_sequence_up_in_list_order(store, reopen, kit):
         assert sequences == [2000, 2001, 1001, 2003, 1000, 2005]
 
 
-def test_states_go_from_volatile_over_waiting_to_written(store, kit):
+def test_states_go_from_volatile_over_waiting_to_written(store: Store, kit: Kit) -> None:
     one = kit.reference(1)
     assert one.state == VOLATILE
     store.add(A, one, None)
@@ -141,7 +157,7 @@ def test_states_go_from_volatile_over_waiting_to_written(store, kit):
     assert one.state == REMOVED
 
 
-def test_receipts_come_back_once_each_in_order(store, kit):
+def test_receipts_come_back_once_each_in_order(store: Store, kit: Kit) -> None:
     receipts = [kit.Receipt(str(number)) for number in range(5)]
     for number, receipt in enumerate(receipts):
         store.add(A, kit.reference(number), receipt)
@@ -149,7 +165,7 @@ def test_receipts_come_back_once_each_in_order(store, kit):
     assert kit.until_durable(store) == []
 
 
-def test_a_removed_message_does_not_come_back(store, reopen, kit):
+def test_a_removed_message_does_not_come_back(store: Store, reopen: Reopen, kit: Kit) -> None:
     references = [kit.reference(number) for number in range(5)]
     for one in references:
         store.add(A, one, None)
@@ -162,7 +178,9 @@ def test_a_removed_message_does_not_come_back(store, reopen, kit):
     assert kit.numbers(store, recovered.queues[A]) == [0, 2, 4]
 
 
-def test_a_message_consumed_before_its_write_began_is_never_written(store, reopen, kit):
+def test_a_message_consumed_before_its_write_began_is_never_written(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     one, of_add, of_remove = kit.reference(1), kit.Receipt("add"), kit.Receipt("remove")
     store.add(A, one, of_add)
     assert store.remove(A, one, of_remove) is of_add
@@ -172,7 +190,9 @@ def test_a_message_consumed_before_its_write_began_is_never_written(store, reope
     assert A not in recovered.queues
 
 
-def test_a_message_that_must_be_recorded_is_written_and_removed(store, reopen, kit):
+def test_a_message_that_must_be_recorded_is_written_and_removed(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     one, of_add, of_remove = kit.reference(1), kit.Receipt("add"), kit.Receipt("remove")
     store.add(A, one, of_add)
     assert store.remove(A, one, of_remove, skip_unwritten=False) is None
@@ -181,13 +201,17 @@ def test_a_message_that_must_be_recorded_is_written_and_removed(store, reopen, k
     assert A not in recovered.queues
 
 
-def test_what_the_store_does_not_know_is_ignored_but_for_its_receipt(store, kit):
+def test_what_the_store_does_not_know_is_ignored_but_for_its_receipt(
+    store: Store, kit: Kit
+) -> None:
     receipt = kit.Receipt()
     store.remove(A, Reference(None, 0), receipt)
     assert kit.until_durable(store) == [receipt]
 
 
-def test_the_operations_of_a_transaction_are_applied(store, reopen, kit):
+def test_the_operations_of_a_transaction_are_applied(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     consumed, sent = kit.reference(1), kit.reference(2)
     store.add(A, consumed, None)
     kit.until_durable(store)
@@ -200,7 +224,9 @@ def test_the_operations_of_a_transaction_are_applied(store, reopen, kit):
     assert kit.numbers(store, recovered.queues[B]) == [2]
 
 
-def test_a_transaction_may_consume_what_is_not_written_yet(store, reopen, kit):
+def test_a_transaction_may_consume_what_is_not_written_yet(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     one = kit.reference(1)
     store.add(A, one, None)
     store.commit(LOCAL, [Remove(A, one)], None)
@@ -208,7 +234,9 @@ def test_a_transaction_may_consume_what_is_not_written_yet(store, reopen, kit):
     assert A not in recovered.queues
 
 
-def test_a_prepared_transaction_is_invisible_and_survives(store, reopen, kit):
+def test_a_prepared_transaction_is_invisible_and_survives(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     kept, consumed, sent = (kit.reference(number) for number in (1, 2, 3))
     store.add(A, kept, None)
     store.add(A, consumed, None)
@@ -227,10 +255,12 @@ def test_a_prepared_transaction_is_invisible_and_survives(store, reopen, kit):
 
 
 @pytest.mark.parametrize("between", ["at once", "after a restart"])
-def test_a_prepared_transaction_is_committed(store, reopen, kit, between):
+def test_a_prepared_transaction_is_committed(
+    store: Store, reopen: Reopen, kit: Kit, between: str
+) -> None:
     consumed, sent = kit.reference(2), kit.reference(3)
     store.add(A, consumed, None)
-    operations = [Add(B, sent), Remove(A, consumed)]
+    operations: Sequence[Operation] = [Add(B, sent), Remove(A, consumed)]
     store.prepare(GLOBAL, operations, None)
     if between == "after a restart":
         store, recovered = reopen(store)
@@ -245,10 +275,12 @@ def test_a_prepared_transaction_is_committed(store, reopen, kit, between):
 
 
 @pytest.mark.parametrize("between", ["at once", "after a restart"])
-def test_a_prepared_transaction_is_rolled_back(store, reopen, kit, between):
+def test_a_prepared_transaction_is_rolled_back(
+    store: Store, reopen: Reopen, kit: Kit, between: str
+) -> None:
     consumed, sent = kit.reference(2), kit.reference(3)
     store.add(A, consumed, None)
-    operations = [Add(B, sent), Remove(A, consumed)]
+    operations: Sequence[Operation] = [Add(B, sent), Remove(A, consumed)]
     store.prepare(GLOBAL, operations, None)
     if between == "after a restart":
         store, recovered = reopen(store)
@@ -262,7 +294,9 @@ def test_a_prepared_transaction_is_rolled_back(store, reopen, kit, between):
     assert B not in recovered.queues
 
 
-def test_durable_subscriptions_keep_what_they_have_not_consumed(store, reopen, kit):
+def test_durable_subscriptions_keep_what_they_have_not_consumed(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     receipt = kit.Receipt()
     store.subscribe(ALL, receipt)
     store.subscribe(RED, None)
@@ -282,7 +316,9 @@ def test_durable_subscriptions_keep_what_they_have_not_consumed(store, reopen, k
     assert kit.numbers(store, pending[RED]) == [2, 3]
 
 
-def test_a_subscription_refuses_a_message_before_it_is_written(store, reopen, kit):
+def test_a_subscription_refuses_a_message_before_it_is_written(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     store.subscribe(ALL, None)
     store.subscribe(RED, None)
     one = kit.reference(1, NEWS)
@@ -295,7 +331,7 @@ def test_a_subscription_refuses_a_message_before_it_is_written(store, reopen, ki
     assert pending[RED] == []
 
 
-def test_a_deleted_subscription_does_not_come_back(store, reopen, kit):
+def test_a_deleted_subscription_does_not_come_back(store: Store, reopen: Reopen, kit: Kit) -> None:
     store.subscribe(ALL, None)
     one = kit.reference(1, NEWS)
     store.add(NEWS, one, None)
@@ -309,7 +345,7 @@ def test_a_deleted_subscription_does_not_come_back(store, reopen, kit):
     assert recovered.subscriptions == []
 
 
-def test_a_subscription_made_anew_begins_anew(store, reopen, kit):
+def test_a_subscription_made_anew_begins_anew(store: Store, reopen: Reopen, kit: Kit) -> None:
     store.subscribe(ALL, None)
     one = kit.reference(1, NEWS)
     store.add(NEWS, one, None)
@@ -324,7 +360,9 @@ def test_a_subscription_made_anew_begins_anew(store, reopen, kit):
     assert kit.numbers(store, entry.pending) == [2]
 
 
-def test_a_subscription_to_a_wildcard_is_kept_for_each_topic(store, reopen, kit):
+def test_a_subscription_to_a_wildcard_is_kept_for_each_topic(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     places = (NEWS, topic("NEWS.HOME"))
     parts = [ALL._replace(destination=place, wanted=topic("NEWS.>")) for place in places]
     references = []
@@ -346,7 +384,9 @@ def test_a_subscription_to_a_wildcard_is_kept_for_each_topic(store, reopen, kit)
     assert (entry.subscription, entry.pending) == (parts[0], [])
 
 
-def test_a_removed_destination_is_forgotten_and_may_come_again(store, reopen, kit):
+def test_a_removed_destination_is_forgotten_and_may_come_again(
+    store: Store, reopen: Reopen, kit: Kit
+) -> None:
     before = kit.reference(1)
     store.add(A, before, None)
     kit.until_durable(store)
@@ -359,7 +399,7 @@ def test_a_removed_destination_is_forgotten_and_may_come_again(store, reopen, ki
     assert kit.numbers(store, recovered.queues[A]) == [2]
 
 
-def test_what_is_stored_of_each_producer_comes_back(store, reopen, kit):
+def test_what_is_stored_of_each_producer_comes_back(store: Store, reopen: Reopen, kit: Kit) -> None:
     other = ProducerId("ID:other-2:1", 4, 3)
     for number in (0, 1, 4):
         one = kit.reference(number)
@@ -374,7 +414,9 @@ def test_what_is_stored_of_each_producer_comes_back(store, reopen, kit):
     }
 
 
-def test_the_producer_heard_of_last_is_known_after_a_restart(store, reopen, kit, monkeypatch):
+def test_the_producer_heard_of_last_is_known_after_a_restart(
+    store: Store, reopen: Reopen, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("lockkeeper.store.producers.PRODUCERS_MAX", 10)
     for number in range(1, 30):
         template = ProducerId("ID:template-1:1", number, 1)
@@ -389,14 +431,14 @@ def test_the_producer_heard_of_last_is_known_after_a_restart(store, reopen, kit,
     assert len(recovered.producers) == 10
 
 
-def test_notes_change_nothing(store, reopen, kit):
+def test_notes_change_nothing(store: Store, reopen: Reopen, kit: Kit) -> None:
     store.trace("lk1 {}")
     store.add(A, kit.reference(1), None)
     store, recovered = reopen(store)
     assert list(recovered.queues) == [A]
 
 
-def test_a_store_with_room_is_not_full_and_tells_its_size(store, kit):
+def test_a_store_with_room_is_not_full_and_tells_its_size(store: Store, kit: Kit) -> None:
     store.check_full()
     store.add(A, kit.reference(1), None)
     assert store.usage().waiting_operations == 1
@@ -407,14 +449,14 @@ def test_a_store_with_room_is_not_full_and_tells_its_size(store, kit):
     assert (usage.files == 0) == (usage.bytes_on_disk == 0)
 
 
-def test_closing_makes_everything_durable(store, make, kit):
+def test_closing_makes_everything_durable(store: Store, make: Make, kit: Kit) -> None:
     store.add(A, kit.reference(1), None)
     store.close()
     again = make()
     assert kit.numbers(again, again.open().queues[A]) == [1]
 
 
-def test_a_run_ends_exactly_its_messages(store, reopen, kit):
+def test_a_run_ends_exactly_its_messages(store: Store, reopen: Reopen, kit: Kit) -> None:
     references = [kit.reference(number, size=60 + number % 3) for number in range(30)]
     for reference in references:
         store.add(A, reference, None)

@@ -1,17 +1,19 @@
 """Which files may go: the rules of kahadb.md section 6, pure and in a directory."""
 
 import errno
-import select
 import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from store_kit import Kit, becomes_readable
 
 from lockkeeper.journal.files import data_file_id, list_data_files
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import XATransactionId
-from lockkeeper.store.base import Add, Remove, StoreError, StoreFullError, Subscription
+from lockkeeper.store.base import Add, Operation, Remove, StoreError, StoreFullError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.cleanup import collectable
 from lockkeeper.store.kahadb.file_references import FileEntry
@@ -22,9 +24,9 @@ GLOBAL = XATransactionId(86, b"global", b"branch")
 MINUTE = 60_000
 
 
-def entries(**files):
+def entries(**files: tuple[int, Collection[int]]) -> dict[int, FileEntry]:
     """Return file entries from `f1=(live, {refers})`."""
-    made = {}
+    made: dict[int, FileEntry] = {}
     for name, (live, refers) in files.items():
         made[int(name[1:])] = file_references = FileEntry(100)
         file_references.live, file_references.refers = live, set(refers)
@@ -49,11 +51,13 @@ def entries(**files):
         ({}, (), []),
     ],
 )
-def test_a_file_goes_only_with_all_that_it_undoes(files, pinned, gone):
+def test_a_file_goes_only_with_all_that_it_undoes(
+    files: dict[int, FileEntry], pinned: tuple[int, ...], gone: list[int]
+) -> None:
     assert collectable(files, set(pinned), max(files, default=0)) == gone
 
 
-def test_one_message_that_keeps_thousands_of_files_is_found_at_once():
+def test_one_message_that_keeps_thousands_of_files_is_found_at_once() -> None:
     count = 2000
     files = entries(f1=(1, ()), **{f"f{each}": (0, (each - 1,)) for each in range(2, count + 1)})
     began = time.perf_counter()
@@ -65,12 +69,14 @@ def test_one_message_that_keeps_thousands_of_files_is_found_at_once():
     st.lists(st.tuples(st.integers(0, 1), st.sets(st.integers(1, 7))), min_size=1, max_size=7),
     st.sets(st.integers(1, 7), max_size=2),
 )
-def test_the_largest_set_that_keeps_the_rules_goes(described, pinned):
+def test_the_largest_set_that_keeps_the_rules_goes(
+    described: list[tuple[int, set[int]]], pinned: set[int]
+) -> None:
     files = entries(**{f"f{index + 1}": one for index, one in enumerate(described)})
     current = max(files)
     gone = set(collectable(files, pinned, current))
 
-    def keeps_the_rules(going):
+    def keeps_the_rules(going: set[int]) -> bool:
         return all(
             not files[one].live
             and one not in pinned
@@ -86,14 +92,14 @@ def test_the_largest_set_that_keeps_the_rules_goes(described, pinned):
 
 
 @pytest.fixture
-def store(tmp_path, kit):
+def store(tmp_path: Path, kit: Kit) -> Iterator[KahaDBStore]:
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096)
     store.open()
     yield store
     store.close()
 
 
-def fill(store, kit, first, count=12):
+def fill(store: KahaDBStore, kit: Kit, first: int, count: int = 12) -> None:
     """Send and consume messages until a few files are full."""
     for number in range(first, first + count):
         one = kit.reference(number, size=900)
@@ -103,17 +109,19 @@ def fill(store, kit, first, count=12):
     kit.until_durable(store)
 
 
-def clean_up(store, kit, now):
+def clean_up(store: KahaDBStore, kit: Kit, now: int) -> None:
     for moment in (now, now + 1000, now + MINUTE, now + MINUTE + 1000):
         kit.maintain(store, moment)
         kit.until_durable(store)
 
 
-def file_ids(directory):
+def file_ids(directory: Path) -> list[int]:
     return [file.file_id for file in list_data_files(directory)]
 
 
-def test_files_without_live_messages_go_after_the_interval(store, tmp_path, kit):
+def test_files_without_live_messages_go_after_the_interval(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     fill(store, kit, 0)
     before = file_ids(tmp_path)
     kit.maintain(store, MINUTE)
@@ -125,7 +133,9 @@ def test_files_without_live_messages_go_after_the_interval(store, tmp_path, kit)
     assert store.usage().bytes_on_disk == 4096
 
 
-def test_a_few_files_are_deleted_at_a_time_the_oldest_first(store, tmp_path, kit):
+def test_a_few_files_are_deleted_at_a_time_the_oldest_first(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     fill(store, kit, 0, count=40)
     before = file_ids(tmp_path)
     assert len(before) > 8
@@ -136,20 +146,20 @@ def test_a_few_files_are_deleted_at_a_time_the_oldest_first(store, tmp_path, kit
 
 
 def test_files_go_while_nothing_but_the_flight_recorder_has_something_to_write(
-    store, tmp_path, kit
-):
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     fill(store, kit, 0)
     store.trace("a connection was closed")
     kit.maintain(store, MINUTE)
     store.flush()
     for _ in range(20):
-        select.select([store.fileno()], [], [], 0.05)
+        becomes_readable(store, 0.05)
         store.completed()
     kit.maintain(store, MINUTE + 1000)
     assert len(file_ids(tmp_path)) == 1
 
 
-def test_a_journal_at_its_limit_is_full_and_cleans_up_in_haste(tmp_path, kit):
+def test_a_journal_at_its_limit_is_full_and_cleans_up_in_haste(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, bytes_max=5 * 4096)
     store.open()
     references = [kit.reference(number, size=500) for number in range(60)]
@@ -176,7 +186,7 @@ def test_a_journal_at_its_limit_is_full_and_cleans_up_in_haste(tmp_path, kit):
     store.close()
 
 
-def test_an_archive_keeps_what_is_cleaned_up(tmp_path, kit):
+def test_an_archive_keeps_what_is_cleaned_up(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, archive=True)
     store.open()
     fill(store, kit, 0)
@@ -188,7 +198,7 @@ def test_an_archive_keeps_what_is_cleaned_up(tmp_path, kit):
     store.close()
 
 
-def test_beyond_its_limit_the_store_counts_as_full_until_files_go(tmp_path, kit):
+def test_beyond_its_limit_the_store_counts_as_full_until_files_go(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, bytes_max=8192)
     store.open()
     fill(store, kit, 0)
@@ -199,7 +209,9 @@ def test_beyond_its_limit_the_store_counts_as_full_until_files_go(tmp_path, kit)
     store.close()
 
 
-def test_nothing_goes_before_the_removals_are_durable(store, tmp_path, kit):
+def test_nothing_goes_before_the_removals_are_durable(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     references = [kit.reference(number, size=900) for number in range(12)]
     for one in references:
         store.add(A, one, None)
@@ -215,7 +227,9 @@ def test_nothing_goes_before_the_removals_are_durable(store, tmp_path, kit):
     assert len(file_ids(tmp_path)) < 3
 
 
-def test_acknowledgements_for_an_older_file_that_stays_are_kept(store, tmp_path, kit):
+def test_acknowledgements_for_an_older_file_that_stays_are_kept(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     kept = kit.reference(1000)
     consumed = [kit.reference(2000 + number) for number in range(5)]
     for one in [kept, *consumed]:
@@ -232,7 +246,9 @@ def test_acknowledgements_for_an_older_file_that_stays_are_kept(store, tmp_path,
     assert kit.numbers(store, store.open().queues[A]) == [1000]
 
 
-def test_a_live_subscription_is_carried_forward(store, tmp_path, kit):
+def test_a_live_subscription_is_carried_forward(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     store.subscribe(SUBSCRIPTION, None)
     fill(store, kit, 0)
     clean_up(store, kit, MINUTE)
@@ -244,7 +260,9 @@ def test_a_live_subscription_is_carried_forward(store, tmp_path, kit):
     assert kit.numbers(store, entry.pending) == [1]
 
 
-def test_a_subscription_with_messages_stays_where_it_is(store, tmp_path, kit):
+def test_a_subscription_with_messages_stays_where_it_is(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     store.subscribe(SUBSCRIPTION, None)
     kit.until_durable(store)
     fill(store, kit, 0)
@@ -261,7 +279,9 @@ def test_a_subscription_with_messages_stays_where_it_is(store, tmp_path, kit):
     assert entry.pending == []
 
 
-def test_a_deleted_subscription_does_not_return_with_an_old_file(store, tmp_path, kit):
+def test_a_deleted_subscription_does_not_return_with_an_old_file(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     kept = kit.reference(1000)
     store.add(A, kept, None)
     store.subscribe(SUBSCRIPTION, None)
@@ -276,7 +296,9 @@ def test_a_deleted_subscription_does_not_return_with_an_old_file(store, tmp_path
     assert kit.numbers(store, recovered.queues[A]) == [1000]
 
 
-def test_a_removed_destination_does_not_return_with_an_old_file(store, tmp_path, kit):
+def test_a_removed_destination_does_not_return_with_an_old_file(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     other = queue("OTHER")
     forgotten = kit.reference(2000)
     store.add(A, kit.reference(1000), None)
@@ -291,11 +313,13 @@ def test_a_removed_destination_does_not_return_with_an_old_file(store, tmp_path,
     assert list(store.open().queues) == [A]
 
 
-def test_the_files_of_a_prepared_transaction_stay(store, tmp_path, kit):
+def test_the_files_of_a_prepared_transaction_stay(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     consumed, sent = kit.reference(1), kit.reference(2)
     store.add(A, consumed, None)
     kit.until_durable(store)
-    operations = [Add(A, sent), Remove(A, consumed)]
+    operations: list[Operation] = [Add(A, sent), Remove(A, consumed)]
     store.prepare(GLOBAL, operations, None)
     fill(store, kit, 10)
     clean_up(store, kit, MINUTE)
@@ -309,7 +333,7 @@ def test_the_files_of_a_prepared_transaction_stay(store, tmp_path, kit):
     assert 1 not in file_ids(tmp_path)
 
 
-def test_a_duplicate_does_not_return_when_its_removal_is_old(tmp_path, kit):
+def test_a_duplicate_does_not_return_when_its_removal_is_old(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096)
     store.open()
     one = kit.reference(1)
@@ -329,7 +353,9 @@ def test_a_duplicate_does_not_return_when_its_removal_is_old(tmp_path, kit):
     store.close()
 
 
-def test_nothing_is_collected_before_the_first_write(store, tmp_path, kit):
+def test_nothing_is_collected_before_the_first_write(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     fill(store, kit, 0)
     store.close()
     before = file_ids(tmp_path)
@@ -338,11 +364,13 @@ def test_nothing_is_collected_before_the_first_write(store, tmp_path, kit):
     assert file_ids(tmp_path) == before
 
 
-def test_a_directory_that_refuses_is_an_error(store, tmp_path, kit, monkeypatch):
+def test_a_directory_that_refuses_is_an_error(
+    store: KahaDBStore, tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(store, kit, 0)
     kit.maintain(store, MINUTE)
 
-    def refuse(*_, **__):
+    def refuse(*_: object, **__: object) -> None:
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patch:
@@ -351,13 +379,15 @@ def test_a_directory_that_refuses_is_an_error(store, tmp_path, kit, monkeypatch)
             kit.maintain(store, MINUTE + 1000)
 
 
-def test_the_spare_file_is_gone_after_a_clean_stop(store, tmp_path, kit):
+def test_the_spare_file_is_gone_after_a_clean_stop(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     fill(store, kit, 0, 2)
     store.close()
     assert [path.name for path in tmp_path.iterdir() if data_file_id(path.name) is None] == ["lock"]
 
 
-def test_what_killed_processes_prepared_is_deleted_and_never_used(tmp_path, kit):
+def test_what_killed_processes_prepared_is_deleted_and_never_used(tmp_path: Path, kit: Kit) -> None:
     names = ("next.zeros", "next-00112233aabbccdd.zeros", "spool-abcdefgh.bodies")
     for name in names:
         (tmp_path / name).write_bytes(b"another process" * 100)
@@ -374,7 +404,7 @@ def test_what_killed_processes_prepared_is_deleted_and_never_used(tmp_path, kit)
     assert b"another process" not in data
 
 
-def test_a_spare_file_that_was_deleted_is_made_anew(tmp_path, kit):
+def test_a_spare_file_that_was_deleted_is_made_anew(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=4096)
     store.open()
     (spare,) = tmp_path.glob("next-*.zeros")
@@ -386,8 +416,10 @@ def test_a_spare_file_that_was_deleted_is_made_anew(tmp_path, kit):
     store.close()
 
 
-def test_a_file_system_without_second_names_does(tmp_path, kit, monkeypatch):
-    def refuse(*_):
+def test_a_file_system_without_second_names_does(
+    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr("os.link", refuse)
@@ -400,7 +432,7 @@ def test_a_file_system_without_second_names_does(tmp_path, kit, monkeypatch):
     store.close()
 
 
-def test_an_archive_never_replaces_what_it_has(tmp_path, kit):
+def test_an_archive_never_replaces_what_it_has(tmp_path: Path, kit: Kit) -> None:
     (tmp_path / "data-archive").mkdir()
     (tmp_path / "data-archive" / "db-1.log").write_bytes(b"an older journal")
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=4096, archive=True)

@@ -1,37 +1,42 @@
 """Holding a write back: messages that consumers acknowledge in time are never written."""
 
-import select
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from store_kit import Kit, becomes_readable
 
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
+from lockkeeper.store.base import Receipt, Reference
 from lockkeeper.store.kahadb import KahaDBStore
 
 A = queue("A")
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Iterator[KahaDBStore]:
     store = KahaDBStore(tmp_path)
     store.open()
     yield store
     store.close()
 
 
-def held(kit, number):
+def held(kit: Kit, number: int) -> Reference:
     one = kit.reference(number)
     one.held = True
     return one
 
 
-def wait_for(store):
+def wait_for(store: KahaDBStore) -> list[Receipt]:
     """Wait for the store as an event loop would, and return the receipts."""
-    assert select.select([store.fileno()], [], [], 5)[0]
+    assert becomes_readable(store, 5)
     return list(store.completed())
 
 
-def test_what_is_acknowledged_in_time_is_never_written(store, tmp_path, kit):
+def test_what_is_acknowledged_in_time_is_never_written(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     one, receipt = held(kit, 1), kit.Receipt("add")
     store.add(A, one, receipt)
     assert list(store.flush()) == []
@@ -41,16 +46,16 @@ def test_what_is_acknowledged_in_time_is_never_written(store, tmp_path, kit):
     assert not list_data_files(tmp_path)
 
 
-def test_nobody_is_woken_after_a_wait_that_has_paid(store, kit):
+def test_nobody_is_woken_after_a_wait_that_has_paid(store: KahaDBStore, kit: Kit) -> None:
     one = held(kit, 1)
     store.add(A, one, kit.Receipt("add"))
     store.flush()
     store.remove(A, one)
     store.flush()
-    assert not select.select([store.fileno()], [], [], 0.05)[0]
+    assert not becomes_readable(store, 0.05)
 
 
-def test_removals_are_written_soon_although_a_wait_has_paid(store, kit):
+def test_removals_are_written_soon_although_a_wait_has_paid(store: KahaDBStore, kit: Kit) -> None:
     store.add(A, written := kit.reference(1), None)
     kit.until_durable(store)
     store.add(A, one := held(kit, 2), None)
@@ -63,7 +68,7 @@ def test_removals_are_written_soon_although_a_wait_has_paid(store, kit):
     kit.until_durable(store)
 
 
-def test_the_wait_has_an_end(store, kit):
+def test_the_wait_has_an_end(store: KahaDBStore, kit: Kit) -> None:
     receipt = kit.Receipt("add")
     store.add(A, held(kit, 1), receipt)
     assert list(store.flush()) == []
@@ -73,7 +78,9 @@ def test_the_wait_has_an_end(store, kit):
     assert receipts == [receipt]
 
 
-def test_a_message_that_no_consumer_holds_is_written_at_once(store, tmp_path, kit):
+def test_a_message_that_no_consumer_holds_is_written_at_once(
+    store: KahaDBStore, tmp_path: Path, kit: Kit
+) -> None:
     store.add(A, held(kit, 1), None)
     store.flush()
     store.add(A, kit.reference(2), None)
@@ -82,7 +89,7 @@ def test_a_message_that_no_consumer_holds_is_written_at_once(store, tmp_path, ki
     kit.until_durable(store)
 
 
-def test_holding_stops_when_it_does_not_pay(store, tmp_path, kit):
+def test_holding_stops_when_it_does_not_pay(store: KahaDBStore, tmp_path: Path, kit: Kit) -> None:
     for number in range(3):
         store.add(A, held(kit, number), None)
         store.flush()

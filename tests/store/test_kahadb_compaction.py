@@ -2,14 +2,16 @@
 
 import random
 import shutil
+from pathlib import Path
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.recount import recount_directory
-from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.ids import LocalTransactionId, XATransactionId
-from lockkeeper.store.base import Add, Remove, StoreError, Subscription
+from lockkeeper.message.destination import Destination, queue, topic
+from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
+from lockkeeper.store.base import Add, Operation, Reference, Remove, StoreError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
 from lockkeeper.store.kahadb.compaction import Settings
@@ -23,19 +25,24 @@ EAGER = Settings(after_no_gc=1, ignores_store_growth=True)
 NEVER = Settings(is_enabled=False)
 ROUNDS_MAX = 500
 
+Contents = dict[Destination | str | XATransactionId, list[int]]
+"""Numbers of the messages in each queue, in order, of each subscription and transaction."""
 
-def make(directory, kit, settings=EAGER, **others):
+
+def make(
+    directory: Path, kit: Kit, settings: Settings = EAGER, archive: bool = False
+) -> KahaDBStore:
     return KahaDBStore(
         directory,
         file_bytes_max=FILE_BYTES,
         cleanup_interval_ms=0,
         clock=kit.clock,
         compaction=settings,
-        **others,
+        archive=archive,
     )
 
 
-def clean_up(store, kit):
+def clean_up(store: KahaDBStore, kit: Kit) -> None:
     """Let the store do all that is due, until nothing changes any more."""
     idle = 0
     for _ in range(ROUNDS_MAX):
@@ -49,22 +56,24 @@ def clean_up(store, kit):
     raise AssertionError("the clean-up does not come to an end")
 
 
-def journal_bytes(directory):
+def journal_bytes(directory: Path) -> int:
     return sum(file.size for file in list_data_files(directory))
 
 
-def allowed_bytes(directory):
+def allowed_bytes(directory: Path) -> int:
     live = sum(kept.live_bytes for kept in recount_directory(directory).files.values())
     return 3 * live + 4 * FILE_BYTES
 
 
-def contents(directory, kit, tmp_path):
+def contents(directory: Path, kit: Kit, tmp_path: Path) -> Contents:
     """Return what a restart finds, in order: read from a copy of the directory."""
     copy = tmp_path / "copy"
     shutil.copytree(directory, copy)
     store = make(copy, kit, NEVER)
     recovered = store.open()
-    found = {name: kit.numbers(store, list(each)) for name, each in recovered.queues.items()}
+    found: Contents = {}
+    for name, waiting in recovered.queues.items():
+        found[name] = kit.numbers(store, waiting)
     for one in recovered.subscriptions:
         found[one.subscription.key] = kit.numbers(store, one.pending)
     for identifier, operations in recovered.prepared.items():
@@ -78,23 +87,23 @@ def contents(directory, kit, tmp_path):
 class Traffic:
     """Fast and slow consumers in one store, and what each destination must hold."""
 
-    def __init__(self, store, kit, seed):
+    def __init__(self, store: KahaDBStore, kit: Kit, seed: int) -> None:
         self.random = random.Random(seed)
         self.store = store
         self.kit = kit
         self.number = 0
-        self.waiting = {A: [], B: [], DEAD: [], SLOW: []}
-        self.pending = {FAST_READER: [], SLOW_READER: []}
-        self.prepared = {}
+        self.waiting: dict[Destination, list[Reference]] = {A: [], B: [], DEAD: [], SLOW: []}
+        self.pending: dict[Subscription, list[Reference]] = {FAST_READER: [], SLOW_READER: []}
+        self.prepared: dict[XATransactionId, list[Operation]] = {}
         for subscription in self.pending:
             store.subscribe(subscription, None)
 
-    def new(self, destination):
+    def new(self, destination: Destination) -> Reference:
         self.number += 1
         size = self.random.choice([60, 200, 900, 3000])
         return self.kit.reference(self.number, destination, size)
 
-    def step(self):
+    def step(self) -> None:
         chance = self.random.random()
         if chance < 0.5:
             self.send(A)
@@ -114,40 +123,40 @@ class Traffic:
         if self.random.random() < 0.3:
             self.kit.until_durable(self.store)
 
-    def send(self, destination):
+    def send(self, destination: Destination) -> None:
         one = self.new(destination)
         self.store.add(destination, one, None)
         self.waiting[destination].append(one)
 
-    def publish(self):
+    def publish(self) -> None:
         one = self.new(NEWS)
         one.holders = len(self.pending)
         self.store.add(NEWS, one, None)
         for references in self.pending.values():
             references.append(one)
 
-    def move(self, identifier):
+    def move(self, identifier: TransactionId) -> None:
         """Consume from one queue and send to another, in a transaction."""
         if self.waiting[A]:
             add = Add(B, self.new(B))
             self.store.commit(identifier, [Remove(A, self.waiting[A].pop(0)), add], None)
             self.waiting[B].append(add.reference)
 
-    def prepare(self):
+    def prepare(self) -> None:
         if self.waiting[A]:
             identifier = XATransactionId(1, b"%d" % self.number, b"b")
-            operations = [Remove(A, self.waiting[A].pop(0)), Add(B, self.new(B))]
+            operations: list[Operation] = [Remove(A, self.waiting[A].pop(0)), Add(B, self.new(B))]
             self.store.prepare(identifier, operations, None)
             self.prepared[identifier] = operations
 
-    def decide(self):
+    def decide(self) -> None:
         if self.prepared:
             identifier = self.random.choice(list(self.prepared))
             operations = self.prepared.pop(identifier)
             self.store.commit_prepared(identifier, operations, None)
             self.waiting[B].append(operations[1].reference)
 
-    def consume(self):
+    def consume(self) -> None:
         for destination, most in ((A, 5), (B, 5), (SLOW, 60)):
             while len(self.waiting[destination]) > most:
                 one = self.waiting[destination].pop(0)
@@ -157,9 +166,9 @@ class Traffic:
                 one = self.pending[subscription].pop(0)
                 self.store.remove(NEWS, one, None, subscription)
 
-    def expected(self):
+    def expected(self) -> Contents:
         """Return what a restart must find."""
-        found = {
+        found: Contents = {
             destination: list(map(self.kit.number_of, references))
             for destination, references in self.waiting.items()
             if references
@@ -170,20 +179,20 @@ class Traffic:
             found[identifier] = [self.kit.number_of(one.reference) for one in operations]
         return found
 
-    def unload(self):
+    def unload(self) -> None:
         """Let bodies leave the memory, and read them back."""
         everything = [*self.waiting.values(), *self.pending.values()]
         references = {id(one): one for several in everything for one in several}
         written = [one for one in references.values() if one.state == 2]
-        before = [one.message.body for one in written]
+        before = [one.loaded.body for one in written]
         for one in written:
             one.message = None
         self.store.load(written, 1)
-        assert [len(one.message.body) for one in written] == list(map(len, before))
+        assert [len(one.loaded.body) for one in written] == list(map(len, before))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_journal_stays_short_under_mixed_traffic(seed, tmp_path, kit):
+def test_journal_stays_short_under_mixed_traffic(seed: int, tmp_path: Path, kit: Kit) -> None:
     directory = tmp_path / "data"
     store = make(directory, kit)
     store.open()
@@ -203,11 +212,11 @@ def test_journal_stays_short_under_mixed_traffic(seed, tmp_path, kit):
     assert contents(directory, kit, tmp_path) == traffic.expected()
 
 
-def keep_one(store, kit, count=300):
+def keep_one(store: KahaDBStore, kit: Kit, count: int = 300) -> tuple[Reference, list[Reference]]:
     """Let one message stay, and others come and go behind it; returns those that are left."""
     stays = kit.reference(1, DEAD, 2000)
     store.add(DEAD, stays, None)
-    waiting = []
+    waiting: list[Reference] = []
     for number in range(2, 2 + count):
         one = kit.reference(number, A, 2000)
         store.add(A, one, None)
@@ -220,7 +229,7 @@ def keep_one(store, kit, count=300):
     return stays, waiting
 
 
-def test_one_message_that_stays_does_not_keep_the_files_behind_it(tmp_path, kit):
+def test_one_message_that_stays_does_not_keep_the_files_behind_it(tmp_path: Path, kit: Kit) -> None:
     store = make(tmp_path / "data", kit)
     store.open()
     stays, waiting = keep_one(store, kit)
@@ -238,7 +247,7 @@ def test_one_message_that_stays_does_not_keep_the_files_behind_it(tmp_path, kit)
     store.close()
 
 
-def test_files_stay_when_compaction_is_switched_off(tmp_path, kit):
+def test_files_stay_when_compaction_is_switched_off(tmp_path: Path, kit: Kit) -> None:
     store = make(tmp_path / "data", kit, NEVER)
     store.open()
     keep_one(store, kit)
@@ -250,8 +259,8 @@ def test_files_stay_when_compaction_is_switched_off(tmp_path, kit):
 
 @pytest.mark.parametrize(("settings", "rounds"), [(Settings(after_no_gc=3), 3), (EAGER, 1)])
 def test_short_journal_is_compacted_after_clean_ups_that_freed_nothing(
-    settings, rounds, tmp_path, kit
-):
+    settings: Settings, rounds: int, tmp_path: Path, kit: Kit
+) -> None:
     store = make(tmp_path / "data", kit, settings)
     store.open()
     keep_one(store, kit, 17)
@@ -267,7 +276,7 @@ def test_short_journal_is_compacted_after_clean_ups_that_freed_nothing(
     store.close()
 
 
-def test_a_short_journal_that_grows_is_left_alone_by_default(tmp_path, kit):
+def test_a_short_journal_that_grows_is_left_alone_by_default(tmp_path: Path, kit: Kit) -> None:
     store = make(tmp_path / "data", kit, Settings(after_no_gc=1))
     store.open()
     keep_one(store, kit, 12)
@@ -279,7 +288,7 @@ def test_a_short_journal_that_grows_is_left_alone_by_default(tmp_path, kit):
     store.close()
 
 
-def test_file_that_is_copied_stays_whole_in_the_archive(tmp_path, kit):
+def test_file_that_is_copied_stays_whole_in_the_archive(tmp_path: Path, kit: Kit) -> None:
     directory = tmp_path / "data"
     store = make(directory, kit, archive=True)
     store.open()
@@ -291,7 +300,9 @@ def test_file_that_is_copied_stays_whole_in_the_archive(tmp_path, kit):
     store.close()
 
 
-def test_copy_of_a_master_that_was_killed_is_deleted_before_the_journal_is_read(tmp_path, kit):
+def test_copy_of_a_master_that_was_killed_is_deleted_before_the_journal_is_read(
+    tmp_path: Path, kit: Kit
+) -> None:
     directory = tmp_path / "data"
     store = make(directory, kit)
     store.open()
@@ -308,7 +319,9 @@ def test_copy_of_a_master_that_was_killed_is_deleted_before_the_journal_is_read(
 
 
 @pytest.mark.parametrize("name", ["compacted-x.tmp", "next-x.zeros", "mended-x.part"])
-def test_a_directory_of_somebody_else_is_in_nobody_s_way(tmp_path, kit, name):
+def test_a_directory_of_somebody_else_is_in_nobody_s_way(
+    tmp_path: Path, kit: Kit, name: str
+) -> None:
     (tmp_path / name).mkdir()
     store = make(tmp_path, kit)
     store.open()
@@ -318,7 +331,9 @@ def test_a_directory_of_somebody_else_is_in_nobody_s_way(tmp_path, kit, name):
     assert (tmp_path / name).is_dir()
 
 
-def test_a_directory_in_the_place_of_an_index_is_named_before_anything_is_written(tmp_path, kit):
+def test_a_directory_in_the_place_of_an_index_is_named_before_anything_is_written(
+    tmp_path: Path, kit: Kit
+) -> None:
     (tmp_path / "db.redo").mkdir()
     store = make(tmp_path, kit)
     with pytest.raises(StoreError, match=r"db\.redo: a directory, where ActiveMQ's index would be"):
@@ -326,7 +341,7 @@ def test_a_directory_in_the_place_of_an_index_is_named_before_anything_is_writte
     store.close()
 
 
-def test_closing_in_the_middle_of_a_copy_leaves_no_trace(tmp_path, kit):
+def test_closing_in_the_middle_of_a_copy_leaves_no_trace(tmp_path: Path, kit: Kit) -> None:
     directory = tmp_path / "data"
     store = make(directory, kit)
     store.open()

@@ -1,17 +1,20 @@
 """Damaged journals: refused with what is lost, served without it when told to, or copied."""
 
 import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.journal.batch import EOF_RECORD, build_batch, control_record
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.files import list_data_files
-from lockkeeper.journal.records import AddMessage, Commit, RemoveMessage, Trace
+from lockkeeper.journal.records import AddMessage, Commit, Record, RemoveMessage, Trace
 from lockkeeper.journal.records import Subscription as SubscriptionRecord
-from lockkeeper.journal.scan import scan_file
+from lockkeeper.journal.scan import Batch, scan_file
 from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.ids import LocalTransactionId, XATransactionId
+from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
 from lockkeeper.store.base import Add, DamagedError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.losses import ALTERED, UNNAMED, losses_of
@@ -23,9 +26,12 @@ KEY = "ID:producer-1:1:1:1:"
 COUNT, BODY_BYTES = 6, 1500
 TRANSACTION = LocalTransactionId("ID:c:1", 5)
 
+Damage = tuple[int, bytes]
+"""An offset, and what is written there."""
+
 
 @pytest.fixture
-def made(tmp_path, kit):
+def made(tmp_path: Path, kit: Kit) -> Path:
     """A directory with a batch for each of the messages 1 to 6, and another message in front."""
     directory = tmp_path / "data"
     store = KahaDBStore(directory, file_bytes_max=1 << 16)
@@ -37,47 +43,47 @@ def made(tmp_path, kit):
     return directory
 
 
-def batches(path):
+def batches(path: Path) -> Sequence[Batch]:
     return scan_file(path.read_bytes(), path.name).batches
 
 
-def overwrite(path, offset, content):
+def overwrite(path: Path, offset: int, content: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(offset)
         file.write(content)
 
 
-def contents(directory):
+def contents(directory: Path) -> dict[str, bytes]:
     files = (path for path in directory.iterdir() if path.is_file() and path.name != "lock")
     return {path.name: path.read_bytes() for path in files}
 
 
-def reopened(directory, kit, **options):
+def reopened(directory: Path, kit: Kit, accept_loss: bool = False) -> list[int]:
     """Return the numbers of what a store finds, and close it."""
-    store = KahaDBStore(directory, **options)
+    store = KahaDBStore(directory, accept_loss=accept_loss)
     found = kit.numbers(store, store.open().queues.get(A, []))
     store.close()
     return found
 
 
-def zeroed_header(batch):
+def zeroed_header(batch: Batch) -> Damage:
     return batch.offset, bytes(28)
 
 
-def zeroed_sector(batch):
+def zeroed_sector(batch: Batch) -> Damage:
     return batch.offset, bytes(512)
 
 
-def zeroed_batch(batch):
+def zeroed_batch(batch: Batch) -> Damage:
     return batch.offset, bytes(batch.end - batch.offset)
 
 
-def header_never_written(batch):
+def header_never_written(batch: Batch) -> Damage:
     """What stood there before: the end of the batch in front, and zeros."""
     return batch.offset, EOF_RECORD + bytes(23)
 
 
-def flipped_byte(batch):
+def flipped_byte(batch: Batch) -> Damage:
     return batch.end - 700, b"\x07"
 
 
@@ -86,7 +92,9 @@ DAMAGES = [zeroed_header, zeroed_sector, zeroed_batch, header_never_written, fli
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("number", range(1, COUNT))
-def test_a_damaged_batch_in_the_middle_is_told_and_set_aside(damage, number, made, kit):
+def test_a_damaged_batch_in_the_middle_is_told_and_set_aside(
+    damage: Callable[[Batch], Damage], number: int, made: Path, kit: Kit
+) -> None:
     path = made / "db-1.log"
     batch = batches(path)[number]
     overwrite(path, *damage(batch))
@@ -105,7 +113,7 @@ def test_a_damaged_batch_in_the_middle_is_told_and_set_aside(damage, number, mad
     assert reopened(made, kit) == expected
 
 
-def test_zeros_or_an_end_over_the_last_batch_are_a_torn_tail(made, kit):
+def test_zeros_or_an_end_over_the_last_batch_are_a_torn_tail(made: Path, kit: Kit) -> None:
     path = made / "db-1.log"
     batch = batches(path)[COUNT]
     overwrite(path, batch.offset, bytes(600))
@@ -114,7 +122,9 @@ def test_zeros_or_an_end_over_the_last_batch_are_a_torn_tail(made, kit):
     assert reopened(made, kit) == list(range(COUNT))
 
 
-def test_zeros_over_the_last_batches_of_a_file_are_damage_while_anything_is_behind_them(made, kit):
+def test_zeros_over_the_last_batches_of_a_file_are_damage_while_anything_is_behind_them(
+    made: Path, kit: Kit
+) -> None:
     path = made / "db-1.log"
     first, last = batches(path)[COUNT - 1 : COUNT + 1]
     store = KahaDBStore(made, file_bytes_max=1 << 16)
@@ -132,7 +142,7 @@ def test_zeros_over_the_last_batches_of_a_file_are_damage_while_anything_is_behi
     assert reopened(made, kit) == expected
 
 
-def test_several_damages_are_told_each(made, kit):
+def test_several_damages_are_told_each(made: Path, kit: Kit) -> None:
     path = made / "db-1.log"
     first, second = batches(path)[1], batches(path)[3]
     overwrite(path, *zeroed_sector(first))
@@ -146,7 +156,9 @@ def test_several_damages_are_told_each(made, kit):
     assert reopened(made, kit, accept_loss=True) == [0, 2, 4, 5, 6]
 
 
-def test_what_was_consumed_later_is_not_lost_and_a_lost_end_is_told(tmp_path, kit):
+def test_what_was_consumed_later_is_not_lost_and_a_lost_end_is_told(
+    tmp_path: Path, kit: Kit
+) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     messages = [kit.reference(number, size=BODY_BYTES) for number in range(4)]
@@ -169,7 +181,9 @@ def test_what_was_consumed_later_is_not_lost_and_a_lost_end_is_told(tmp_path, ki
     assert reopened(tmp_path, kit, accept_loss=True) == [1, 2, 3, 9]
 
 
-def test_a_message_of_a_topic_is_lost_while_one_of_its_subscriptions_lacks_it(tmp_path, kit):
+def test_a_message_of_a_topic_is_lost_while_one_of_its_subscriptions_lacks_it(
+    tmp_path: Path, kit: Kit
+) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     quick, slow = (Subscription(name, "s", NEWS, None, False) for name in ("quick", "slow"))
@@ -193,7 +207,7 @@ def test_a_message_of_a_topic_is_lost_while_one_of_its_subscriptions_lacks_it(tm
     assert lost == [f"{KEY}0", f"{KEY}2"]
 
 
-def test_a_copy_is_told_by_the_id_that_clients_know(tmp_path, kit):
+def test_a_copy_is_told_by_the_id_that_clients_know(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     store.add(A, kit.reference(1, size=BODY_BYTES, shown="ID:first-1:1:1:7"), kit.Receipt())
@@ -206,7 +220,9 @@ def test_a_copy_is_told_by_the_id_that_clients_know(tmp_path, kit):
     assert loss.lost == [{"destination": str(A), "message": "ID:first-1:1:1:7"}]
 
 
-def test_a_copy_of_which_nothing_is_left_is_told_by_the_id_that_clients_know(tmp_path, kit):
+def test_a_copy_of_which_nothing_is_left_is_told_by_the_id_that_clients_know(
+    tmp_path: Path, kit: Kit
+) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     for number in (1, 2, 3):
@@ -225,7 +241,7 @@ def test_a_copy_of_which_nothing_is_left_is_told_by_the_id_that_clients_know(tmp
     ]
 
 
-def test_the_first_message_of_a_producer_may_have_been_in_a_damage(made):
+def test_the_first_message_of_a_producer_may_have_been_in_a_damage(made: Path) -> None:
     path = made / "db-1.log"
     overwrite(path, *zeroed_sector(batches(path)[0]))
     (loss,) = losses_of(made)
@@ -233,7 +249,7 @@ def test_the_first_message_of_a_producer_may_have_been_in_a_damage(made):
     assert UNNAMED.startswith("the first and the last messages of producers")
 
 
-def test_an_id_that_the_damage_has_changed_is_said_to_be_unsure(made):
+def test_an_id_that_the_damage_has_changed_is_said_to_be_unsure(made: Path) -> None:
     path = made / "db-1.log"
     at = path.read_bytes().index(f"{KEY}3".encode())
     overwrite(path, at, b"XX")
@@ -242,7 +258,9 @@ def test_an_id_that_the_damage_has_changed_is_said_to_be_unsure(made):
     assert loss.unsure == [ALTERED]
 
 
-def test_a_subscription_that_cannot_be_read_is_set_aside_when_the_loss_is_accepted(made, kit):
+def test_a_subscription_that_cannot_be_read_is_set_aside_when_the_loss_is_accepted(
+    made: Path, kit: Kit
+) -> None:
     path = made / "db-1.log"
     record = encode_record(SubscriptionRecord(NEWS, "client:s", False, b"\0\0\0\x01\xff"))
     overwrite(path, batches(path)[-1].end, build_batch(record))
@@ -252,7 +270,9 @@ def test_a_subscription_that_cannot_be_read_is_set_aside_when_the_loss_is_accept
     assert reopened(made, kit) == [0, 1, 2, 3, 4, 5, 6]
 
 
-def test_copies_that_the_numbers_do_not_tell_of_are_said_to_be_unsure(tmp_path, kit):
+def test_copies_that_the_numbers_do_not_tell_of_are_said_to_be_unsure(
+    tmp_path: Path, kit: Kit
+) -> None:
     copies = queue("COPIES")
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
@@ -276,7 +296,7 @@ def test_copies_that_the_numbers_do_not_tell_of_are_said_to_be_unsure(tmp_path, 
     store.close()
 
 
-def test_what_ended_with_its_queue_is_not_lost(made, kit):
+def test_what_ended_with_its_queue_is_not_lost(made: Path, kit: Kit) -> None:
     store = KahaDBStore(made, file_bytes_max=1 << 16)
     store.open()
     store.remove_destination(A, kit.Receipt())
@@ -286,7 +306,7 @@ def test_what_ended_with_its_queue_is_not_lost(made, kit):
     assert (loss.destinations, loss.lost) == (["queue://A"], [])
 
 
-def test_a_lost_commit_is_told(tmp_path, kit):
+def test_a_lost_commit_is_told(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     transaction = LocalTransactionId("ID:c:1", 5)
@@ -302,7 +322,9 @@ def test_a_lost_commit_is_told(tmp_path, kit):
     assert reopened(tmp_path, kit, accept_loss=True) == [3]
 
 
-def test_a_transaction_whose_end_cannot_be_read_is_said_to_be_prepared_again(tmp_path, kit):
+def test_a_transaction_whose_end_cannot_be_read_is_said_to_be_prepared_again(
+    tmp_path: Path, kit: Kit
+) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     for branch in (b"ended", b"sound"):
@@ -326,7 +348,7 @@ def test_a_transaction_whose_end_cannot_be_read_is_said_to_be_prepared_again(tmp
     store.close()
 
 
-def test_a_record_that_cannot_be_read_leaves_its_batch(tmp_path, kit):
+def test_a_record_that_cannot_be_read_leaves_its_batch(tmp_path: Path, kit: Kit) -> None:
     good = encode_record(Trace("good"))
     bad = encode_record(Trace("bad")).replace(b"\x01\x00", b"\x01\x2a", 1)
     (tmp_path / "db-1.log").write_bytes(build_batch(good + bad + good))
@@ -338,7 +360,7 @@ def test_a_record_that_cannot_be_read_leaves_its_batch(tmp_path, kit):
     assert aside.read_bytes() == bad
 
 
-def test_a_torn_file_before_one_with_records_is_damage(made, kit):
+def test_a_torn_file_before_one_with_records_is_damage(made: Path, kit: Kit) -> None:
     path = made / "db-1.log"
     last = batches(path)[-1]
     path.write_bytes(path.read_bytes()[: last.end - 100])
@@ -349,13 +371,13 @@ def test_a_torn_file_before_one_with_records_is_damage(made, kit):
     assert path.read_bytes()[last.offset :] == EOF_RECORD
 
 
-def test_a_master_that_is_superseded_meanwhile_replaces_nothing(made):
+def test_a_master_that_is_superseded_meanwhile_replaces_nothing(made: Path) -> None:
     path = made / "db-1.log"
     overwrite(path, *zeroed_header(batches(path)[2]))
     before = contents(made)
-    asked = []
+    asked: list[int] = []
 
-    def check():
+    def check() -> None:
         asked.append(1)
         if len(asked) == 3:
             raise LockLostError("the lock is gone")
@@ -365,14 +387,16 @@ def test_a_master_that_is_superseded_meanwhile_replaces_nothing(made):
     assert contents(made) == before
 
 
-def test_a_sound_journal_costs_nothing_to_accept(made, kit):
+def test_a_sound_journal_costs_nothing_to_accept(made: Path, kit: Kit) -> None:
     before = contents(made)
     assert reopened(made, kit, accept_loss=True) == list(range(COUNT + 1))
     assert contents(made) == before
     assert not (made / "damaged").exists()
 
 
-def test_salvage_copies_what_is_sound_and_changes_nothing(made, kit, tmp_path):
+def test_salvage_copies_what_is_sound_and_changes_nothing(
+    made: Path, kit: Kit, tmp_path: Path
+) -> None:
     path = made / "db-1.log"
     batch = batches(path)[2]
     overwrite(path, *flipped_byte(batch))
@@ -390,30 +414,35 @@ def test_salvage_copies_what_is_sound_and_changes_nothing(made, kit, tmp_path):
 
 
 @pytest.fixture
-def committed(tmp_path, kit):
+def committed(tmp_path: Path, kit: Kit) -> Path:
     """A file with a transaction, the commit of which is in a batch of its own, as ActiveMQ's is."""
 
-    def add(number, transaction=None):
+    def add(number: int, transaction: TransactionId | None = None) -> AddMessage:
         body = kit.reference(number, size=BODY_BYTES).loaded.body
         frame = len(body).to_bytes(4, "big") + body
         return AddMessage(A, f"{KEY}{number}", frame, transaction=transaction)
 
     path = tmp_path / "db-1.log"
     removal = RemoveMessage(A, f"{KEY}1", transaction=TRANSACTION)
-    written = [[add(1)], [add(2, TRANSACTION), removal], [Commit(TRANSACTION)], [add(3)]]
+    written: list[list[Record]] = [
+        [add(1)],
+        [add(2, TRANSACTION), removal],
+        [Commit(TRANSACTION)],
+        [add(3)],
+    ]
     batched = (b"".join(map(encode_record, records)) for records in written)
     path.write_bytes(b"".join(control_record(each) + each for each in batched) + EOF_RECORD)
     return path
 
 
-def test_messages_of_a_transaction_whose_commit_is_damaged_are_named(committed):
+def test_messages_of_a_transaction_whose_commit_is_damaged_are_named(committed: Path) -> None:
     overwrite(committed, batches(committed)[2].offset + 20, b"\x99" * 8)
     (loss,) = losses_of(committed.parent)
     assert loss.lost == [{"destination": str(A), "message": f"{KEY}2"}]
     assert f"{KEY}1 of {A} was consumed, and comes back" in loss.unsure
 
 
-def test_messages_of_a_transaction_whose_commit_cannot_be_read_are_unsure(committed):
+def test_messages_of_a_transaction_whose_commit_cannot_be_read_are_unsure(committed: Path) -> None:
     commit = batches(committed)[2]
     overwrite(committed, commit.offset, bytes(commit.end - commit.offset))
     (loss,) = losses_of(committed.parent)
@@ -426,7 +455,9 @@ def test_messages_of_a_transaction_whose_commit_cannot_be_read_are_unsure(commit
 
 
 @pytest.mark.parametrize("is_legible", [True, False])
-def test_messages_of_a_subscription_whose_beginning_is_damaged_are_named(tmp_path, kit, is_legible):
+def test_messages_of_a_subscription_whose_beginning_is_damaged_are_named(
+    tmp_path: Path, kit: Kit, is_legible: bool
+) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     store.subscribe(Subscription("client", "s", NEWS, None, False), kit.Receipt())

@@ -3,13 +3,16 @@
 import hashlib
 import json
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TypedDict
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import XATransactionId
-from lockkeeper.store.base import Add, Remove, StoreError
+from lockkeeper.store.base import Add, Recovered, Reference, Remove, StoreError
 from lockkeeper.store.kahadb import KahaDBStore
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
@@ -17,27 +20,52 @@ SCENARIOS = ["amq-5.17.2-clean", "amq-5.17.2-crash", "amq-6.1.7-clean", "amq-6.1
 INDEX = {"db.data", "db.redo", "db.free"}
 
 
+class Message(TypedDict):
+    """A message, as far as it is looked at."""
+
+    id: str
+
+
+class Prepared(TypedDict):
+    """A prepared transaction with one message."""
+
+    format: int
+    gtrid: str
+    bqual: str
+    message: str
+
+
+class Truth(TypedDict):
+    """The manifest of a directory, as far as it is looked at."""
+
+    recovered_after_index_deletion: dict[str, list[Message]]
+    xa_prepared_add: Prepared
+    xa_prepared_ack: Prepared
+
+
 @pytest.fixture(params=SCENARIOS)
-def scenario(request):
-    return request.param
+def scenario(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 @pytest.fixture
-def directory(scenario, tmp_path):
+def directory(scenario: str, tmp_path: Path) -> Path:
     return shutil.copytree(GOLDEN / scenario, tmp_path / "data")
 
 
 @pytest.fixture
-def truth(scenario):
-    return json.loads((GOLDEN / f"{scenario}.manifest.json").read_text())
+def truth(scenario: str) -> Truth:
+    told: Truth = json.loads((GOLDEN / f"{scenario}.manifest.json").read_text())
+    return told
 
 
-def ids(store, references):
-    store.load(references, 1)
-    return [one.message.key.decode() for one in references]
+def ids(store: KahaDBStore, references: Iterable[Reference]) -> list[str]:
+    listed = list(references)
+    store.load(listed, 1)
+    return [one.loaded.key.decode() for one in listed]
 
 
-def contents(store, recovered):
+def contents(store: KahaDBStore, recovered: Recovered) -> dict[str, list[str]]:
     """Return all message ids by destination, in the words of the manifest."""
     found = {name.name: ids(store, references) for name, references in recovered.queues.items()}
     for entry in recovered.subscriptions:
@@ -48,7 +76,7 @@ def contents(store, recovered):
     return found
 
 
-def expected(truth):
+def expected(truth: Truth) -> dict[str, list[str]]:
     listed = truth["recovered_after_index_deletion"]
     return {
         name: [message["id"] for message in messages]
@@ -57,23 +85,25 @@ def expected(truth):
     }
 
 
-def checksums(directory):
+def checksums(directory: Path) -> dict[str, bytes]:
     files = [path for path in directory.iterdir() if path.name != "lock"]
     return {path.name: hashlib.sha256(path.read_bytes()).digest() for path in files}
 
 
-def test_the_messages_are_those_that_activemq_recovered(directory, truth):
+def test_the_messages_are_those_that_activemq_recovered(directory: Path, truth: Truth) -> None:
     store = KahaDBStore(directory)
     assert contents(store, store.open()) == expected(truth)
     store.close()
 
 
-def test_prepared_transactions_are_those_that_activemq_recovered(directory, truth):
+def test_prepared_transactions_are_those_that_activemq_recovered(
+    directory: Path, truth: Truth
+) -> None:
     store = KahaDBStore(directory)
     prepared = store.open().prepared
     added, consumed = truth["xa_prepared_add"], truth["xa_prepared_ack"]
 
-    def identifier(entry):
+    def identifier(entry: Prepared) -> XATransactionId:
         gtrid, bqual = bytes.fromhex(entry["gtrid"]), bytes.fromhex(entry["bqual"])
         return XATransactionId(entry["format"], gtrid, bqual)
 
@@ -86,7 +116,7 @@ def test_prepared_transactions_are_those_that_activemq_recovered(directory, trut
     store.close()
 
 
-def test_subscriptions_come_back_with_selector_and_no_local(directory):
+def test_subscriptions_come_back_with_selector_and_no_local(directory: Path) -> None:
     store = KahaDBStore(directory)
     found = {entry.subscription.name: entry.subscription for entry in store.open().subscriptions}
     assert found.keys() == {"sub-all", "sub-sel"}
@@ -95,10 +125,12 @@ def test_subscriptions_come_back_with_selector_and_no_local(directory):
     store.close()
 
 
-def test_what_is_written_afterwards_is_there_with_the_rest(directory, truth, kit):
+def test_what_is_written_afterwards_is_there_with_the_rest(
+    directory: Path, truth: Truth, kit: Kit
+) -> None:
     store = KahaDBStore(directory)
     recovered = store.open()
-    bulk = recovered.queues[queue("GOLD.BULK")]
+    bulk = list(recovered.queues[queue("GOLD.BULK")])
     consumed = ids(store, bulk[:2])
     store.add(queue("NEW"), kit.reference(1, queue("NEW")), None)
     for one in bulk[:2]:
@@ -114,7 +146,7 @@ def test_what_is_written_afterwards_is_there_with_the_rest(directory, truth, kit
 
 
 @pytest.mark.parametrize("scenario", ["amq-5.17.2-clean"])
-def test_opening_changes_nothing_but_the_lock(directory):
+def test_opening_changes_nothing_but_the_lock(directory: Path) -> None:
     before = checksums(directory)
     store = KahaDBStore(directory)
     store.open()
@@ -123,7 +155,7 @@ def test_opening_changes_nothing_but_the_lock(directory):
 
 
 @pytest.mark.parametrize("scenario", ["amq-5.17.2-clean", "amq-5.17.2-crash"])
-def test_the_index_goes_before_the_first_write(directory, kit):
+def test_the_index_goes_before_the_first_write(directory: Path, kit: Kit) -> None:
     store = KahaDBStore(directory)
     store.open()
     assert (directory / "db.data").exists()
@@ -134,7 +166,9 @@ def test_the_index_goes_before_the_first_write(directory, kit):
 
 
 @pytest.mark.parametrize("scenario", ["amq-5.17.2-clean"])
-def test_files_of_activemq_are_collected_when_nothing_in_them_is_live(directory, kit):
+def test_files_of_activemq_are_collected_when_nothing_in_them_is_live(
+    directory: Path, kit: Kit
+) -> None:
     store = KahaDBStore(directory)
     for identifier, operations in store.open().prepared.items():
         store.commit_prepared(identifier, operations, None)
@@ -170,7 +204,7 @@ def test_files_of_activemq_are_collected_when_nothing_in_them_is_live(directory,
 
 
 @pytest.mark.parametrize("scenario", ["amq-5.17.2-clean"])
-def test_a_store_of_an_old_openwire_version_is_refused(directory):
+def test_a_store_of_an_old_openwire_version_is_refused(directory: Path) -> None:
     data = bytearray((directory / "db.data").read_bytes())
     end = 4096 + int.from_bytes(data[4096 + 9 : 4096 + 17], "big")
     assert data[end - 1] == 11
@@ -181,13 +215,15 @@ def test_a_store_of_an_old_openwire_version_is_refused(directory):
 
 
 @pytest.mark.parametrize("mode", ["none", "sparse", "zeros", "chunked", "async", "nochecksum"])
-def test_every_preallocation_of_activemq_is_read_and_gone_on_with(mode, tmp_path, kit):
+def test_every_preallocation_of_activemq_is_read_and_gone_on_with(
+    mode: str, tmp_path: Path, kit: Kit
+) -> None:
     directory = shutil.copytree(GOLDEN / f"prealloc-{mode}", tmp_path / "data")
     files = len(list(directory.glob("db-*.log")))
     store = KahaDBStore(directory)
     recovered = store.open()
     name = queue("P.Q")
-    store.load(recovered.queues[name], 1)
+    store.load(list(recovered.queues[name]), 1)
     assert len(recovered.queues[name]) == 5
     store.add(name, kit.reference(1, name), None)
     kit.until_durable(store)

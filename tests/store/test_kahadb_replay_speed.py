@@ -1,8 +1,10 @@
 """How fast a journal is read back."""
 
 import time
+from pathlib import Path
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.journal.batch import EOF_RECORD, control_record
 from lockkeeper.journal.encode import encode_record
@@ -18,8 +20,10 @@ FIRST = 100_000
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 100])
-def test_live_messages_are_read_quickly(tmp_path, kit, batch_size, capsys):
-    body = kit.reference(1, size=1024).message.body
+def test_live_messages_are_read_quickly(
+    tmp_path: Path, kit: Kit, batch_size: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = kit.reference(1, size=1024).loaded.body
     frame = len(body).to_bytes(4, "big") + body
     template = encode_record(AddMessage(A, f"ID:producer-1:1:1:1:{FIRST}", frame))
     for file_id in range(1, MESSAGES // MESSAGES_A_FILE + 1):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
@@ -18,7 +19,7 @@ def written(directory: Path) -> list[bytes]:
 
 
 @pytest.mark.parametrize("is_paged_out", [False, True])
-def test_a_run_is_written_as_its_removals_are(tmp_path, kit, is_paged_out):
+def test_a_run_is_written_as_its_removals_are(tmp_path: Path, kit: Kit, is_paged_out: bool) -> None:
     found = []
     for name in ("one by one", "run"):
         store = KahaDBStore(tmp_path / name, file_bytes_max=1 << 14)

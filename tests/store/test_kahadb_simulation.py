@@ -6,14 +6,25 @@ directory must hold exactly what the model says, and the bookkeeping must have k
 
 import random
 import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.scan import scan_file
-from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId, XATransactionId
-from lockkeeper.store.base import VOLATILE, Add, Remove, Subscription
+from lockkeeper.store.base import (
+    VOLATILE,
+    Add,
+    Operation,
+    Recovered,
+    Reference,
+    Remove,
+    Subscription,
+)
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
 from lockkeeper.store.kahadb.compaction import Settings
@@ -29,7 +40,9 @@ EAGER = Settings(after_no_gc=1, ignores_store_growth=True)
 class Life:
     """A store, and the model of what it must hold."""
 
-    def __init__(self, seed, directory, kit, compaction=NO_WISHES):
+    def __init__(
+        self, seed: int, directory: Path, kit: Kit, compaction: Settings = NO_WISHES
+    ) -> None:
         self.compaction = compaction
         self.random = random.Random(seed)
         self.kit = kit
@@ -37,16 +50,16 @@ class Life:
         self.generation = 0
         self.now = 1
         self.number = 0
-        self.references = {}
-        self.places = {}
-        self.queues = {name: {} for name in QUEUES}
-        self.pending = {}
-        self.prepared = {}
+        self.references: dict[int, Reference] = {}
+        self.places: dict[int, int] = {}
+        self.queues: dict[Destination, dict[int, None]] = {name: {} for name in QUEUES}
+        self.pending: dict[Subscription, dict[int, None]] = {}
+        self.prepared: dict[XATransactionId, list[Operation]] = {}
         self.store = self.make(directory)
         self.store.open()
         self.most_files = 0
 
-    def make(self, directory):
+    def make(self, directory: Path) -> KahaDBStore:
         return KahaDBStore(
             directory,
             file_bytes_max=6000,
@@ -55,15 +68,15 @@ class Life:
             compaction=self.compaction,
         )
 
-    def new(self, destination):
+    def new(self, destination: Destination) -> Reference:
         self.number += 1
         size = self.random.choice([10, 60, 400, 1500])
         one = self.kit.reference(self.number, destination, size)
         self.references[self.number] = one
         return one
 
-    def step(self):
-        actions = [
+    def step(self) -> None:
+        actions: list[tuple[Callable[[], None], float]] = [
             (self.add, 10),
             (self.remove, 9),
             (self.publish, 4),
@@ -82,18 +95,18 @@ class Life:
         self.random.choices([action for action, _ in actions], weights)[0]()
         self.most_files = max(self.most_files, self.store.usage().files)
 
-    def add(self):
+    def add(self) -> None:
         destination = self.random.choice(QUEUES)
         one = self.new(destination)
         self.store.add(destination, one, None)
         self.enter(destination, self.number)
 
-    def enter(self, destination, number):
+    def enter(self, destination: Destination, number: int) -> None:
         """Give a message its place at the end of a queue."""
         self.places[number] = len(self.places)
         self.queues[destination][number] = None
 
-    def pick(self):
+    def pick(self) -> tuple[Destination, int] | None:
         """Return a queue and the number of one of its messages, mostly an old one."""
         destination = self.random.choice(QUEUES)
         numbers = list(self.queues[destination])
@@ -101,7 +114,7 @@ class Life:
             return None
         return destination, numbers[int(len(numbers) * self.random.random() ** 3)]
 
-    def remove(self):
+    def remove(self) -> None:
         picked = self.pick()
         if picked is not None:
             destination, number = picked
@@ -109,7 +122,7 @@ class Life:
             self.store.remove(destination, self.references[number], skip_unwritten=skip)
             del self.queues[destination][number]
 
-    def publish(self):
+    def publish(self) -> None:
         if self.pending:
             one = self.new(TOPIC)
             one.holders = len(self.pending)
@@ -117,16 +130,16 @@ class Life:
             for numbers in self.pending.values():
                 numbers[self.number] = None
 
-    def acknowledge(self):
+    def acknowledge(self) -> None:
         for subscription, numbers in self.pending.items():
             if numbers and self.random.random() < 0.6:
                 number = next(iter(numbers))
                 self.store.remove(TOPIC, self.references[number], None, subscription)
                 del numbers[number]
 
-    def operations(self):
+    def operations(self) -> list[Operation]:
         """Return operations for a transaction; what they consume leaves the model."""
-        operations = []
+        operations: list[Operation] = []
         for _ in range(self.random.randint(1, 4)):
             destination = self.random.choice(QUEUES)
             operations.append(Add(destination, self.new(destination)))
@@ -145,17 +158,17 @@ class Life:
                     operations.append(Remove(TOPIC, one, subscription))
         return operations
 
-    def wanted(self, operations):
+    def wanted(self, operations: list[Operation]) -> list[Operation]:
         """Return operations without adds to a topic that nobody has subscribed to."""
         for operation in operations:
             if operation.destination == TOPIC and isinstance(operation, Add):
                 operation.reference.holders = len(self.pending)
         return [one for one in operations if self.pending or not self.is_published(one)]
 
-    def is_published(self, operation):
+    def is_published(self, operation: Operation) -> bool:
         return operation.destination == TOPIC and isinstance(operation, Add)
 
-    def apply(self, operations):
+    def apply(self, operations: list[Operation]) -> None:
         for operation in operations:
             if self.is_published(operation):
                 for numbers in self.pending.values():
@@ -163,18 +176,18 @@ class Life:
             elif isinstance(operation, Add):
                 self.enter(operation.destination, self.kit.number_of(operation.reference))
 
-    def transact(self):
+    def transact(self) -> None:
         operations = self.wanted(self.operations())
         self.store.commit(LocalTransactionId("ID:c:1", self.number), operations, None)
         self.apply(operations)
 
-    def prepare(self):
+    def prepare(self) -> None:
         operations = self.operations()
         identifier = XATransactionId(1, b"%d" % self.number, b"b")
         self.store.prepare(identifier, operations, None)
         self.prepared[identifier] = operations
 
-    def decide(self):
+    def decide(self) -> None:
         if not self.prepared:
             return
         identifier = self.random.choice(list(self.prepared))
@@ -197,12 +210,12 @@ class Life:
                 in_order = sorted(numbers, key=self.places.__getitem__)
                 self.queues[operation.destination] = dict.fromkeys(in_order)
 
-    def let_go(self, subscription):
+    def let_go(self, subscription: Subscription) -> None:
         for number in self.pending.pop(subscription, {}):
             self.store.release(self.references[number])
         self.take_back(lambda one: isinstance(one, Remove) and one.subscription == subscription)
 
-    def take_back(self, is_over):
+    def take_back(self, is_over: Callable[[Operation], bool]) -> None:
         """Have prepared transactions forget what ends with a destination or a subscription."""
         for identifier, operations in self.prepared.items():
             for operation in operations:
@@ -210,19 +223,19 @@ class Life:
                     self.store.release(operation.reference)
             self.prepared[identifier] = [one for one in operations if not is_over(one)]
 
-    def subscribe(self):
+    def subscribe(self) -> None:
         subscription = self.random.choice(SUBSCRIPTIONS)
         self.let_go(subscription)
         self.store.subscribe(subscription, None)
         self.pending[subscription] = {}
 
-    def unsubscribe(self):
+    def unsubscribe(self) -> None:
         if self.pending:
             subscription = self.random.choice(list(self.pending))
             self.let_go(subscription)
             self.store.unsubscribe(subscription, None)
 
-    def remove_destination(self):
+    def remove_destination(self) -> None:
         destination = self.random.choice(QUEUES)
         for number in self.queues[destination]:
             self.store.release(self.references[number])
@@ -230,19 +243,19 @@ class Life:
         self.take_back(lambda one: isinstance(one, Remove) and one.destination == destination)
         self.store.remove_destination(destination, None)
 
-    def flush(self):
+    def flush(self) -> None:
         if self.random.random() < 0.5:
             self.store.flush()
         else:
             self.kit.until_durable(self.store)
 
-    def maintain(self):
+    def maintain(self) -> None:
         self.now += self.random.choice([500, CLEANUP_MS])
         self.kit.maintain(self.store, self.now)
         self.kit.until_durable(self.store)
         assert differences(self.directory, self.store._file_references) == []
 
-    def restart(self):
+    def restart(self) -> None:
         """Restart on the same directory, or, as after a crash, on a copy of the open one."""
         self.kit.until_durable(self.store)
         live = {key: one.live for key, one in self.store._file_references.files.items()}
@@ -263,7 +276,7 @@ class Life:
             key: count for key, count in found.items() if count
         }
 
-    def check(self, recovered):
+    def check(self, recovered: Recovered) -> None:
         """Compare what came back with the model, and go on with the new references."""
         self.references = {}
         expected = {name: list(numbers) for name, numbers in self.queues.items() if numbers}
@@ -281,20 +294,20 @@ class Life:
         for file in list_data_files(self.directory):
             scan_file(file.path.read_bytes(), file.path.name).require_whole()
 
-    def take(self, references):
+    def take(self, references: Iterable[Reference]) -> list[int]:
         numbers = self.kit.numbers(self.store, references)
         for number, one in zip(numbers, references, strict=True):
             assert one.state != VOLATILE
             self.references[number] = one
         return numbers
 
-    def described(self, operation):
+    def described(self, operation: Operation) -> tuple[str, Destination, int]:
         number = self.kit.number_of(operation.reference)
         return type(operation).__name__, operation.destination, number
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_nothing_is_lost_and_nothing_comes_back(seed, tmp_path, kit):
+def test_nothing_is_lost_and_nothing_comes_back(seed: int, tmp_path: Path, kit: Kit) -> None:
     life = Life(seed, tmp_path / "life", kit, EAGER if seed % 2 else NO_WISHES)
     for _ in range(500):
         life.step()
@@ -302,7 +315,7 @@ def test_nothing_is_lost_and_nothing_comes_back(seed, tmp_path, kit):
     life.store.close()
 
 
-def test_files_are_collected_while_traffic_goes_on(tmp_path, kit):
+def test_files_are_collected_while_traffic_goes_on(tmp_path: Path, kit: Kit) -> None:
     life = Life(99, tmp_path / "life", kit)
     for _ in range(300):
         life.add()

@@ -1,8 +1,10 @@
 """A master may write until its deadline, and only as long as nobody came after it."""
 
 import time
+from pathlib import Path
 
 import pytest
+from store_kit import Kit
 
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.files import list_data_files
@@ -18,9 +20,9 @@ FILE_BYTES = 1 << 16
 SECOND = 1_000_000_000
 
 
-def traces(directory):
+def traces(directory: Path) -> dict[int, list[str]]:
     """Return the texts of trace records by file number."""
-    found = {}
+    found: dict[int, list[str]] = {}
     for file in list_data_files(directory):
         data = file.path.read_bytes()
         scan = scan_file(data, file.path.name)
@@ -33,31 +35,31 @@ def traces(directory):
     return found
 
 
-def bytes_of(directory):
+def bytes_of(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.glob("db-*.log")}
 
 
 class Blind:
     """A lock as of a file system that gives it to everybody."""
 
-    def try_acquire(self, now):
+    def try_acquire(self, now: int) -> bool:
         return True
 
-    def check(self):
+    def check(self) -> None:
         return None
 
-    def release(self):
+    def release(self) -> None:
         return None
 
 
 @pytest.fixture
-def deadline():
+def deadline() -> Deadline:
     deadline = Deadline()
     deadline.begin(boot_time() + 60 * SECOND, "it was not renewed")
     return deadline
 
 
-def test_the_line_of_a_term_tells_its_epoch():
+def test_the_line_of_a_term_tells_its_epoch() -> None:
     line = term_line(12, 1700000000000, "b", "b-0")
     assert line == 'lk1 {"t":"term","epoch":12,"at":1700000000000,"broker":"b","replica":"b-0"}'
     assert epoch_of(line) == 12
@@ -65,7 +67,7 @@ def test_the_line_of_a_term_tells_its_epoch():
     assert epoch_of("LOADED") == epoch_of('lk1 {"t":"term","epoch":x}') == 0
 
 
-def test_the_next_master_learns_the_last_epoch(tmp_path, kit):
+def test_the_next_master_learns_the_last_epoch(tmp_path: Path, kit: Kit) -> None:
     for epoch in (1, 2, 3):
         store = KahaDBStore(tmp_path, file_bytes_max=FILE_BYTES)
         assert store.open().epoch == epoch - 1
@@ -74,7 +76,7 @@ def test_the_next_master_learns_the_last_epoch(tmp_path, kit):
         store.close()
 
 
-def test_every_file_tells_the_epoch_so_that_it_outlives_the_first(tmp_path, kit):
+def test_every_file_tells_the_epoch_so_that_it_outlives_the_first(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=FILE_BYTES)
     store.open()
     store.begin_term(7, 5, "b", "b-0")
@@ -97,8 +99,8 @@ def test_every_file_tells_the_epoch_so_that_it_outlives_the_first(tmp_path, kit)
 
 
 def test_a_term_waits_for_company_unless_a_deadline_says_that_others_may_come(
-    tmp_path, kit, deadline
-):
+    tmp_path: Path, kit: Kit, deadline: Deadline
+) -> None:
     patient = KahaDBStore(tmp_path / "patient")
     patient.open()
     patient.begin_term(1, 5, "b", "b-0")
@@ -114,7 +116,7 @@ def test_a_term_waits_for_company_unless_a_deadline_says_that_others_may_come(
     assert list(traces(tmp_path / "fenced")) == [1]
 
 
-def test_past_the_deadline_nothing_is_written(tmp_path, kit, deadline):
+def test_past_the_deadline_nothing_is_written(tmp_path: Path, kit: Kit, deadline: Deadline) -> None:
     store = KahaDBStore(tmp_path, clock=kit.clock, deadline=deadline)
     store.open()
     store.add(A, kit.reference(1), None)
@@ -132,7 +134,9 @@ def test_past_the_deadline_nothing_is_written(tmp_path, kit, deadline):
     assert bytes_of(tmp_path) == before
 
 
-def test_what_becomes_durable_past_the_deadline_is_not_answered(tmp_path, kit, deadline):
+def test_what_becomes_durable_past_the_deadline_is_not_answered(
+    tmp_path: Path, kit: Kit, deadline: Deadline
+) -> None:
     store = KahaDBStore(tmp_path, deadline=deadline)
     store.open()
     receipt = kit.Receipt()
@@ -144,7 +148,7 @@ def test_what_becomes_durable_past_the_deadline_is_not_answered(tmp_path, kit, d
             assert receipt not in store.completed()
 
 
-def test_a_deadline_that_has_passed_is_never_extended():
+def test_a_deadline_that_has_passed_is_never_extended() -> None:
     deadline = Deadline()
     with pytest.raises(LockLostError, match="nothing was held yet"):
         deadline.check()
@@ -160,7 +164,7 @@ def test_a_deadline_that_has_passed_is_never_extended():
     assert deadline.remaining == 0
 
 
-def test_a_superseded_master_refuses_to_write(tmp_path, kit):
+def test_a_superseded_master_refuses_to_write(tmp_path: Path, kit: Kit) -> None:
     old = KahaDBStore(tmp_path, Blind(), clock=kit.clock, file_bytes_max=FILE_BYTES)
     old.open()
     old.begin_term(4, 5, "b", "b-0")
@@ -182,13 +186,13 @@ def test_a_superseded_master_refuses_to_write(tmp_path, kit):
     assert bytes_of(tmp_path)["db-2.log"] == before["db-2.log"]
 
 
-def test_the_second_locker_is_only_for_who_has_the_first(tmp_path):
+def test_the_second_locker_is_only_for_who_has_the_first(tmp_path: Path) -> None:
     first, other = DirectoryLock(tmp_path), DirectoryLock(tmp_path)
     assert other.try_acquire(1)
-    asked = []
+    asked: list[int] = []
 
     class Second(Blind):
-        def try_acquire(self, now):
+        def try_acquire(self, now: int) -> bool:
             asked.append(now)
             return False
 

@@ -3,6 +3,9 @@
 import os
 from pathlib import Path
 
+import pytest
+from store_kit import Kit
+
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import queue
@@ -10,30 +13,35 @@ from lockkeeper.store.kahadb import KahaDBStore
 
 A = queue("A")
 
+Call = tuple[str, str] | tuple[str, int, bytes]
+"""The name of a file, and that it was synced, or where what was written."""
+
 
 class Watched:
     """Every write and sync of files of the journal, as the kernel is asked for them."""
 
-    def __init__(self, monkeypatch, directory):
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
         self.directory = directory
-        self.calls = []
+        self.calls: list[Call] = []
         self._pwrite, self._fsync = os.pwrite, os.fsync
         monkeypatch.setattr(os, "pwrite", self.pwrite)
         monkeypatch.setattr(os, "fsync", self.fsync)
 
-    def name(self, descriptor):
+    def name(self, descriptor: int) -> str:
         return Path(f"/proc/self/fd/{descriptor}").readlink().name
 
-    def pwrite(self, descriptor, data, offset):
+    def pwrite(self, descriptor: int, data: bytes, offset: int) -> int:
         self.calls.append((self.name(descriptor), offset, bytes(data)))
         return self._pwrite(descriptor, data, offset)
 
-    def fsync(self, descriptor):
+    def fsync(self, descriptor: int) -> None:
         self.calls.append((self.name(descriptor), "synced"))
         self._fsync(descriptor)
 
 
-def test_the_last_batch_is_written_again_and_synced_at_start(tmp_path, kit, monkeypatch):
+def test_the_last_batch_is_written_again_and_synced_at_start(
+    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=4096)
     store.open()
     for number in range(9):
@@ -57,7 +65,9 @@ def test_the_last_batch_is_written_again_and_synced_at_start(tmp_path, kit, monk
     assert len(recovered.queues[A]) == 9
 
 
-def test_nothing_is_written_in_a_new_directory(tmp_path, monkeypatch):
+def test_nothing_is_written_in_a_new_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     watched = Watched(monkeypatch, tmp_path)
     store = KahaDBStore(tmp_path, file_bytes_max=4096)
     store.open()

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from lockkeeper.store import producers as module
 from lockkeeper.store.producers import GAPS_MAX, PRODUCERS_MAX, Producers
 
@@ -49,7 +51,7 @@ def test_of_too_many_gaps_the_oldest_is_forgotten_and_nothing_before_it_is_known
     assert known.stored()[b"P"] == (floor, last, gaps)
 
 
-def test_the_producers_heard_of_last_are_known(monkeypatch) -> None:
+def test_the_producers_heard_of_last_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PRODUCERS_MAX", 3)
     known = Producers()
     for name in (b"A", b"B", b"C", b"A", b"D"):

@@ -1,0 +1,92 @@
+"""A disk without room: messages are refused, none is lost, and all goes on when there is room."""
+
+import select
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from store_kit import Kit
+
+from lockkeeper.message.destination import queue
+from lockkeeper.store.base import StoreFullError
+from lockkeeper.store.kahadb import KahaDBStore
+
+A = queue("A")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of half a megabyte."""
+    mounted = tmp_path / "small"
+    mounted.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(mounted)]
+    try:
+        result = subprocess.run(command, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command")
+    if result.returncode:
+        pytest.skip("mounting a small file system is not allowed here")
+    yield mounted
+    subprocess.run(["umount", "-l", str(mounted)], check=True)
+
+
+def test_a_full_disk_refuses_messages_but_loses_none_and_goes_on_when_freed(
+    small_disk: Path, kit: Kit
+) -> None:
+    store = KahaDBStore(small_disk / "data", clock=kit.clock, file_bytes_max=128 << 10)
+    store.open()
+    sent = []
+    with pytest.raises(StoreFullError, match=r"db-\d+.log: no room on the disk"):
+        for number in range(1000):
+            store.check_full()
+            sent.append(kit.reference(number, size=1000))
+            store.add(A, sent[-1], kit.Receipt())
+            kit.until_durable(store)
+            kit.maintain(store, number)
+    assert 100 < len(sent) < 500
+    # There is still room to consume: that is how a disk gets empty again.
+    for one in sent[:-10]:
+        store.remove(A, one)
+    kit.until_durable(store)
+    now = 1_000_000
+    kit.maintain(store, now)
+    kit.until_durable(store)
+    for _ in range(100):
+        now += 1000
+        kit.maintain(store, now)
+        try:
+            store.check_full()
+        except StoreFullError:
+            select.select([], [], [], 0.05)
+            continue
+        break
+    store.check_full()
+    store.add(A, kit.reference(7777), None)
+    store.close()
+    recovered = store.open()
+    expected = [*range(len(sent) - 10, len(sent)), 7777]
+    assert kit.numbers(store, recovered.queues[A]) == expected
+    store.close()
+
+
+def test_a_disk_that_is_full_when_a_file_is_needed_keeps_everything(
+    small_disk: Path, kit: Kit
+) -> None:
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(450 << 10))
+    store = KahaDBStore(small_disk / "data", file_bytes_max=128 << 10)
+    store.open()
+    receipt = kit.Receipt()
+    store.add(A, kit.reference(1), receipt)
+    assert list(store.flush()) == []
+    with pytest.raises(StoreFullError):
+        store.check_full()
+    assert store.waiting() == 1
+    with pytest.raises(StoreFullError, match="no room"):
+        store.close()
+    filler.unlink()
+    assert store.open().queues == {}
+    store.add(A, kit.reference(1), receipt)
+    assert kit.until_durable(store) == [receipt]
+    store.close()
