@@ -20,7 +20,8 @@ periods AS (
     FROM purges GROUP BY directory, destination_kind, destination
 ),
 told AS (
-    SELECT /*+ BROADCAST(periods) */ effects.*, kind IN ('add', 'update') AS is_add, begins, purged, purge
+    SELECT /*+ BROADCAST(periods) */ effects.*, kind IN ('add', 'update') AS is_add,
+        begins, purged, purge
     FROM effects LEFT JOIN periods
         ON effects.directory = periods.directory
         AND effects.destination_kind = periods.destination_kind

@@ -33,7 +33,8 @@ told AS (
         CAST(percentile_approx(latency_ms, 0.99, 1000) AS DOUBLE) AS p99_ms
     FROM taken GROUP BY directory, destination_kind, destination, begins
     UNION ALL
-    SELECT directory, destination_kind, destination, begins, 'statistics', CAST(max(whole) AS BIGINT),
+    SELECT directory, destination_kind, destination, begins, 'statistics',
+        CAST(max(whole) AS BIGINT),
         CAST(min(CASE WHEN upto >= whole * 0.5
             THEN above + (le - above) * greatest((whole * 0.5 - (upto - n)) / n, 0) END)
             AS DOUBLE),
