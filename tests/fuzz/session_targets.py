@@ -163,9 +163,9 @@ class World:
         last = _Nobody()
         self.store.remove(NOWHERE, Reference(None, 0), last)
         receipts = [*self.store.flush()]
-        descriptor = self.store.fileno()
-        assert descriptor is not None
         while last not in receipts:
+            descriptor = self.store.fileno()
+            assert descriptor is not None
             readable, _, _ = select.select([descriptor], [], [], WRITE_SECONDS_MAX)
             if not readable:
                 raise WrongError("the store did not finish its write in time")
