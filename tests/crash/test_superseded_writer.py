@@ -90,8 +90,8 @@ class Blind:
         """See `Locker.try_acquire`."""
         return True
 
-    def check(self) -> None:
-        """See `Locker.check`."""
+    def check_lock(self) -> None:
+        """See `Locker.check_lock`."""
 
     def release(self) -> None:
         """See `Locker.release`."""

@@ -102,7 +102,7 @@ class Recounts:
             return
         with contextlib.suppress(StoreError, OSError):
             # Who has been superseded knows nothing of what its successor does.
-            store.lock.check()
+            store.lock.check_lock()
             self._recount(store)
 
     def _recount(self, store: Any) -> None:

@@ -72,7 +72,7 @@ def test_a_free_lock_is_taken_and_stamped_with_the_time(
     assert lock.try_acquire(1_795_247_372_485)
     assert lock.is_held
     assert (tmp_path / "lock").read_bytes() == (1_795_247_372_485).to_bytes(8, "big")
-    lock.check()
+    lock.check_lock()
 
 
 def test_the_first_byte_is_locked_for_other_processes_until_the_release(
@@ -112,7 +112,7 @@ def test_a_second_lock_in_the_same_process_is_refused(lock: DirectoryLock, tmp_p
     assert not second.try_acquire(2)
     second.release()
     assert locked_elsewhere(tmp_path / "lock")
-    lock.check()
+    lock.check_lock()
 
 
 def test_a_missing_directory_is_made(tmp_path: Path) -> None:
@@ -132,14 +132,14 @@ def test_a_replaced_file_means_that_the_lock_is_lost(lock: DirectoryLock, tmp_pa
     (tmp_path / "other").write_bytes(b"8 bytes!")
     (tmp_path / "other").rename(tmp_path / "lock")
     with pytest.raises(LockLostError, match="replaced"):
-        lock.check()
+        lock.check_lock()
 
 
 def test_a_removed_file_means_that_the_lock_is_lost(lock: DirectoryLock, tmp_path: Path) -> None:
     assert lock.try_acquire(1)
     (tmp_path / "lock").unlink()
     with pytest.raises(LockLostError, match="gone"):
-        lock.check()
+        lock.check_lock()
 
 
 def test_a_touched_file_means_that_another_master_wrote_it(
@@ -148,12 +148,12 @@ def test_a_touched_file_means_that_another_master_wrote_it(
     assert lock.try_acquire(1)
     os.utime(tmp_path / "lock", ns=(5, 5))
     with pytest.raises(LockLostError, match="written to"):
-        lock.check()
+        lock.check_lock()
 
 
 def test_a_lock_that_is_not_held_is_lost(lock: DirectoryLock) -> None:
     with pytest.raises(LockLostError, match="not locked"):
-        lock.check()
+        lock.check_lock()
 
 
 def test_a_file_replaced_while_waiting_is_not_taken_for_the_lock(
@@ -167,7 +167,7 @@ def test_a_file_replaced_while_waiting_is_not_taken_for_the_lock(
     process.wait()
     assert not lock.try_acquire(2)
     assert lock.try_acquire(3)
-    lock.check()
+    lock.check_lock()
 
 
 def test_a_store_opens_only_with_the_lock_and_gives_it_back(

@@ -45,7 +45,7 @@ class Blind:
     def try_acquire(self, now: int) -> bool:
         return True
 
-    def check(self) -> None:
+    def check_lock(self) -> None:
         return None
 
     def release(self) -> None:

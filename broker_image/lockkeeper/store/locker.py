@@ -26,7 +26,7 @@ class Locker(Protocol):
     def try_acquire(self, now: int) -> bool:
         """Take it if nobody has it; *now* is in ms since the epoch. Raises StoreError."""
 
-    def check(self) -> None:
+    def check_lock(self) -> None:
         """Raise LockLostError unless it is held still; may ask a disk, so about once a second."""
 
     def release(self) -> None:
@@ -91,10 +91,10 @@ class BothGuards:
         """See `Locker.try_acquire`. Who waits for the second keeps the first."""
         return self._first.try_acquire(now) and self._second.try_acquire(now)
 
-    def check(self) -> None:
-        """See `Locker.check`."""
-        self._second.check()
-        self._first.check()
+    def check_lock(self) -> None:
+        """See `Locker.check_lock`."""
+        self._second.check_lock()
+        self._first.check_lock()
 
     def release(self) -> None:
         """See `Locker.release`."""

@@ -51,7 +51,7 @@ def back_up(kubectl: Kubectl, broker: str, fields: Mapping[str, Any], tell: Tell
     resource = kubectl.get(BROKERS, broker)
     given = dict(fields) if "target" in fields else {**_known_target(kubectl, broker), **fields}
     spec = {"broker": broker, **given}
-    _check(JournalBackupSpec, spec)
+    _check_spec(JournalBackupSpec, spec)
     name = new_name(broker, NAME_CHARACTERS_MAX)
     kubectl.run("create", "--filename=-", text=_text("JournalBackup", name, spec, resource))
     return _follow(kubectl, BACKUPS, name, tell)
@@ -81,7 +81,7 @@ def restore(kubectl: Kubectl, backup: str, name: str, until: str | None, tell: T
         reason = f"Broker {made['spec']['broker']} is gone, whose spec the new one would have"
         way_out = f"apply a Broker with spec.bootstrap {json.dumps(bootstrap)}"
         raise CommandError(f"{reason}; {way_out}")
-    _check(Bootstrap, bootstrap)
+    _check_spec(Bootstrap, bootstrap)
     spec = {**_movable(original["spec"]), "bootstrap": bootstrap}
     kubectl.run("create", "--filename=-", text=_text("Broker", name, spec, original))
     return _follow(kubectl, BROKERS, name, tell)
@@ -120,7 +120,7 @@ def _movable(spec: Manifest) -> Manifest:
     return {**spec, "storage": storage, **({"listeners": listeners} if listeners else {})}
 
 
-def _check(model: type[ApiModel], spec: Mapping[str, Any]) -> None:
+def _check_spec(model: type[ApiModel], spec: Mapping[str, Any]) -> None:
     """Raise CommandError for what the API server would refuse."""
     try:
         model.model_validate(spec)

@@ -39,7 +39,7 @@ def promote(kubectl: Kubectl, name: str, successor: str | None, seconds_max: flo
         names = ", ".join(map(name_of, standbys))
         _hand_over(kubectl, name, master, f"one of {names} takes over", seconds_max)
         return
-    _check(kubectl, name, successor, standbys)
+    _check_successor(kubectl, name, successor, standbys)
     others = [pod for pod in standbys if name_of(pod) != successor]
     with _aside(kubectl, name, others, seconds_max):
         new = _hand_over(kubectl, name, master, f"{successor} takes over", seconds_max)
@@ -47,7 +47,9 @@ def promote(kubectl: Kubectl, name: str, successor: str | None, seconds_max: flo
         raise CommandError(f"{new} took over, not {successor}")
 
 
-def _check(kubectl: Kubectl, name: str, successor: str, standbys: Sequence[Manifest]) -> None:
+def _check_successor(
+    kubectl: Kubectl, name: str, successor: str, standbys: Sequence[Manifest]
+) -> None:
     """Raise CommandError, unless the chosen standby is proven able to take over."""
     named = [pod for pod in standbys if name_of(pod) == successor]
     if not named:

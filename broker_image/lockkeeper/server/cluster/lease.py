@@ -93,8 +93,8 @@ class LeaseGuard:
             self._is_wanted = False
             self._wake.set()
 
-    def check(self) -> None:
-        """See `Locker.check`."""
+    def check_lock(self) -> None:
+        """See `Locker.check_lock`."""
         self.deadline.check()
 
     def release(self) -> None:
@@ -154,8 +154,8 @@ class LeaseGuard:
     async def _free(self, own: LeaseRecord) -> None:
         """Say that nobody holds the Lease, if it is still *own*."""
         free = freed(own, now_text())
-        while not await self._put(free):
-            if not self._election.is_still(await self._look(), own):
+        while not await self._put_record(free):
+            if not self._election.is_still(await self._fetch_record(), own):
                 return
 
     def view(self) -> dict[str, Any]:
@@ -177,7 +177,7 @@ class LeaseGuard:
                 await self._take_part()
                 self._trouble = ""
             except (ApiServerError, OSError) as error:
-                self._note(str(error))
+                self._note_trouble(str(error))
             except LockLostError as error:
                 if not self._is_over:
                     self._lose(str(error))
@@ -210,12 +210,12 @@ class LeaseGuard:
             async with asyncio.timeout(seconds):
                 await self._wake.wait()
 
-    def _note(self, trouble: str) -> None:
+    def _note_trouble(self, trouble: str) -> None:
         if not self._trouble:
             logger.warning("the lease is out of reach: %s", trouble)
         self._trouble = trouble
 
-    async def _look(self) -> LeaseRecord:
+    async def _fetch_record(self) -> LeaseRecord:
         """Return what the Lease says now."""
         self._object = await self._api.get(self._path, self._patience)
         record = read_lease(self._object)
@@ -230,17 +230,17 @@ class LeaseGuard:
         return share / SECOND_NS
 
     async def _observe_and_take(self) -> None:
-        found = await self._look()
+        found = await self._fetch_record()
         self._seen.set()
         if found.holder == self._identity and not self._is_wanted:
             # An earlier process in this pod, which is dead: nobody needs to wait for it.
-            await self._put(freed(found, now_text()))
+            await self._put_record(freed(found, now_text()))
         if not self._is_wanted or not self._election.may_take(boot_time()):
             return
         before = self._election.seen
         began = boot_time()
         claim = self._election.claim(0, now_text())
-        if not await self._put(claim):
+        if not await self._put_record(claim):
             return
         reason = f"the lease was not renewed for {self._times.renew_deadline / SECOND_NS:g} s"
         self.deadline.begin(began + self._times.renew_deadline, reason)
@@ -259,9 +259,9 @@ class LeaseGuard:
             while True:
                 began = boot_time()
                 self.deadline.check()
-                if await self._put(wanted):
+                if await self._put_record(wanted):
                     break
-                found = await self._look()
+                found = await self._fetch_record()
                 # An answer that got lost may have been that of a write that was carried out.
                 if not any(self._election.is_still(found, each) for each in (own, wanted)):
                     holder = found.holder or "nobody"
@@ -270,7 +270,7 @@ class LeaseGuard:
             self._own = wanted
             self.deadline.extend(began + self._times.renew_deadline)
 
-    async def _put(self, record: LeaseRecord) -> bool:
+    async def _put_record(self, record: LeaseRecord) -> bool:
         """Write *record* where the Lease is as it was read; tells whether it was."""
         value = written_lease(self._object, record)
         try:

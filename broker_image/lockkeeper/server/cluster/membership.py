@@ -36,7 +36,7 @@ class Membership:
         self._apis = [ApiServer(where.api_server) for _ in range(3)]
         label_api, lease_api, others_api = self._apis
         self._label = RoleLabel(label_api, where.pod)
-        self._others = StaleMasters(others_api, where.pod, self._check)
+        self._others = StaleMasters(others_api, where.pod, self._check_lease)
         settings = broker.spec.locker.lease
         if settings.enabled:
             path = where.lease_path(broker.metadata.name)
@@ -67,10 +67,10 @@ class Membership:
         if self._others is not None:
             self._others.begin()
 
-    def _check(self) -> None:
+    def _check_lease(self) -> None:
         """Raise LockLostError when this process may not be the master any more."""
         if self.lease is not None:
-            self.lease.check()
+            self.lease.check_lock()
 
     async def step_down(self) -> None:
         """Keep new clients away; waits a moment for the API server."""

@@ -56,7 +56,7 @@ class DirectoryLock:
             raise StoreError(f"cannot lock {self.path}: {error.strerror}") from error
         return True
 
-    def check(self) -> None:
+    def check_lock(self) -> None:
         """Raise LockLostError unless the file is still the one that was locked, untouched.
 
         A changed time means that another process believed to be master and wrote into it.

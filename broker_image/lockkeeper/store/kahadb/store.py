@@ -161,7 +161,7 @@ class KahaDBStore:
             IndexFiles(self._directory).require_readable_version()
             self._delete_copies()
             replayed = self._replay()
-            self.lock.check()
+            self.lock.check_lock()
             if replayed.last_batch is not None:
                 make_durable(replayed.last_batch)
             self._begin(replayed)
@@ -468,7 +468,7 @@ class KahaDBStore:
             self._deadline.check()
         if self._keep_alive_ms and now >= self._keep_alive_due:
             self._keep_alive_due = now + self._keep_alive_ms
-            self.lock.check()
+            self.lock.check_lock()
             self._term.repeat_in_new_file()
             commit = self._commit
             commit.is_lazy |= self._existing.repeat_in_new_file()
@@ -480,7 +480,7 @@ class KahaDBStore:
         """Raise LockLostError when this process may not change the directory; asks the disk."""
         if self._deadline is not None:
             self._deadline.check()
-        self.lock.check()
+        self.lock.check_lock()
 
     def usage(self) -> StoreUsage:
         """See `Store.usage`."""
