@@ -151,4 +151,30 @@ class Kernel:
             def close(self) -> None:
                 kernel.close(self._number)
 
-        return Shim(real_select, epoll=Poll, select=select)
+        class WaitingPoll:
+            def __init__(self) -> None:
+                self._members: dict[int, Waitable] = {}
+
+            def register(self, number: int, events: int = 0) -> None:
+                self._members[number] = kernel.table[number]
+
+            def poll(self) -> list[tuple[int, int]]:
+                hub, task = kernel.hub, kernel.hub.current
+                assert task is not None, "only a simulated thread can wait"
+
+                def wake() -> None:
+                    hub.unpark(task)
+
+                for each in self._members.values():
+                    each.watchers.append(wake)
+                while not any(each.readable() for each in self._members.values()):
+                    hub.park()
+                for each in self._members.values():
+                    each.watchers.remove(wake)
+                return [
+                    (number, real_select.POLLIN)
+                    for number, each in self._members.items()
+                    if each.readable()
+                ]
+
+        return Shim(real_select, epoll=Poll, poll=WaitingPoll, select=select)
