@@ -41,7 +41,7 @@ class Unseen:
         if not self.is_over:
             found[EXPIRING] += self._buried_soon(found)
         found[DEAD_LETTERS] = self._once(found[DEAD_LETTERS])
-        return found | self.heard
+        return {**found, **self.heard}
 
     def _once(self: Any, names: list[str]) -> list[str]:
         """Return dead letters without those that died again.

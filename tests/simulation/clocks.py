@@ -3,6 +3,7 @@
 import datetime as real_datetime
 import time as real
 from types import ModuleType
+from typing import Self
 
 from simulation.hub import BEGAN_AT, BOOTED_BEFORE, SECOND, Hub
 from simulation.shim import Shim
@@ -40,7 +41,7 @@ def make_datetime_class(hub: Hub) -> type:
 
     class Datetime(real_datetime.datetime):
         @classmethod
-        def now(cls, tz: real_datetime.tzinfo | None = None) -> real_datetime.datetime:
-            return real_datetime.datetime.fromtimestamp(time.time(), tz)
+        def now(cls, tz: real_datetime.tzinfo | None = None) -> Self:
+            return cls.fromtimestamp(time.time(), tz)
 
     return Datetime

@@ -10,6 +10,7 @@ from simulation.pair import SERVICE_PORT
 from simulation.watchers import Steadiness
 
 from lockkeeper.message.destination import queue, topic
+from lockkeeper.store.kahadb.store import KahaDBStore
 
 if TYPE_CHECKING:
     from simulation.life import Life
@@ -96,9 +97,9 @@ class Ending:
         self.hub.run(lambda: engine.store.usage().files <= 4, self.hub.now + 30 * SECOND)
         files = engine.store.usage().files
         if files > 4:
-            why = {
-                number: each.live for number, each in engine.store._file_references.files.items()
-            }
+            assert isinstance(engine.store, KahaDBStore)
+            references = engine.store._file_references
+            why = {number: each.live for number, each in references.files.items()}
             self.hub.problem(f"{files} journal files stay, and nothing is there; live: {why}")
 
     def _drain(self) -> None:

@@ -142,8 +142,11 @@ class World:
         finally:
             sys.modules.update(before)
 
-    def load(self, name: str, path: Path) -> ModuleType:
-        """Return a helper of other tests as a module whose time and sockets are simulated."""
+    def load(self, name: str, path: Path) -> Any:
+        """Return a helper of other tests as a module whose time and sockets are simulated.
+
+        Its parts may be replaced, as those of a `ModuleType` may not.
+        """
         found = importlib.util.spec_from_file_location(name, path)
         assert found is not None and found.loader is not None
         module = importlib.util.module_from_spec(found)

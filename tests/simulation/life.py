@@ -26,6 +26,7 @@ from simulation.watchers import Lateness, Recounts, Steadiness, Writers
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.job_queue import JobQueue
 from lockkeeper.server.engine import Engine
+from lockkeeper.store.kahadb.store import KahaDBStore
 
 ACTORS = (
     "Producer",
@@ -93,21 +94,17 @@ class Life:
         (root / "disk").mkdir()
         self.world = World(seed, root / "disk")
         self.world.network.slowness = chance.choice((5, 20, 60))
-        for name, path in (
-            ("wire", "interop/wire.py"),
-            ("ledger", "crash/ledger.py"),
-            ("load", "crash/load.py"),
-            ("audit", "crash/audit.py"),
-        ):
-            setattr(self, name, self.world.load(name, TESTS / path))
-        self.load: Any
-        self.audit: Any
+        # Modules of other tests, in which others here replace a part.
+        self.wire = self.world.load("wire", TESTS / "interop/wire.py")
+        self.ledger = self.world.load("ledger", TESTS / "crash/ledger.py")
+        self.load = self.world.load("load", TESTS / "crash/load.py")
+        self.audit = self.world.load("audit", TESTS / "crash/audit.py")
         self.load.BACKLOG_MAX = BACKLOG_MAX
         self.load.QUEUES = (*self.load.QUEUES, *clients.QUEUES, *crowd.QUEUES)
         # What moves by itself is looked at where it comes from first: so it is never overlooked.
         self.audit.QUEUES = (crowd.EXPIRING, *self.load.QUEUES)
         self.load.Talker = listeners.make_talker(self.load)
-        self.modules = {name: getattr(self, name) for name in ("wire", "ledger")}
+        self.modules = {"wire": self.wire, "ledger": self.ledger}
         self.books = make_books(self.ledger)
         directory = root / "disk" / "data"
         self._is_tight = chance.random() < 0.3
@@ -322,22 +319,19 @@ class Life:
         is_over = False
         wanted: list[tuple[str, Callable[[str], Any]]] = []
         load, books = self.load, self.books
+
+        def consumer_of(kind: Any, client: str) -> Callable[[str], Any]:
+            return lambda name: kind(books, SERVICE_PORT, name, client)
+
         for kind in ACTORS:
             if self.chance.random() < 0.5:
                 wanted.append((kind, self._maker(kind)))
         for subscriber in load.SUBSCRIBERS:
             if self.chance.random() < 0.7:
-                wanted.append(
-                    (
-                        subscriber,
-                        lambda name, s=subscriber: load.DurableConsumer(
-                            books, SERVICE_PORT, name, s
-                        ),
-                    )
-                )
+                wanted.append((subscriber, consumer_of(load.DurableConsumer, subscriber)))
         listener = listeners.make_listener(load)
         for name in listeners.attending(self.chance):
-            wanted.append((name, lambda actor, n=name: listener(books, SERVICE_PORT, actor, n)))
+            wanted.append((name, consumer_of(listener, name)))
         wanted = [each for each in wanted if each[0] not in self.options.silenced]
         current: dict[int, Any] = {}
 
@@ -399,7 +393,10 @@ class Life:
     def _writes(self) -> bool:
         """Tell whether a master waits for its disk: what it was asked may come of that yet."""
         engine = self.engine()
-        return engine is not None and engine.store._commit.is_writing
+        if engine is None:
+            return False
+        assert isinstance(engine.store, KahaDBStore)
+        return engine.store._commit.is_writing
 
     def _maker(self, kind: str) -> Callable[[str], Any]:
         if hasattr(self.load, kind):

@@ -4,9 +4,11 @@ import asyncio
 import socket as real_socket
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor
+from contextvars import Context
 from heapq import heappop, heappush
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 from simulation.hub import MICROSECOND, SECOND, Hub, Process
 from simulation.kernel import Kernel
@@ -14,6 +16,9 @@ from simulation.network import End, Network
 
 READ_BYTES = 256 * 1024
 BUFFER_BYTES = 64 * 1024
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 
 class Loop(asyncio.AbstractEventLoop):
@@ -91,7 +96,9 @@ class Loop(asyncio.AbstractEventLoop):
 
     # Callbacks
 
-    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+    def call_soon(
+        self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.Handle:
         handle = asyncio.Handle(callback, args, self, context)
         self._ready.append(handle)
         self.wake()
@@ -99,10 +106,22 @@ class Loop(asyncio.AbstractEventLoop):
 
     call_soon_threadsafe = call_soon
 
-    def call_later(self, delay: float, callback: Any, *args: Any, context: Any = None) -> Any:
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
         return self.call_at(self.time() + delay, callback, *args, context=context)
 
-    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
         timer = asyncio.TimerHandle(when, callback, args, self, context)
         self._count += 1
         heappush(self._timers, (when, self._count, timer))
@@ -118,21 +137,23 @@ class Loop(asyncio.AbstractEventLoop):
     def create_task(self, coro: Any, *, name: Any = None, context: Any = None) -> Any:
         return asyncio.Task(coro, loop=self, name=name, context=context)
 
-    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
-        future = self.create_future()
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
+    ) -> asyncio.Future[T]:
+        future: asyncio.Future[T] = self.create_future()
 
         def work() -> None:
             try:
                 result = func(*args)
             except BaseException as error:
-                self.call_soon(lambda error=error: self._fail(future, error))
+                self.call_soon(self._fail, future, error)
             else:
                 self.call_soon(lambda: None if future.cancelled() else future.set_result(result))
 
         self.hub.spawn(self.process, work)
         return future
 
-    def _fail(self, future: Any, error: BaseException) -> None:
+    def _fail(self, future: asyncio.Future[T], error: BaseException) -> None:
         if not future.cancelled():
             future.set_exception(error)
 
@@ -148,7 +169,7 @@ class Loop(asyncio.AbstractEventLoop):
 
     # Descriptors, signals
 
-    def add_reader(self, fd: Any, callback: Any, *args: Any) -> None:
+    def add_reader(self, fd: Any, callback: Callable[[*Ts], Any], *args: *Ts) -> None:
         entry = self._kernel.table[fd]
         handle = asyncio.Handle(callback, args, self, None)
         entry.watchers.append(self.wake)
@@ -161,7 +182,7 @@ class Loop(asyncio.AbstractEventLoop):
             entry.watchers.remove(found[1])
         return found is not None
 
-    def add_signal_handler(self, sig: int, callback: Any, *args: Any) -> None:
+    def add_signal_handler(self, sig: int, callback: Callable[[*Ts], object], *args: *Ts) -> None:
         self.process.locals[f"signal {int(sig)}"] = lambda: self.call_soon(callback, *args)
 
     # Network
@@ -169,9 +190,16 @@ class Loop(asyncio.AbstractEventLoop):
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
         return [(real_socket.AF_INET, real_socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
-    async def create_server(self, protocol_factory: Any, **options: Any) -> Any:
-        bound = options["sock"]
-        port = bound.getsockname()[1]
+    async def create_server(
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: Any = None,
+        port: Any = None,
+        *,
+        sock: Any = None,
+        **_: Any,
+    ) -> Any:
+        port = sock.getsockname()[1]
 
         def accept(end: End) -> None:
             self.call_soon(lambda: Transport(self, end, protocol_factory()))
@@ -184,7 +212,7 @@ class Server:
     """What listens, until it is closed."""
 
     def __init__(self, network: Network, port: int, process: Process) -> None:
-        self._close = lambda: network.close(port, process)
+        self._close: Callable[[], None] = lambda: network.close(port, process)
 
     def close(self) -> None:
         self._close()

@@ -85,7 +85,10 @@ class Replica:
     def _run(self, process: Process) -> None:
         pair = self._pair
         hub = pair.world.hub
-        loop = Loop(hub, pair.world.kernel, pair.world.network, process)
+        # It has all that a broker asks of a loop, and no more.
+        loop = Loop(  # type: ignore[abstract]
+            hub, pair.world.kernel, pair.world.network, process
+        )
         pod_environment = None
         if pair.has_lease:
             pod = PodIdentity(self.name, f"uid-{self._number}-{self._pods}", "default")
@@ -174,8 +177,8 @@ class Pair:
         self.cluster.enter(LEASE_PATH)
         for name in NAMES:
             self.cluster.enter(f"/api/v1/namespaces/default/pods/{name}")
-        process_module.Admin = NoAdmin  # type: ignore[assignment,misc]
-        membership.ApiServer = self.cluster.make_client()  # type: ignore[assignment,misc]
+        vars(process_module)["Admin"] = NoAdmin
+        vars(membership)["ApiServer"] = self.cluster.make_client()
         world.network.services[SERVICE_PORT] = [FIRST_PORT, FIRST_PORT + 1]
         self._listen_to_log()
         self.replicas = [Replica(self, number) for number in range(2)]

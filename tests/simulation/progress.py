@@ -38,9 +38,9 @@ class Progress:
     def _watch_transports(self) -> None:
         transports, start = self._transports, Transport.start
 
-        def watched(transport: Transport) -> None:
-            transports.append(transport)
-            start(transport)
+        def watched(self: Transport) -> None:
+            transports.append(self)
+            start(self)
 
         Transport.start = watched  # type: ignore[method-assign]
 

@@ -4,12 +4,16 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from simulation import run
 
 
-def test_what_killed_runs_left_goes_with_the_next_one(tmp_path, monkeypatch):
+def test_what_killed_runs_left_goes_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(run, "MEMORY", tmp_path)
     process = os.fork()
     if not process:

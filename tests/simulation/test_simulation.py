@@ -12,13 +12,13 @@ SEEDS = 60
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
 
-def run(*arguments):
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(RUN), *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.timeout(1800)
-def test_no_seed_finds_anything():
+def test_no_seed_finds_anything() -> None:
     """What fails here fails again with `tests/simulation/run.py --replay SEED`."""
     done = run("--seeds", f"0-{SEEDS - 1}")
     print(done.stdout)
@@ -26,7 +26,7 @@ def test_no_seed_finds_anything():
     assert done.stdout.startswith(f"{SEEDS} seeds passed, 0 failed: ")
 
 
-def test_a_seed_is_the_same_each_time():
+def test_a_seed_is_the_same_each_time() -> None:
     digests = [run("--seeds", "7-9", "--traces").stdout.splitlines()[:3] for _ in range(2)]
     assert len(digests[0]) == 3
     assert digests[0] == digests[1]

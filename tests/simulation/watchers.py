@@ -79,14 +79,14 @@ class Recounts:
         recounts = self
         maintain, delete = KahaDBStore._maintain, JournalCleaner._delete
 
-        def note(cleaner: JournalCleaner, file_ids: set[int]) -> None:
-            delete(cleaner, file_ids)
+        def note(self: JournalCleaner, file_ids: set[int]) -> None:
+            delete(self, file_ids)
             if file_ids:
-                cleaner.__dict__["has deleted"] = True
+                self.__dict__["has deleted"] = True
 
-        def look(store: KahaDBStore, now: int) -> None:
-            maintain(store, now)
-            recounts.look(store)
+        def look(self: KahaDBStore, now: int) -> None:
+            maintain(self, now)
+            recounts.look(self)
 
         JournalCleaner._delete = note  # type: ignore[method-assign]
         KahaDBStore._maintain = look  # type: ignore[method-assign]
@@ -153,7 +153,7 @@ class Steadiness:
             each.stopped_until <= now and not each.has_lost_locks for each in life.pair.processes()
         )
         # Who could not renew its Lease of late may lose it, though all is well from now on.
-        engine = None if self._master is None else self._master.broker._engine
+        engine = life.engine()
         deadline = None if engine is None else engine._deadline
         if deadline is not None and deadline.remaining < FRESH:
             self._is_calm = False
