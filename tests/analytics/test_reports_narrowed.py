@@ -233,7 +233,7 @@ def test_narrowed_reports_of_spark_are_those_of_the_whole_journal_cut_down(journ
 def test_until_tells_what_was_then_but_for_what_keeps_files(spark, tmp_path):
     write_two_runs(tmp_path / "made")
     options = {"path": str(tmp_path / "made"), "until": str(START + 1000)}
-    records = journal_in(spark, tmp_path / "made").records.persist()
+    records = journal_in(spark, tmp_path / "made").present.frame("records").persist()
     journal = journal_of(records, narrowing_of(options))
     garbage = journal.report("garbage").toArrow().to_pylist()
     assert_same(garbage, asked("FROM garbage_report", {"path": options["path"]}))
