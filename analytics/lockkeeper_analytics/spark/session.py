@@ -25,6 +25,12 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Nobody looks at what was done before: plans of reports would fill the heap of a session that
+    # answers many.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "100",
     "spark.log.level": "ERROR",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
