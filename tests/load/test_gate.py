@@ -39,4 +39,4 @@ def test_a_tenth_more_work_is_found(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     (complaint,) = [line for line in done.stdout.splitlines() if "times the work" in line]
     ratio = float(complaint.split()[1])
-    assert 1.08 < ratio < 1.12, complaint
+    assert 1.05 < ratio < 1.15, complaint
