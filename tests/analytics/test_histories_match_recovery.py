@@ -123,9 +123,10 @@ def test_what_is_live_is_what_recovery_finds(directory):
         if one.pending
     }
     in_doubt = {
-        place_of(operation.reference)
+        place_of(reference)
         for operations in recovered.prepared.values()
         for operation in operations
+        for reference in operation.references
         if isinstance(operation, Add | Remove) and operation.destination.is_queue
     }
     assert in_doubt == {

@@ -17,6 +17,7 @@ from lockkeeper.broker.outputs import Delivery, Reply
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
+from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message.destination import parse_destination
@@ -345,15 +346,15 @@ def test_of_one_transaction_what_fails_comes_later_and_the_rest_at_once(
     transaction = client.begin()
     for name in "ABC":
         client.send(name, name, transaction_id=transaction)
-    real = Queue.admit
+    real = BodyCache.charge_run
 
-    def admit(self: Queue, *arguments: Any) -> None:
+    def charge_run(self: BodyCache, *arguments: Any) -> None:
         if self.destination.name == "B":
             raise InjectedError("a defect")
         real(self, *arguments)
 
     with monkeypatch.context() as defect:
-        defect.setattr(Queue, "admit", admit)
+        defect.setattr(BodyCache, "charge_run", charge_run)
         receipt = Reply(client.connection, 5)
         bench.broker.transactions.commit(client.connection, transaction, receipt)
         bench.tick()

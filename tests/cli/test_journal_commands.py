@@ -50,7 +50,7 @@ def test_what_every_file_keeps_is_recounted(name: str, capsys: pytest.CaptureFix
     kept = {one.location for references in recovered.queues.values() for one in references}
     kept |= {one.location for entry in recovered.subscriptions for one in entry.pending}
     prepared = [one for several in recovered.prepared.values() for one in several]
-    kept |= {one.reference.location for one in prepared}
+    kept |= {each.location for one in prepared for each in one.references}
     assert sum(file["live"] for file in files) == len(kept) > 0
     assert not any(file["superseded"] for file in files)
 

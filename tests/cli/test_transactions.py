@@ -52,7 +52,7 @@ def admin(tmp_path: Path) -> Iterator[str]:
     store.open()
     receipts: list[object] = []
     for identifier, count in ((COMMITTED, 1), (ABANDONED, 2)):
-        adds: list[Operation] = [Add(ORDERS, message(number)) for number in range(count)]
+        adds: list[Operation] = [Add(ORDERS, [message(number)]) for number in range(count)]
         store.prepare(identifier, adds, Receipt())
         receipts += store.flush()
     while len(receipts) < 2:

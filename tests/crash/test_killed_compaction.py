@@ -58,14 +58,14 @@ def template(home: Path) -> Path:
             store.add(NEWS, news, Receipt())
             store.remove(NEWS, news, None, READERS[0])
         if last is not None and number % 7 == 3:
-            moved = Add(WORK, reference(2000 + number, WORK, BODY_BYTES))
+            moved = Add(WORK, [reference(2000 + number, WORK, BODY_BYTES)])
             identifier = XATransactionId(1, b"%d" % number, b"b")
-            store.prepare(identifier, [Remove(WORK, last), moved], Receipt())
-            store.commit_prepared(identifier, [Remove(WORK, last), moved], Receipt())
-            last = moved.reference
+            store.prepare(identifier, [Remove(WORK, [last]), moved], Receipt())
+            store.commit_prepared(identifier, [Remove(WORK, [last]), moved], Receipt())
+            last = moved.references[0]
         elif last is not None:
             local = LocalTransactionId("ID:c-1:1", number)
-            store.commit(local, [Remove(WORK, last)], Receipt())
+            store.commit(local, [Remove(WORK, [last])], Receipt())
             last = None
         if name is WORK:
             if last is not None:

@@ -40,9 +40,9 @@ class Written:
         store.add(A, reference(6, A), Receipt())
         store.add(A, reference(7, A), Receipt())
         moved: list[Operation] = [
-            Add(B, reference(8, B)),
-            Add(B, reference(9, B)),
-            Remove(A, messages[0]),
+            Add(B, [reference(8, B)]),
+            Add(B, [reference(9, B)]),
+            Remove(A, [messages[0]]),
         ]
         store.commit(TRANSACTION, moved, Receipt())
         settled(store)

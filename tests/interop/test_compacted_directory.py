@@ -70,8 +70,8 @@ class Traffic:
         if self.random.random() < 0.2:
             transaction = LocalTransactionId("ID:mover-1:1", self.number)
             one = self.new(MOVED)
-            taken = Remove(FAST, self.waiting[FAST].pop(0))
-            self.store.commit(transaction, [taken, Add(MOVED, one)], Receipt())
+            taken = Remove(FAST, [self.waiting[FAST].pop(0)])
+            self.store.commit(transaction, [taken, Add(MOVED, [one])], Receipt())
             self.waiting[MOVED].append(one)
         self.consume()
         settled(self.store)
@@ -128,7 +128,7 @@ def test_compacted_files_hold_the_same_for_activemq(seed: int, tmp_path: Path) -
     for turn in range(1200):
         traffic.step()
         if turn == 600:
-            store.prepare(undecided, [Add(MOVED, held)], Receipt())
+            store.prepare(undecided, [Add(MOVED, [held])], Receipt())
         if turn % 100 == 99:
             traffic.clean_up()
     traffic.clean_up()

@@ -196,8 +196,8 @@ class World:
         for consumer in region.consumers:
             held.update(consumer.dispatched.values())
         for transaction in transactions:
-            held.update(reference for _, reference in transaction.sent)
-            held.update(reference for _, reference, _ in transaction.consumed)
+            for run in (*transaction.sent, *transaction.consumed):
+                held.update(run.references)
         return sum(MESSAGE_BYTES + len(one.message.body) for one in held if one.message is not None)
 
 

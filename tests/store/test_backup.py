@@ -46,7 +46,7 @@ def contents(directory: Path) -> dict[str, list[tuple[bytes, bytes]]]:
     for each in recovered.subscriptions:
         lists[each.subscription.key + str(each.subscription.destination)] = each.pending
     for identifier, operations in recovered.prepared.items():
-        lists[str(identifier)] = [each.reference for each in operations]
+        lists[str(identifier)] = [one for each in operations for one in each.references]
     for name, references in lists.items():
         store.load(references, 1)
         found[name] = [(one.loaded.key, bytes(one.loaded.body)) for one in references]
@@ -156,10 +156,10 @@ class Writer(threading.Thread):
         name = self.random.choice(QUEUES)
         one = self.new(name)
         self.queues[name][self.number] = one
-        operations: list[Operation] = [Add(name, one)]
+        operations: list[Operation] = [Add(name, [one])]
         picked = self.pick()
         if picked and picked[1] is not one:
-            operations.append(Remove(*picked))
+            operations.append(Remove(picked[0], [picked[1]]))
         elif picked:
             self.queues[picked[0]][self.number] = one
         self.store.commit(LocalTransactionId("ID:c-1", self.steps), operations, None)

@@ -78,13 +78,13 @@ def test_priorities_that_count_come_back(store: Store, reopen: Reopen, kit: Kit)
     alone, prepared, plain = (kit.reference(number) for number in (1, 2, 3))
     alone.priority, prepared.priority = 9, 0
     store.add(A, alone, None)
-    store.prepare(GLOBAL, [Add(A, prepared)], None)
-    store.commit(LOCAL, [Add(A, plain)], None)
+    store.prepare(GLOBAL, [Add(A, [prepared])], None)
+    store.commit(LOCAL, [Add(A, [plain])], None)
     _, recovered = reopen(store)
     first, last = recovered.queues[A]
     assert (first.priority, last.priority) == (9, UNORDERED)
     (operation,) = recovered.prepared[GLOBAL]
-    assert operation.reference.priority == 0
+    assert operation.references[0].priority == 0
 
 
 def test_a_new_store_is_empty(make: Make) -> None:
@@ -121,7 +121,7 @@ def test_copies_added_together_come_back_each_for_itself(
 ) -> None:
     receipt = kit.Receipt()
     copies = [kit.reference(1), kit.reference(1, B)]
-    store.add_together([Add(A, copies[0]), Add(B, copies[1])], receipt)
+    store.add_together([Add(A, [copies[0]]), Add(B, [copies[1]])], receipt)
     assert [one.state for one in copies] == [WAITING, WAITING]
     assert kit.until_durable(store) == [receipt]
     store.remove(A, copies[0])
@@ -216,7 +216,7 @@ def test_the_operations_of_a_transaction_are_applied(
     store.add(A, consumed, None)
     kit.until_durable(store)
     receipt = kit.Receipt()
-    store.commit(LOCAL, [Add(B, sent), Remove(A, consumed)], receipt)
+    store.commit(LOCAL, [Add(B, [sent]), Remove(A, [consumed])], receipt)
     assert kit.until_durable(store) == [receipt]
     assert (sent.state, consumed.state) == (WRITTEN, REMOVED)
     store, recovered = reopen(store)
@@ -229,7 +229,7 @@ def test_a_transaction_may_consume_what_is_not_written_yet(
 ) -> None:
     one = kit.reference(1)
     store.add(A, one, None)
-    store.commit(LOCAL, [Remove(A, one)], None)
+    store.commit(LOCAL, [Remove(A, [one])], None)
     store, recovered = reopen(store)
     assert A not in recovered.queues
 
@@ -242,7 +242,7 @@ def test_a_prepared_transaction_is_invisible_and_survives(
     store.add(A, consumed, None)
     kit.until_durable(store)
     receipt = kit.Receipt()
-    store.prepare(GLOBAL, [Add(B, sent), Remove(A, consumed)], receipt)
+    store.prepare(GLOBAL, [Add(B, [sent]), Remove(A, [consumed])], receipt)
     assert kit.until_durable(store) == [receipt]
     store, recovered = reopen(store)
     assert kit.numbers(store, recovered.queues[A]) == [1]
@@ -250,7 +250,7 @@ def test_a_prepared_transaction_is_invisible_and_survives(
     added, removed = recovered.prepared[GLOBAL]
     assert isinstance(added, Add)
     assert isinstance(removed, Remove)
-    assert kit.numbers(store, [added.reference, removed.reference]) == [3, 2]
+    assert kit.numbers(store, [*added.references, *removed.references]) == [3, 2]
     assert (added.destination, removed.destination) == (B, A)
 
 
@@ -260,7 +260,7 @@ def test_a_prepared_transaction_is_committed(
 ) -> None:
     consumed, sent = kit.reference(2), kit.reference(3)
     store.add(A, consumed, None)
-    operations: Sequence[Operation] = [Add(B, sent), Remove(A, consumed)]
+    operations: Sequence[Operation] = [Add(B, [sent]), Remove(A, [consumed])]
     store.prepare(GLOBAL, operations, None)
     if between == "after a restart":
         store, recovered = reopen(store)
@@ -280,7 +280,7 @@ def test_a_prepared_transaction_is_rolled_back(
 ) -> None:
     consumed, sent = kit.reference(2), kit.reference(3)
     store.add(A, consumed, None)
-    operations: Sequence[Operation] = [Add(B, sent), Remove(A, consumed)]
+    operations: Sequence[Operation] = [Add(B, [sent]), Remove(A, [consumed])]
     store.prepare(GLOBAL, operations, None)
     if between == "after a restart":
         store, recovered = reopen(store)

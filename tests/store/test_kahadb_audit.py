@@ -93,12 +93,12 @@ def test_a_commit_in_the_next_file_stays_with_what_it_commits(
     journal: Journal, kit: Kit, room: int
 ) -> None:
     sent = kit.reference(1)
-    journal.store.prepare(GLOBAL, [Add(A, sent)], None)
+    journal.store.prepare(GLOBAL, [Add(A, [sent])], None)
     journal.settle()
     journal.next_file()
     before = journal.file_id
     journal.leave_room(room)
-    journal.store.commit_prepared(GLOBAL, [Add(A, sent)], None)
+    journal.store.commit_prepared(GLOBAL, [Add(A, [sent])], None)
     journal.settle()
     assert journal.file_id == (before if room == 200 else before + 1)
     for _ in range(60):
@@ -116,7 +116,7 @@ def test_what_a_record_ends_is_booked_for_the_file_it_is_in(
     store = journal.store
     store.subscribe(SUBSCRIPTION, None)
     store.add(A, kit.reference(1), None)
-    store.prepare(GLOBAL, [Add(A, kit.reference(2))], None)
+    store.prepare(GLOBAL, [Add(A, [kit.reference(2)])], None)
     journal.settle()
     journal.next_file()
     journal.leave_room(10)
@@ -143,12 +143,12 @@ def test_a_consumed_message_of_a_prepared_transaction_is_referred_to_from_its_co
     journal.store.add(A, one, None)
     journal.settle()
     journal.next_file()
-    journal.store.prepare(GLOBAL, [Remove(A, one)], None)
+    journal.store.prepare(GLOBAL, [Remove(A, [one])], None)
     journal.settle()
     second = journal.file_id
     assert recount_directory(journal.directory).files[second].refers == set()
     journal.next_file()
-    journal.store.commit_prepared(GLOBAL, [Remove(A, one)], None)
+    journal.store.commit_prepared(GLOBAL, [Remove(A, [one])], None)
     journal.settle()
     recount = recount_directory(journal.directory)
     assert recount.files[second].refers == {1}
@@ -163,7 +163,7 @@ def kept(journal: Journal, kit: Kit) -> Journal:
     store.subscribe(SUBSCRIPTION, None)
     published = kit.reference(5, NEWS)
     store.add(NEWS, published, None)
-    store.prepare(GLOBAL, [Add(A, kit.reference(2))], None)
+    store.prepare(GLOBAL, [Add(A, [kit.reference(2)])], None)
     consumed = kit.reference(3)
     store.add(A, consumed, None)
     journal.settle()

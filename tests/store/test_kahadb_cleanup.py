@@ -319,7 +319,7 @@ def test_the_files_of_a_prepared_transaction_stay(
     consumed, sent = kit.reference(1), kit.reference(2)
     store.add(A, consumed, None)
     kit.until_durable(store)
-    operations: list[Operation] = [Add(A, sent), Remove(A, consumed)]
+    operations: list[Operation] = [Add(A, [sent]), Remove(A, [consumed])]
     store.prepare(GLOBAL, operations, None)
     fill(store, kit, 10)
     clean_up(store, kit, MINUTE)
@@ -327,7 +327,7 @@ def test_the_files_of_a_prepared_transaction_stay(
     store.close()
     operations = store.open().prepared[GLOBAL]
     store.commit_prepared(GLOBAL, operations, None)
-    store.remove(A, operations[0].reference)
+    store.remove(A, operations[0].references[0])
     fill(store, kit, 30)
     clean_up(store, kit, 10 * MINUTE)
     assert 1 not in file_ids(tmp_path)

@@ -176,7 +176,7 @@ def test_a_transaction_is_one_batch_even_when_it_is_larger_than_one(
     store.open()
     for number in range(8):
         store.add(A, kit.reference(number), None)
-    sent = [Add(B, kit.reference(100 + number, B, 300)) for number in range(20)]
+    sent = [Add(B, [kit.reference(100 + number, B, 300)]) for number in range(20)]
     store.commit(LOCAL, sent, None)
     store.add(A, kit.reference(50), None)
     kit.until_durable(store)
@@ -196,7 +196,7 @@ def test_copies_are_one_batch_even_when_they_are_larger_than_one(tmp_path: Path,
     store.add(A, kit.reference(1), None)
     copies = [(A, kit.reference(2, size=600)), (B, kit.reference(2, B, 600))]
     receipt = kit.Receipt()
-    store.add_together([Add(*copy) for copy in copies], receipt)
+    store.add_together([Add(name, [copy]) for name, copy in copies], receipt)
     store.remove(B, copies[1][1])
     assert receipt in kit.until_durable(store)
     written = [[record for _, record in batch] for batch in batches(tmp_path)]
@@ -210,7 +210,7 @@ def test_a_transaction_that_no_file_can_hold_is_refused_whole(
     store: KahaDBStore, tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lockkeeper.store.kahadb.appender.ATOMIC_BATCH_BYTES_MAX", 2000)
-    sent = [Add(A, kit.reference(number, size=500)) for number in range(5)]
+    sent = [Add(A, [kit.reference(number, size=500)]) for number in range(5)]
     with pytest.raises(StoreError, match="do not fit into a data file"):
         store.commit(LOCAL, sent, None)
     store.add(A, kit.reference(9), None)
@@ -225,7 +225,7 @@ def test_an_xa_transaction_carries_the_acknowledgement_that_activemq_needs(
     store.add(A, one, None)
     kit.until_durable(store)
     identifier = XATransactionId(3, b"g", b"b")
-    store.prepare(identifier, [Remove(A, one)], None)
+    store.prepare(identifier, [Remove(A, [one])], None)
     kit.until_durable(store)
     remove = records(tmp_path)[1]
     assert isinstance(remove, RemoveMessage)
@@ -234,7 +234,7 @@ def test_an_xa_transaction_carries_the_acknowledgement_that_activemq_needs(
     assert isinstance(ack, MessageAck)
     assert (ack.destination, ack.transaction_id, ack.ack_type) == (A, identifier, AckType.STANDARD)
     assert str(ack.first_message_id) == str(ack.last_message_id) == "ID:producer-1:1:1:1:12"
-    store.commit_prepared(identifier, [Remove(A, one)], None)
+    store.commit_prepared(identifier, [Remove(A, [one])], None)
 
 
 def test_a_full_file_is_followed_by_the_next_and_all_end_properly(tmp_path: Path, kit: Kit) -> None:

@@ -77,7 +77,7 @@ def contents(directory: Path, kit: Kit, tmp_path: Path) -> Contents:
     for one in recovered.subscriptions:
         found[one.subscription.key] = kit.numbers(store, one.pending)
     for identifier, operations in recovered.prepared.items():
-        references = [each.reference for each in operations]
+        references = [one for each in operations for one in each.references]
         found[identifier] = kit.numbers(store, references)
     store.close()
     shutil.rmtree(copy)
@@ -138,14 +138,17 @@ class Traffic:
     def move(self, identifier: TransactionId) -> None:
         """Consume from one queue and send to another, in a transaction."""
         if self.waiting[A]:
-            add = Add(B, self.new(B))
-            self.store.commit(identifier, [Remove(A, self.waiting[A].pop(0)), add], None)
-            self.waiting[B].append(add.reference)
+            add = Add(B, [self.new(B) for _ in range(self.random.randint(1, 3))])
+            self.store.commit(identifier, [Remove(A, [self.waiting[A].pop(0)]), add], None)
+            self.waiting[B].extend(add.references)
 
     def prepare(self) -> None:
         if self.waiting[A]:
             identifier = XATransactionId(1, b"%d" % self.number, b"b")
-            operations: list[Operation] = [Remove(A, self.waiting[A].pop(0)), Add(B, self.new(B))]
+            operations: list[Operation] = [
+                Remove(A, [self.waiting[A].pop(0)]),
+                Add(B, [self.new(B)]),
+            ]
             self.store.prepare(identifier, operations, None)
             self.prepared[identifier] = operations
 
@@ -154,7 +157,7 @@ class Traffic:
             identifier = self.random.choice(list(self.prepared))
             operations = self.prepared.pop(identifier)
             self.store.commit_prepared(identifier, operations, None)
-            self.waiting[B].append(operations[1].reference)
+            self.waiting[B].extend(operations[1].references)
 
     def consume(self) -> None:
         for destination, most in ((A, 5), (B, 5), (SLOW, 60)):
@@ -176,7 +179,8 @@ class Traffic:
         for subscription, references in self.pending.items():
             found[subscription.key] = list(map(self.kit.number_of, references))
         for identifier, operations in self.prepared.items():
-            found[identifier] = [self.kit.number_of(one.reference) for one in operations]
+            references = [each for one in operations for each in one.references]
+            found[identifier] = list(map(self.kit.number_of, references))
         return found
 
     def unload(self) -> None:

@@ -310,7 +310,7 @@ def test_a_lost_commit_is_told(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     transaction = LocalTransactionId("ID:c:1", 5)
-    adds = [Add(A, kit.reference(number)) for number in (1, 2)]
+    adds = [Add(A, [kit.reference(number)]) for number in (1, 2)]
     store.commit(transaction, adds, kit.Receipt())
     kit.until_durable(store)
     store.add(A, kit.reference(3), kit.Receipt())
@@ -328,7 +328,7 @@ def test_a_transaction_whose_end_cannot_be_read_is_said_to_be_prepared_again(
     store = KahaDBStore(tmp_path, file_bytes_max=1 << 16)
     store.open()
     for branch in (b"ended", b"sound"):
-        operations = [Add(A, kit.reference(1, size=BODY_BYTES))]
+        operations = [Add(A, [kit.reference(1, size=BODY_BYTES)])]
         store.prepare(XATransactionId(7, b"x", branch), operations, kit.Receipt())
         kit.until_durable(store)
         store.rollback_prepared(XATransactionId(7, b"x", branch), operations, None)

@@ -111,8 +111,8 @@ def test_prepared_transactions_are_those_that_activemq_recovered(
     (add,), (remove,) = prepared[identifier(added)], prepared[identifier(consumed)]
     assert isinstance(add, Add)
     assert isinstance(remove, Remove)
-    assert ids(store, [add.reference]) == [added["message"]]
-    assert ids(store, [remove.reference]) == [consumed["message"]]
+    assert ids(store, add.references) == [added["message"]]
+    assert ids(store, remove.references) == [consumed["message"]]
     store.close()
 
 

@@ -220,9 +220,9 @@ def test_a_prepared_part_of_a_topic_is_held_for_its_subscription(journal: Journa
     add, remove = recovered.prepared[GLOBAL]
     assert isinstance(remove, Remove)
     assert remove.subscription is not None
-    assert (add.reference.holders, remove.reference.holders) == (2, 2)
+    assert (add.references[0].holders, remove.references[0].holders) == (2, 2)
     assert remove.subscription.name == "s"
-    assert remove.reference is pending["t"][0]
+    assert remove.references[0] is pending["t"][0]
     journal.store.commit_prepared(GLOBAL, [add, remove], None)
     journal.store.close()
     assert journal.replay() == {"s": [2], "t": [1, 2]}
@@ -236,7 +236,7 @@ def test_a_prepared_transaction_may_consume_its_own_message(journal: Journal) ->
     ]
     assert journal.replay(*records) == {}
     add, remove = journal.recovered.prepared[GLOBAL]
-    assert add.reference is remove.reference
+    assert add.references[0] is remove.references[0]
 
 
 def test_bookkeeping_records_of_activemq_say_nothing(journal: Journal) -> None:

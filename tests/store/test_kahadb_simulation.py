@@ -142,27 +142,38 @@ class Life:
         operations: list[Operation] = []
         for _ in range(self.random.randint(1, 4)):
             destination = self.random.choice(QUEUES)
-            operations.append(Add(destination, self.new(destination)))
+            operations.append(Add(destination, self.several(destination)))
             picked = self.pick()
             if picked is not None:
                 destination, number = picked
-                del self.queues[destination][number]
-                operations.append(Remove(destination, self.references[number]))
+                waiting = self.queues[destination]
+                some = [number, *list(waiting)[-2:]][: self.random.randint(1, 3)]
+                consumed = list(dict.fromkeys(some))
+                for number in consumed:
+                    del waiting[number]
+                operations.append(Remove(destination, [self.references[one] for one in consumed]))
             if self.random.random() < 0.3:
-                operations.append(Add(TOPIC, self.new(TOPIC)))
+                operations.append(Add(TOPIC, self.several(TOPIC)))
             for subscription, numbers in self.pending.items():
                 if numbers and self.random.random() < 0.2:
                     number = next(iter(numbers))
                     del numbers[number]
                     one = self.references[number]
-                    operations.append(Remove(TOPIC, one, subscription))
+                    operations.append(Remove(TOPIC, [one], subscription))
         return operations
+
+    def several(self, destination: Destination) -> list[Reference]:
+        return [self.new(destination) for _ in range(self.random.randint(1, 3))]
+
+    def numbers_of(self, operation: Operation) -> list[int]:
+        return list(map(self.kit.number_of, operation.references))
 
     def wanted(self, operations: list[Operation]) -> list[Operation]:
         """Return operations without adds to a topic that nobody has subscribed to."""
         for operation in operations:
             if operation.destination == TOPIC and isinstance(operation, Add):
-                operation.reference.holders = len(self.pending)
+                for reference in operation.references:
+                    reference.holders = len(self.pending)
         return [one for one in operations if self.pending or not self.is_published(one)]
 
     def is_published(self, operation: Operation) -> bool:
@@ -172,9 +183,10 @@ class Life:
         for operation in operations:
             if self.is_published(operation):
                 for numbers in self.pending.values():
-                    numbers[self.kit.number_of(operation.reference)] = None
+                    numbers |= dict.fromkeys(self.numbers_of(operation))
             elif isinstance(operation, Add):
-                self.enter(operation.destination, self.kit.number_of(operation.reference))
+                for number in self.numbers_of(operation):
+                    self.enter(operation.destination, number)
 
     def transact(self) -> None:
         operations = self.wanted(self.operations())
@@ -201,12 +213,12 @@ class Life:
         for operation in operations:
             if isinstance(operation, Remove) and operation.subscription is not None:
                 numbers = self.pending[operation.subscription]
-                numbers[self.kit.number_of(operation.reference)] = None
+                numbers |= dict.fromkeys(self.numbers_of(operation))
                 in_order = sorted(numbers)
                 self.pending[operation.subscription] = dict.fromkeys(in_order)
             elif isinstance(operation, Remove):
                 numbers = self.queues[operation.destination]
-                numbers[self.kit.number_of(operation.reference)] = None
+                numbers |= dict.fromkeys(self.numbers_of(operation))
                 in_order = sorted(numbers, key=self.places.__getitem__)
                 self.queues[operation.destination] = dict.fromkeys(in_order)
 
@@ -219,8 +231,8 @@ class Life:
         """Have prepared transactions forget what ends with a destination or a subscription."""
         for identifier, operations in self.prepared.items():
             for operation in operations:
-                if is_over(operation):
-                    self.store.release(operation.reference)
+                for reference in operation.references if is_over(operation) else ():
+                    self.store.release(reference)
             self.prepared[identifier] = [one for one in operations if not is_over(one)]
 
     def subscribe(self) -> None:
@@ -287,9 +299,9 @@ class Life:
         } == {key: list(numbers) for key, numbers in self.pending.items()}
         assert recovered.prepared.keys() == self.prepared.keys()
         for identifier, operations in recovered.prepared.items():
-            before = [self.described(one) for one in self.prepared[identifier]]
-            self.take([one.reference for one in operations])
-            assert [self.described(one) for one in operations] == before
+            before = self.described(self.prepared[identifier])
+            self.take([each for one in operations for each in one.references])
+            assert self.described(operations) == before
             self.prepared[identifier] = operations
         for file in list_data_files(self.directory):
             scan_file(file.path.read_bytes(), file.path.name).require_whole()
@@ -301,9 +313,12 @@ class Life:
             self.references[number] = one
         return numbers
 
-    def described(self, operation: Operation) -> tuple[str, Destination, int]:
-        number = self.kit.number_of(operation.reference)
-        return type(operation).__name__, operation.destination, number
+    def described(self, operations: list[Operation]) -> list[tuple[str, Destination, int]]:
+        return [
+            (type(operation).__name__, operation.destination, number)
+            for operation in operations
+            for number in self.numbers_of(operation)
+        ]
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -83,8 +83,7 @@ class InactiveDestinations:
             for destination in connection.producers.values():
                 found.update(destination.parts() if destination is not None else ())
         for transaction in self._unfinished():
-            found.update(route.destination for route, _ in transaction.sent)
-            found.update(backlog.destination for backlog, _, _ in transaction.consumed)
+            found.update(transaction.destinations())
         return found
 
 

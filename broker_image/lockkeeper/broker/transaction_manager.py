@@ -1,7 +1,7 @@
 """Local and XA transactions: begin, prepare, commit, roll back, recover (openwire.md 7.6)."""
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 
 from lockkeeper.broker.acknowledging import CONSUMING, acknowledge
 from lockkeeper.broker.connections import Connection
@@ -18,7 +18,7 @@ from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.settings import LimitSettings
 from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
-from lockkeeper.broker.transactions import PREPARED, Transaction
+from lockkeeper.broker.transactions import PREPARED, ConsumedRun, SentRun, Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
@@ -30,6 +30,7 @@ from lockkeeper.store.base import (
     Receipt,
     Reference,
     Subscription,
+    body_bytes,
 )
 
 PROTOCOL_ERROR = -6
@@ -84,22 +85,24 @@ class TransactionManager:
     def recover(self, identifier: XATransactionId, operations: list[Operation]) -> None:
         """Take back a prepared transaction of the store."""
         transaction = Transaction(identifier, PREPARED)
-        references = [operation.reference for operation in operations]
+        references = [each for operation in operations for each in operation.references]
         context = self._context
         context.store.load(references, context.next_sequence(len(references)))
         for operation in operations:
-            operation.reference.loaded.destination = operation.destination
+            for reference in operation.references:
+                reference.loaded.destination = operation.destination
             if isinstance(operation, Add):
                 route = context.find_route(operation.destination)
-                context.memory.used += _charge(operation.reference)
-                transaction.sent.append((route, operation.reference))
+                for reference in operation.references:
+                    self._send(transaction, route, reference)
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
-                if not operation.reference.held:
-                    backlog.body_cache.charge(operation.reference)
-                # Its body is needed for the outcome.
-                operation.reference.held += 1
-                transaction.consumed.append((backlog, operation.reference, None))
+                for reference in operation.references:
+                    if not reference.held:
+                        backlog.body_cache.charge(reference)
+                    # Its body is needed for the outcome.
+                    reference.held += 1
+                transaction.consume(backlog, [*operation.references], None)
         self.prepared[identifier] = transaction
 
     def begin(self, connection: Connection, identifier: TransactionId) -> Transaction:
@@ -130,9 +133,13 @@ class TransactionManager:
 
     def send(self, transaction: Transaction, route: Route, message: Message) -> None:
         """Add a message to a transaction; it holds memory until the outcome."""
-        size = len(message.body)
-        self._context.memory.used += MESSAGE_BYTES + size
-        transaction.sent.append((route, Reference(message, size)))
+        self._send(transaction, route, Reference(message, len(message.body)))
+
+    def _send(self, transaction: Transaction, route: Route, reference: Reference) -> None:
+        size = MESSAGE_BYTES + len(reference.loaded.body)
+        self._context.memory.used += size
+        transaction.charged += size
+        transaction.send(route, reference)
 
     def consume(
         self,
@@ -143,7 +150,7 @@ class TransactionManager:
     ) -> None:
         """Add acknowledged messages to a transaction; their consumer gets room for more."""
         consumer.shrink(len(references))
-        transaction.consumed += [(backlog, reference, consumer) for reference in references]
+        transaction.consume(backlog, references, consumer)
         backlog.activate()
 
     def acknowledge(
@@ -195,8 +202,8 @@ class TransactionManager:
             try:
                 self._context.store.commit(identifier, operations, done)
             except AtomicBatchTooLargeError as error:
-                for route, reference in transaction.sent:
-                    route.stores_never(reference)
+                for route, references in transaction.sent:
+                    route.stores_never(references)
                 raise self._rolled_back(transaction, error) from error
             self._committing.add(transaction)
         transaction.become("commit")
@@ -254,8 +261,9 @@ class TransactionManager:
         return TransactionRolledBackError(f"Transaction {name} has been rolled back: {why}")
 
     def _record(self, transaction: Transaction) -> None:
-        for _, reference in transaction.sent:
-            self._audit.record(reference.loaded)
+        for _, references in transaction.sent:
+            for reference in references:
+                self._audit.record(reference.loaded)
 
     def prepare(self, connection: Connection, identifier: TransactionId, receipt: Receipt) -> bool:
         """Prepare an XA transaction; returns False when it was read-only and is forgotten.
@@ -324,11 +332,12 @@ class TransactionManager:
         It is gone, whatever becomes of them.
         """
         for transaction in self._undecided():
-            ended = [reference for owner, reference, _ in transaction.consumed if owner is backlog]
+            ended = [run for run in transaction.consumed if run.backlog is backlog]
             if ended:
-                kept = [entry for entry in transaction.consumed if entry[0] is not backlog]
+                kept = [run for run in transaction.consumed if run.backlog is not backlog]
                 transaction.consumed = kept
-                backlog.abandon(ended)
+            for run in ended:
+                backlog.abandon(run.references)
 
     def route_ended(self, route: Route) -> None:
         """Have transactions know that something was removed that messages were sent to.
@@ -338,13 +347,20 @@ class TransactionManager:
         for transaction in self._undecided():
             transaction.is_stale = True
         for transaction in self._committing:
-            ended = [reference for where, reference in transaction.sent if where is route]
-            transaction.sent = [sent for sent in transaction.sent if sent[0] is not route]
-            for reference in ended:
-                self._context.memory.used -= _charge(reference)
-                if reference.state and reference.holders > 0:
-                    reference.holders = 1
-                    self._context.store.release(reference)
+            ended = [run.references for run in transaction.sent if run.route is route]
+            transaction.replace_sent([run for run in transaction.sent if run.route is not route])
+            for references in ended:
+                self._refund(transaction, references)
+                for reference in references:
+                    if reference.state and reference.holders > 0:
+                        reference.holders = 1
+                        self._context.store.release(reference)
+
+    def _refund(self, transaction: Transaction, references: Sequence[Reference]) -> None:
+        """Give the memory back of messages that will not be sent."""
+        size = MESSAGE_BYTES * len(references) + body_bytes(references)
+        self._context.memory.used -= size
+        transaction.charged -= size
 
     def unfinished(self) -> list[Transaction]:
         """Return all that are not done with, also those whose commit is being written."""
@@ -359,28 +375,23 @@ class TransactionManager:
         if not transaction.is_stale:
             return
         transaction.is_stale = False
-        sent, transaction.sent = transaction.sent, []
-        for route, reference in sent:
+        sent: list[SentRun] = []
+        for route, references in transaction.sent:
             if not route.is_gone:
-                transaction.sent.append((route, reference))
+                sent.append(SentRun(route, references))
             elif route.destination.is_temporary:
-                self._context.memory.used -= _charge(reference)
+                self._refund(transaction, references)
             else:
-                now = self._context.find_route(route.destination)
-                transaction.sent.append((now, reference))
+                sent.append(SentRun(self._context.find_route(route.destination), references))
+        transaction.replace_sent(sent)
 
     def _apply(self, transaction: Transaction) -> None:
         self._committing.discard(transaction)
-        memory = self._context.memory
         contained = self._context.containment
-        for route, reference in transaction.sent:
-            try:
-                memory.used -= _charge(reference)
-                route.admit(reference)
-            except Exception as error:
-                contained.note_error("receipt", route.destination, error)
-                self._context.call_soon(partial(route.readmit, reference))
-        for backlog, references in transaction.consumed_from():
+        self._context.memory.used -= transaction.charged
+        for route, references in transaction.sent:
+            route.admit_run(references)
+        for backlog, references in _by_backlog(transaction.consumed):
             try:
                 backlog.forget_applied(references)
             except Exception as error:
@@ -388,27 +399,30 @@ class TransactionManager:
         transaction.become("take effect")
 
     def _undo(self, transaction: Transaction) -> None:
-        memory = self._context.memory
-        for _, reference in transaction.sent:
-            memory.used -= _charge(reference)
-        for consumer in {c for _, _, c in transaction.consumed if c is not None and not c.closed}:
-            # The client redelivers from its own buffer: the consumer still owns its messages.
-            consumer.take_back(
-                [reference for _, reference, owner in transaction.consumed if owner is consumer]
-            )
-        returned: dict[int, tuple[Pending, list[Reference]]] = {}
-        for backlog, reference, owner in transaction.consumed:
-            if owner is None or owner.closed:
-                returned.setdefault(id(backlog), (backlog, []))[1].append(reference)
-        for backlog, references in returned.values():
+        self._context.memory.used -= transaction.charged
+        consumers = {run.consumer for run in transaction.consumed}
+        for consumer in consumers:
+            if consumer is not None and not consumer.closed:
+                # The client redelivers from its own buffer: the consumer still owns its messages.
+                own = (run.references for run in transaction.consumed if run.consumer is consumer)
+                consumer.take_back([*chain.from_iterable(own)])
+        ownerless = [
+            run for run in transaction.consumed if run.consumer is None or run.consumer.closed
+        ]
+        for backlog, references in _by_backlog(ownerless):
             backlog.count_failures(references)
             backlog.give_back(references)
         transaction.become("roll back")
 
 
-def _charge(reference: Reference) -> int:
-    """Return what a message that is sent in a transaction counts for in memory."""
-    return MESSAGE_BYTES + len(reference.loaded.body)
+def _by_backlog(consumed: Iterable[ConsumedRun]) -> Iterable[tuple[Pending, list[Reference]]]:
+    """Return what was consumed by backlog, each in order."""
+    found: dict[int, tuple[Pending, list[Reference]]] = {}
+    for backlog, references, _ in consumed:
+        known = found.setdefault(id(backlog), (backlog, references))[1]
+        if known is not references:
+            found[id(backlog)] = (backlog, known + references)
+    return found.values()
 
 
 def _another_is_prepared(identifier: TransactionId) -> TransactionError:

@@ -1,19 +1,31 @@
 """Transactions: what was sent and consumed under one id, applied together or not at all."""
 
+from collections.abc import Iterable, Sequence
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
+from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.states import StateMachine
 from lockkeeper.store.base import VOLATILE, Add, Operation, Reference, Remove
 
-# A message sent within a transaction, with where it goes at the commit; and one acknowledged,
-# with its consumer, unless a recovery brought it. Plain tuples, as there is one for each message.
-Sent: TypeAlias = tuple[Route, Reference]
-Consumed: TypeAlias = tuple[Pending, Reference, Consumer | None]
+
+class SentRun(NamedTuple):
+    """Messages sent one after the other, with where they go at the commit."""
+
+    route: Route
+    references: list[Reference]
+
+
+class ConsumedRun(NamedTuple):
+    """Messages acknowledged one after the other; a recovery brings no consumer."""
+
+    backlog: Pending
+    references: list[Reference]
+    consumer: Consumer | None
 
 
 class TransactionState(Enum):
@@ -53,15 +65,30 @@ TRANSACTIONS: Final = StateMachine(
 class Transaction:
     """A transaction; `failure` says why it can only be rolled back.
 
-    With `is_stale` something that it was sent to may have been removed meanwhile.
+    What it sent and consumed is kept in runs, so that the work of a commit is one of runs. Its
+    messages count for `charged` bytes in memory until then. With `is_stale` something that it was
+    sent to may have been removed meanwhile.
     """
 
-    __slots__ = ("consumed", "failure", "identifier", "is_stale", "sent", "state")
+    __slots__ = (
+        "_last_route",
+        "_last_sent",
+        "charged",
+        "consumed",
+        "failure",
+        "identifier",
+        "is_stale",
+        "sent",
+        "state",
+    )
 
     def __init__(self, identifier: TransactionId, state: TransactionState = OPEN) -> None:
         self.identifier = identifier
-        self.sent: list[Sent] = []
-        self.consumed: list[Consumed] = []
+        self.sent: list[SentRun] = []
+        self.consumed: list[ConsumedRun] = []
+        self._last_route: Route | None = None
+        self._last_sent: list[Reference] = []
+        self.charged = 0
         self.state = state
         self.is_stale = False
         self.failure: BrokerError | None = None
@@ -76,60 +103,85 @@ class Transaction:
             self.become("fail")
             self.failure = error
 
+    def send(self, route: Route, reference: Reference) -> None:
+        """Note a message that goes to *route* at the commit."""
+        if route is not self._last_route:
+            self._last_route, self._last_sent = route, []
+            self.sent.append(SentRun(route, self._last_sent))
+        self._last_sent.append(reference)
+
+    def consume(
+        self, backlog: Pending, references: list[Reference], consumer: Consumer | None
+    ) -> None:
+        """Note acknowledged messages; the list is the transaction's from now on."""
+        if self.consumed:
+            last = self.consumed[-1]
+            if last.backlog is backlog and last.consumer is consumer:
+                last.references.extend(references)
+                return
+        self.consumed.append(ConsumedRun(backlog, references, consumer))
+
+    def replace_sent(self, sent: list[SentRun]) -> None:
+        """Have sent other messages, or to other destinations, than so far."""
+        self.sent = sent
+        self._last_route = None
+
+    def destinations(self) -> set[Destination]:
+        """Return all that it sends to or consumes from."""
+        sent = {run.route.destination for run in self.sent}
+        return sent | {run.backlog.destination for run in self.consumed}
+
     def operations(self) -> list[Operation]:
         """Return what the store must know of the transaction, which takes effect now."""
-        adds: list[Operation] = [
-            Add(route.destination, reference)
-            for route, reference in self.sent
-            if route.stores_later(reference)
-        ]
-        return adds + self._removes()
+        adds = ((route, route.stored_later(references)) for route, references in self.sent)
+        return _adds(adds) + self._removes()
 
     def promises(self) -> list[Operation]:
         """Return what the store must keep for a transaction that is prepared.
 
         Who subscribes to a topic until it is committed gets what was sent to it.
         """
-        adds: list[Operation] = []
-        for route, reference in self.sent:
-            is_stored = route.stores(reference)
-            if is_stored or (reference.loaded.persistent and not route.destination.is_temporary):
-                adds.append(Add(route.destination, reference))
-        return adds + self._removes()
+        adds: list[tuple[Route, Sequence[Reference]]] = []
+        for route, references in self.sent:
+            is_lasting = not route.destination.is_temporary
+            promised = [
+                reference
+                for reference in references
+                if route.stores(reference) or (is_lasting and reference.loaded.persistent)
+            ]
+            adds.append((route, promised))
+        return _adds(adds) + self._removes()
 
     def promised(self) -> list[Operation]:
         """Return what the store keeps of a prepared transaction."""
-        adds: list[Operation] = [
-            Add(route.destination, reference)
-            for route, reference in self.sent
-            if reference.state != VOLATILE
-        ]
-        return adds + self._removes()
+        return _adds((route, _known(references)) for route, references in self.sent) + (
+            self._removes()
+        )
 
     def count_takers(self) -> None:
         """Count who needs what was promised, as it takes effect now."""
-        for route, reference in self.sent:
-            if reference.state != VOLATILE and not route.stores_later(reference):
-                reference.holders = 0
+        for route, references in self.sent:
+            promised = _known(references)
+            for unwanted in set(promised).difference(route.stored_later(promised)):
+                unwanted.holders = 0
 
     def _removes(self) -> list[Operation]:
+        kept = ((run.backlog, run.backlog.kept(run.references)) for run in self.consumed)
         return [
-            Remove(backlog.destination, reference, backlog.subscription)
-            for backlog, reference, _ in self.consumed
-            if backlog.keeps(reference)
+            Remove(backlog.destination, references, backlog.subscription)
+            for backlog, references in kept
+            if references
         ]
-
-    def consumed_from(self) -> list[tuple[Pending, list[Reference]]]:
-        """Return what was consumed by backlog, each in order."""
-        several: dict[int, tuple[Pending, list[Reference]]] = {}
-        last, references = None, []
-        for backlog, reference, _ in self.consumed:
-            if backlog is not last:
-                last = backlog
-                references = several.setdefault(id(backlog), (backlog, []))[1]
-            references.append(reference)
-        return list(several.values())
 
     def is_empty(self) -> bool:
         """Tell whether nothing was sent or consumed."""
         return not self.sent and not self.consumed
+
+
+def _adds(runs: Iterable[tuple[Route, Sequence[Reference]]]) -> list[Operation]:
+    return [Add(route.destination, references) for route, references in runs if references]
+
+
+def _known(references: list[Reference]) -> list[Reference]:
+    """Return the messages that the store was told of."""
+    return [reference for reference in references if reference.state != VOLATILE]

@@ -132,9 +132,7 @@ def is_in_use(broker: Broker, destination: Destination) -> bool:
 
 
 def _touches(transaction: Transaction, destination: Destination) -> bool:
-    sent = (route.destination for route, _ in transaction.sent)
-    consumed = (backlog.destination for backlog, _, _ in transaction.consumed)
-    return destination in (*sent, *consumed)
+    return destination in transaction.destinations()
 
 
 def _producers(broker: Broker) -> "Counter[Destination]":

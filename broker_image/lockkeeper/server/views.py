@@ -10,6 +10,7 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.broker.flow.space import Limit, holders
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.transactions import ConsumedRun, SentRun
 from lockkeeper.message.destination import Destination
 from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store
@@ -63,8 +64,8 @@ def transactions_view(broker: Broker) -> list[dict[str, Any]]:
         {
             "transaction": str(identifier),
             "state": "prepared",
-            "sent": _counted(route.destination for route, _ in transaction.sent),
-            "consumed": _counted(backlog.destination for backlog, _, _ in transaction.consumed),
+            "sent": _counted((run.route.destination, run) for run in transaction.sent),
+            "consumed": _counted((run.backlog.destination, run) for run in transaction.consumed),
         }
         for identifier, transaction in transactions.prepared.items()
     ]
@@ -75,8 +76,12 @@ def transactions_view(broker: Broker) -> list[dict[str, Any]]:
     return prepared + decided
 
 
-def _counted(destinations: Iterable[Destination]) -> dict[str, int]:
-    return {str(destination): count for destination, count in Counter(destinations).items()}
+def _counted(runs: Iterable[tuple[Destination, SentRun | ConsumedRun]]) -> dict[str, int]:
+    """Return how many messages there are of each destination."""
+    counts: Counter[str] = Counter()
+    for destination, run in runs:
+        counts[str(destination)] += len(run.references)
+    return dict(counts)
 
 
 def blocked_view(broker: Broker) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ operations handed over between two flushes in as few batches as possible; the op
 transaction always in one batch.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
@@ -137,6 +137,16 @@ class Reference:
         return self.message
 
 
+def body_bytes(references: Iterable[Reference]) -> int:
+    """Return how many bytes the bodies of messages have, all of them in memory."""
+    size = 0
+    for reference in references:
+        message = reference.message
+        assert message is not None
+        size += len(message.body)
+    return size
+
+
 class Subscription(NamedTuple):
     """A durable subscription as the store keeps it (kahadb.md section 3, SubscriptionInfo).
 
@@ -158,17 +168,17 @@ class Subscription(NamedTuple):
 
 
 class Add(NamedTuple):
-    """A message added to a destination within a transaction."""
+    """Messages added to a destination within a transaction, in order."""
 
     destination: Destination
-    reference: Reference
+    references: Sequence[Reference]
 
 
 class Remove(NamedTuple):
-    """A message consumed within a transaction; `subscription` for a durable subscription."""
+    """Messages consumed within a transaction, in order; by a durable `subscription`, if any."""
 
     destination: Destination
-    reference: Reference
+    references: Sequence[Reference]
     subscription: Subscription | None = None
 
 

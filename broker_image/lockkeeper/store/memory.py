@@ -44,9 +44,10 @@ class MemoryStore:
     def open(self) -> Recovered:
         """Return what the store held when it was closed."""
         held_back = [
-            operation.reference
+            reference
             for operations in self._prepared.values()
             for operation in operations
+            for reference in operation.references
         ]
         consumed = {id(reference) for reference in held_back}
         for reference in held_back:
@@ -82,8 +83,9 @@ class MemoryStore:
 
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
         """See `Store.add_together`."""
-        for destination, reference in adds:
-            self.add(destination, reference, None)
+        for destination, references in adds:
+            for reference in references:
+                self.add(destination, reference, None)
         if receipt is not None:
             self._receipts.append(receipt)
 
@@ -140,15 +142,16 @@ class MemoryStore:
     ) -> None:
         """See `Store.commit`."""
         for operation in operations:
-            if isinstance(operation, Add):
-                self.add(operation.destination, operation.reference, None)
-            else:
-                self.remove(
-                    operation.destination,
-                    operation.reference,
-                    subscription=operation.subscription,
-                    skip_unwritten=False,
-                )
+            for reference in operation.references:
+                if isinstance(operation, Add):
+                    self.add(operation.destination, reference, None)
+                else:
+                    self.remove(
+                        operation.destination,
+                        reference,
+                        subscription=operation.subscription,
+                        skip_unwritten=False,
+                    )
         if receipt is not None:
             self._receipts.append(receipt)
 
@@ -158,9 +161,9 @@ class MemoryStore:
         """See `Store.prepare`."""
         self._prepared[transaction] = list(operations)
         for operation in operations:
-            if isinstance(operation, Add):
-                operation.reference.state = WAITING
-                self._waiting.append(operation.reference)
+            for reference in operation.references if isinstance(operation, Add) else ():
+                reference.state = WAITING
+                self._waiting.append(reference)
         if receipt is not None:
             self._receipts.append(receipt)
 

@@ -97,8 +97,8 @@ def _references(broker: "Broker", backlog: "Backlog") -> Snapshot:
         *(each for connection in everybody for each in connection.transactions.values()),
     ]
     ending = (each.consumed for each in transactions)
-    ended = (reference for one, reference, _ in chain.from_iterable(ending) if one is backlog)
-    return Snapshot([*backlog.segments(), deque(held), deque(ended)])
+    ended = [deque(run.references) for run in chain.from_iterable(ending) if run.backlog is backlog]
+    return Snapshot([*backlog.segments(), deque(held), *ended])
 
 
 def _current(file: "StoreFile") -> list[Reason]:

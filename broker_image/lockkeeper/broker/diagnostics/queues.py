@@ -1,5 +1,6 @@
 """Diagnostics of a queue: the reasons why it keeps its messages, or one of them."""
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import DELIVERY_BITS
@@ -182,11 +183,12 @@ def _in_transaction(broker: "Broker", queue: "Queue", key: bytes) -> Reason | No
     nobody: dict[str, str] = {}
     prepared = ((each, one, nobody) for each, one in broker.transactions.prepared.items())
     for identifier, transaction, facts in [*open_ones, *prepared]:
-        sent = (each for route, each in transaction.sent if route is queue)
-        consumed = (each for backlog, each, _ in transaction.consumed if backlog is queue)
-        for done, references in (("sent", sent), ("consumed", consumed)):
+        sent = (run.references for run in transaction.sent if run.route is queue)
+        consumed = (run.references for run in transaction.consumed if run.backlog is queue)
+        for done, runs in (("sent", sent), ("consumed", consumed)):
             if any(
-                each.message is not None and each.message.identifier == key for each in references
+                each.message is not None and each.message.identifier == key
+                for each in chain.from_iterable(runs)
             ):
                 state = transaction.state.value
                 return Reason(

@@ -125,9 +125,9 @@ class Backlog:
         """Return how many messages wait."""
         return len(self.ready)
 
-    def keeps(self, reference: Reference) -> bool:
-        """Tell whether the store knows the message, so that it must learn of its end."""
-        return reference.state in (WAITING, WRITTEN)
+    def kept(self, references: Sequence[Reference]) -> list[Reference]:
+        """Return those of *references* that the store knows, so that it must learn of their end."""
+        return [reference for reference in references if reference.state in (WAITING, WRITTEN)]
 
     def activate(self) -> None:
         """Have `dispatch` called at the end of this tick."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from lockkeeper.broker.context import MESSAGE_BYTES, Context
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.message.destination import Destination
-from lockkeeper.store.base import VOLATILE, WAITING, WRITTEN, Reference
+from lockkeeper.store.base import VOLATILE, WAITING, WRITTEN, Reference, body_bytes
 
 PACKED_AFTER = 4096
 ENDED = -1
@@ -73,6 +73,17 @@ class BodyCache:
         own = self._own_high_water
         if memory.used > self._high_water or (own and own < self.used):
             self._let_leave(reference)
+
+    def charge_run(self, references: Sequence[Reference]) -> None:
+        """Do what `charge` does for several bodies, all of them in memory."""
+        size = MESSAGE_BYTES * len(references) + body_bytes(references)
+        own, memory = self._own_high_water, self.context.memory
+        if memory.used + size > self._high_water or (own and own < self.used + size):
+            for reference in references:
+                self.charge(reference)
+            return
+        self.used += size
+        memory.used += size
 
     def _let_leave(self, reference: Reference) -> None:
         """Note a body that may leave the memory while it is tight."""

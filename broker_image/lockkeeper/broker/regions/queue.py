@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
@@ -82,7 +83,10 @@ class Queue(Backlog):
             self.context.store.add(self.destination, reference, receipt)
         elif receipt is not None:
             receipt.settle()
-        self.admit(reference)
+        try:
+            self.admit(reference)
+        except Exception as error:
+            self._admit_later((reference,), error)
 
     def admit(self, reference: Reference) -> None:
         """Make a message visible whose storing is in order."""
@@ -99,20 +103,50 @@ class Queue(Backlog):
                 self.destination, self.policy.advisories, reference.loaded, bool(self.consumers)
             )
 
-    def readmit(self, reference: Reference) -> None:
-        """See `Route.readmit`."""
-        self.put_back((reference,))
+    def admit_run(self, references: Sequence[Reference]) -> None:
+        """See `Route.admit_run`."""
+        try:
+            self._admit_together(references)
+        except Exception as error:
+            self._admit_later(references, error)
+
+    def _admit_together(self, references: Sequence[Reference]) -> None:
+        """Do what `admit` does for each, in less steps."""
+        if self.is_advising and self.policy.advisories.is_about_arrival:
+            for reference in references:
+                self.admit(reference)
+            return
+        self.statistics.enqueued += len(references)
+        self.body_cache.charge_run(references)
+        self.ready.extend(references)
+        for reference in references:
+            message = reference.message
+            if message is not None and message.expiration:
+                self.expiry.expect(message.expiration)
+        self.activate()
+
+    def _admit_later(self, references: Sequence[Reference], error: Exception) -> None:
+        """Contain an error; what the store has must become visible, too."""
+        self.context.containment.note_error("receipt", self.destination, error)
+        self.context.call_soon(partial(self._readmit, references))
+
+    def _readmit(self, references: Sequence[Reference]) -> None:
+        """Make visible what could not become so at once."""
+        self.put_back(reversed(references))
         self.activate()
 
     def stores(self, reference: Reference) -> bool:
         """Tell whether the message must go to the store, and note its priority if that counts."""
         if self.is_prioritized:
             reference.priority = priority_of(reference.loaded)
-        return reference.loaded.persistent and self.is_stored
+        message = reference.message
+        return message is not None and message.persistent and self.is_stored
 
-    stores_later = stores
+    def stored_later(self, references: Sequence[Reference]) -> Sequence[Reference]:
+        """See `Route.stored_later`."""
+        return [reference for reference in references if self.stores(reference)]
 
-    def stores_never(self, reference: Reference) -> None:
+    def stores_never(self, references: Sequence[Reference]) -> None:
         """See `Route.stores_never`."""
 
     def backlogs(self) -> "Sequence[Backlog]":

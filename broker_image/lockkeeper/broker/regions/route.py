@@ -1,5 +1,6 @@
 """Interface of queues and topics for a producer."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from lockkeeper.message.destination import Destination
@@ -19,17 +20,17 @@ class Route(Protocol):
     def admit(self, reference: Reference) -> None:
         """Make a message visible whose storing (if any) is already in order."""
 
-    def readmit(self, reference: Reference) -> None:
-        """Do again what `admit` does, where that failed on its way."""
+    def admit_run(self, references: Sequence[Reference]) -> None:
+        """Do what `admit` does for several, in order; what fails is contained, and done later."""
 
     def stores(self, reference: Reference) -> bool:
         """Tell whether the message must go to the store, and count who holds it there."""
 
-    def stores_later(self, reference: Reference) -> bool:
-        """Do what `stores` does for a message that is made visible when it is durable."""
+    def stored_later(self, references: Sequence[Reference]) -> Sequence[Reference]:
+        """Return those that `stores` tells of, of messages to be made visible when durable."""
 
-    def stores_never(self, reference: Reference) -> None:
-        """Know that the store refused a message that was to be made visible later."""
+    def stores_never(self, references: Sequence[Reference]) -> None:
+        """Know that the store refused messages that were to be made visible later."""
 
     def memory_full(self) -> bool:
         """Tell whether the destination's own memory limit is reached."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
@@ -105,7 +106,7 @@ class Topic:
             self.context.store.add(self.destination, reference, receipt)
         elif receipt is not None:
             receipt.settle()
-        self.admit(reference)
+        self.admit_run((reference,))
 
     def stores(self, reference: Reference) -> bool:
         """Tell whether a durable subscription may need the message after a restart.
@@ -119,16 +120,17 @@ class Topic:
         reference.holders = len(self.durables)
         return True
 
-    def stores_later(self, reference: Reference) -> bool:
-        """See `Route.stores_later`: who subscribes until it is visible comes after it."""
-        if not self.stores(reference):
-            return False
-        self.expected[reference] = self.durables.copy()
-        return True
+    def stored_later(self, references: Sequence[Reference]) -> Sequence[Reference]:
+        """See `Route.stored_later`: who subscribes until they are visible comes after them."""
+        stored = [reference for reference in references if self.stores(reference)]
+        for reference in stored:
+            self.expected[reference] = self.durables.copy()
+        return stored
 
-    def stores_never(self, reference: Reference) -> None:
+    def stores_never(self, references: Sequence[Reference]) -> None:
         """See `Route.stores_never`."""
-        self.expected.pop(reference, None)
+        for reference in references:
+            self.expected.pop(reference, None)
 
     def admit(self, reference: Reference) -> None:
         """Make a message visible; subscriptions are offered it at the end of this tick."""
@@ -150,8 +152,17 @@ class Topic:
             self.is_active = True
             self.context.active.append(self)
 
-    def readmit(self, reference: Reference) -> None:
-        """See `Route.readmit`."""
+    def admit_run(self, references: Sequence[Reference]) -> None:
+        """See `Route.admit_run`."""
+        for reference in references:
+            try:
+                self.admit(reference)
+            except Exception as error:
+                self.context.containment.note_error("receipt", self.destination, error)
+                self.context.call_soon(partial(self._readmit, reference))
+
+    def _readmit(self, reference: Reference) -> None:
+        """Make visible what could not become so at once."""
         if reference not in self.fresh:
             self.admit(reference)
 

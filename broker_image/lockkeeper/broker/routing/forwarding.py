@@ -97,7 +97,7 @@ class Forwarding:
             return
         references = [(region, Reference(copy, len(copy.body))) for region, copy in copies]
         adds = [
-            Add(region.destination, reference)
+            Add(region.destination, (reference,))
             for region, reference in references
             if region.stores(reference)
         ]

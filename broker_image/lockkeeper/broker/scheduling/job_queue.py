@@ -1,6 +1,6 @@
 """The queue where jobs wait for their time; it has no consumers."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,11 @@ class JobQueue(Queue):
         self.statistics.enqueued += 1
         self.body_cache.charge(reference)
         self._wait(reference, is_fresh=True)
+
+    def _admit_together(self, references: Sequence[Reference]) -> None:
+        """Let each job wait for its own time."""
+        for reference in references:
+            self.admit(reference)
 
     def restore(self, references: Iterable[Reference]) -> None:
         """Let the jobs wait again that the store held; each is read once, to learn its time."""

@@ -110,8 +110,9 @@ class Scheduler:
                 sequence = self._context.next_sequence()
                 due = jobs.delivered(message, self._context.now, message_id, transaction, sequence)
                 self._send(due)
-                for _, sent in self._transactions.find(self._connection, transaction).sent:
-                    sent.redeliveries = redeliveries_of(decoded(due))
+                for run in self._transactions.find(self._connection, transaction).sent:
+                    for sent in run.references:
+                        sent.redeliveries = redeliveries_of(decoded(due))
             for each in following or ():
                 self._send(self._again(message, each, transaction))
         except (ResourceAllocationError, StoreFullError):
@@ -126,7 +127,7 @@ class Scheduler:
             self._queue.quarantine(reference, error)
             return True
         found = self._transactions.find(self._connection, transaction)
-        found.consumed.append((self._queue, reference, None))
+        found.consume(self._queue, [reference], None)
         self._transactions.commit(self._connection, transaction, None)
         return True
 

@@ -72,8 +72,8 @@ class Pending(Protocol):
     ) -> None:
         """Forget acknowledged messages; the receipt is for when that is durable."""
 
-    def keeps(self, reference: Reference) -> bool:
-        """Tell whether the store knows the message, so that it must learn of its end."""
+    def kept(self, references: Sequence[Reference]) -> list[Reference]:
+        """Return those of *references* that the store knows, so that it must learn of their end."""
 
     def forget_applied(self, references: Sequence[Reference]) -> None:
         """Let go of messages whose removal a committed transaction has stored."""

@@ -238,9 +238,9 @@ class TopicSubscription(Backlog):
         if ended:
             self.body_cache.refund(ended)
 
-    def keeps(self, reference: Reference) -> bool:
-        """Tell whether the store must learn that this subscription is done with a message."""
-        return self.subscription is not None and super().keeps(reference)
+    def kept(self, references: Sequence[Reference]) -> list[Reference]:
+        """See `Backlog.kept`: for a durable subscription."""
+        return [] if self.subscription is None else super().kept(references)
 
     def _let_go(self, reference: Reference) -> None:
         if reference.state:

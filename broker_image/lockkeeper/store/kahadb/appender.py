@@ -81,8 +81,8 @@ class JournalAppender:
     def add_together(self, adds: Sequence[Add]) -> None:
         """Record messages that must share a batch. Raises AtomicBatchTooLargeError."""
         atomic_batch = AtomicBatch(None)
-        for destination, reference in adds:
-            atomic_batch.add(self._file_references.destination(destination), reference)
+        for destination, references in adds:
+            atomic_batch.add(self._file_references.destination(destination), references)
         self._put_atomic_batch(atomic_batch, "the copies of a message")
         self._apply(adds)
 
@@ -90,7 +90,7 @@ class JournalAppender:
         self, destination: Destination, reference: Reference, subscription: Subscription | None
     ) -> None:
         """Record the end of a message, or of one subscription's part in it."""
-        key, rest = self._removal(reference, subscription)
+        key, rest = self._journal_key(reference), _subscription_field(subscription)
         entry = self._file_references.destination(destination)
         record = entry.remove_lead(len(key), len(rest)) + key + rest
         file_references, commit = self._file_references, self._commit
@@ -101,7 +101,7 @@ class JournalAppender:
         else:
             commit.items.append(record)
             commit.kinds.append(reference.location >> OFFSET_BITS)
-        self._consumed(entry, reference, subscription)
+        self._consumed(entry, (reference,), subscription)
 
     def remove_run(self, destination: Destination, references: Sequence[Reference]) -> None:
         """Record the ends of messages of a queue that are in the journal."""
@@ -110,28 +110,32 @@ class JournalAppender:
             for reference in references:
                 self.remove(destination, reference, None)
             return
-        entry, files = file_references.destination(destination), file_references.files
+        entry = file_references.destination(destination)
         items, kinds = self._commit.items, self._commit.kinds
         lead, size = b"", -1
         for reference in references:
-            message = reference.message
-            key = self._bodies.key(reference) if message is None else journal_key(message.key)
+            key = self._journal_key(reference)
             if len(key) != size:
                 size = len(key)
                 lead = entry.remove_lead(size, 0)
-            file_id = reference.location >> OFFSET_BITS
             items.append(lead + key)
-            kinds.append(file_id)
-            reference.holders = 0
-            reference.state = REMOVED
-            files[file_id].live -= reference.size
+            kinds.append(reference.location >> OFFSET_BITS)
+        self._end(references)
 
     def release(self, reference: Reference) -> None:
         """Count one holder less; without holders the message is live no more."""
         reference.holders -= 1
-        if reference.holders <= 0 and reference.state == WRITTEN:
-            reference.state = REMOVED
-            self._file_references.files[reference.location >> OFFSET_BITS].live -= reference.size
+        if reference.holders <= 0:
+            self._end((reference,))
+
+    def _end(self, references: Sequence[Reference]) -> None:
+        """Count that messages are live no more: nobody needs them."""
+        files = self._file_references.files
+        for reference in references:
+            reference.holders = 0
+            if reference.state == WRITTEN:
+                reference.state = REMOVED
+                files[reference.location >> OFFSET_BITS].live -= reference.size
 
     def release_run(self, run: Run) -> None:
         """Count that messages of a queue to which nobody has references are live no more."""
@@ -158,10 +162,11 @@ class JournalAppender:
         self._file_references.prepared[transaction] = prepared
         for operation in operations:
             if isinstance(operation, Add):
-                operation.reference.holders = 1
+                for reference in operation.references:
+                    reference.holders = 1
             elif operation.subscription is not None:
                 entry = self._file_references.destination(operation.destination)
-                prepared.consumed.append((entry, operation.reference))
+                prepared.consumed += [(entry, reference) for reference in operation.references]
 
     def commit_prepared(
         self, transaction: XATransactionId, operations: Sequence[Operation]
@@ -176,11 +181,10 @@ class JournalAppender:
         ]
         for operation in operations:
             if isinstance(operation, Add):
-                adds.append(
-                    (file_references.destination(operation.destination), operation.reference)
-                )
+                entry = file_references.destination(operation.destination)
+                adds += [(entry, reference) for reference in operation.references]
             elif operation.subscription is None:
-                consumed.append(operation.reference)
+                consumed += operation.references
 
         def book(file_id: int) -> None:
             file_references.end(file_id, files)
@@ -199,8 +203,7 @@ class JournalAppender:
         self.roll_back(encode_record(Rollback(transaction)), prepared.files)
         for operation in operations:
             if isinstance(operation, Add):
-                operation.reference.holders = 1
-                self.release(operation.reference)
+                self._end(operation.references)
 
     def roll_back(self, record: bytes, files: set[int]) -> None:
         """Record the end of a transaction whose records are in *files*."""
@@ -258,20 +261,21 @@ class JournalAppender:
         What it removes is referred to unless its outcome comes later.
         """
         atomic_batch = AtomicBatch(transaction)
-        is_xa = isinstance(transaction, XATransactionId)
-        destination: Destination | None = None
         for operation in operations:
-            reference = operation.reference
-            if operation.destination is not destination:
-                destination = operation.destination
-                entry = self._file_references.destination(destination)
+            entry = self._file_references.destination(operation.destination)
             if isinstance(operation, Add):
-                atomic_batch.add(entry, reference)
-            elif reference.state in (WAITING, WRITTEN):
-                ack = self._acknowledgement(operation, transaction) if is_xa else b""
-                atomic_batch.remove(entry, *self._removal(reference, operation.subscription, ack))
-                if is_outcome_known:
-                    self._refer_to_add(reference, atomic_batch)
+                atomic_batch.add(entry, operation.references)
+                continue
+            known = [each for each in operation.references if each.state in (WAITING, WRITTEN)]
+            rest = _subscription_field(operation.subscription)
+            if isinstance(transaction, XATransactionId):
+                for reference in known:
+                    ack = self._acknowledgement(operation.destination, reference, transaction)
+                    atomic_batch.remove(entry, [self._journal_key(reference)], ack + rest)
+            else:
+                atomic_batch.remove(entry, map(self._journal_key, known), rest)
+            if is_outcome_known:
+                self._refer_to_adds(known, atomic_batch)
         return atomic_batch
 
     def _put_ended(
@@ -290,61 +294,61 @@ class JournalAppender:
         atomic_batch.wait()
         self.put(atomic_batch, ATOMIC_BATCH)
 
-    def _removal(
-        self, reference: Reference, subscription: Subscription | None, ack: bytes = b""
-    ) -> tuple[bytes, bytes]:
-        """Return the key of a removed message and the fields behind it in the record.
-
-        The one with the acknowledgement, if there is any, is *ack*.
-        """
+    def _journal_key(self, reference: Reference) -> bytes:
+        """Return a message's key as the journal writes it, read from there if need be."""
         message = reference.message
-        key = self._bodies.key(reference) if message is None else journal_key(message.key)
-        if subscription is not None:
-            return key, ack + bytes_field(_SUBSCRIPTION_FIELD, subscription.key.encode())
-        return key, ack
+        return self._bodies.key(reference) if message is None else journal_key(message.key)
 
-    def _acknowledgement(self, operation: Remove, transaction: TransactionId) -> bytes:
+    def _acknowledgement(
+        self, destination: Destination, reference: Reference, transaction: TransactionId
+    ) -> bytes:
         """Return the field that tells of a removal in a transaction by itself."""
-        reference = operation.reference
         message = reference.message
         key = self._bodies.key(reference) if message is None else message.key
-        return bytes_field(_ACK_FIELD, ack_frame(operation.destination, key, transaction))
+        return bytes_field(_ACK_FIELD, ack_frame(destination, key, transaction))
 
-    def _refer_to_add(self, reference: Reference, atomic_batch: AtomicBatch) -> None:
-        """Note the file of the add that a removal in *atomic_batch* undoes, or that it has none."""
-        if reference.state == WAITING:
-            atomic_batch.late.append(reference)
-        else:
+    def _refer_to_adds(self, references: list[Reference], atomic_batch: AtomicBatch) -> None:
+        """Note the files of the adds that removals in *atomic_batch* undo, or that some lack."""
+        file_references = self._file_references
+        for reference in references:
+            if reference.state == WAITING:
+                atomic_batch.late.append(reference)
+                continue
             atomic_batch.refers.add(reference.location >> OFFSET_BITS)
-            if self._file_references.shadows:
-                atomic_batch.refers |= self._file_references.adds_of(reference.location)
+            if file_references.shadows:
+                atomic_batch.refers |= file_references.adds_of(reference.location)
 
     def _apply(self, operations: Sequence[Operation]) -> None:
         """Count what a committed transaction did."""
-        destination: Destination | None = None
         for operation in operations:
-            if operation.destination is not destination:
-                destination = operation.destination
-                entry = self._file_references.destination(destination)
+            entry = self._file_references.destination(operation.destination)
             if isinstance(operation, Remove):
-                self._consumed(entry, operation.reference, operation.subscription)
+                self._consumed(entry, operation.references, operation.subscription)
                 continue
-            if entry.subscriptions:
-                for subscription in entry.subscriptions.values():
-                    subscription.pending += 1
-            if operation.reference.holders <= 0:
-                # Between prepare and commit, the last subscription that wanted it went.
-                operation.reference.holders = 1
-                self.release(operation.reference)
+            for subscription in entry.subscriptions.values():
+                subscription.pending += len(operation.references)
+            # Between prepare and commit, the last subscription that wanted them may have gone.
+            self._end([each for each in operation.references if each.holders <= 0])
 
     def _consumed(
-        self, topic: DestinationReferences, reference: Reference, subscription: Subscription | None
+        self,
+        topic: DestinationReferences,
+        references: Sequence[Reference],
+        subscription: Subscription | None,
     ) -> None:
-        """Count that a message, or one subscription's part in it, is done with."""
+        """Count that messages, or one subscription's part in them, are done with."""
         if subscription is None:
-            reference.holders = 1
-        else:
-            entry = topic.subscriptions.get(subscription.key)
-            if entry is not None:
-                entry.pending -= 1
-        self.release(reference)
+            self._end(references)
+            return
+        entry = topic.subscriptions.get(subscription.key)
+        if entry is not None:
+            entry.pending -= len(references)
+        for reference in references:
+            self.release(reference)
+
+
+def _subscription_field(subscription: Subscription | None) -> bytes:
+    """Return the field of a removal that is one subscription's part alone."""
+    if subscription is None:
+        return b""
+    return bytes_field(_SUBSCRIPTION_FIELD, subscription.key.encode())

@@ -240,7 +240,7 @@ class Replay:
                 prepared.files = opened.files
                 recovered.prepared[identifier] = self._operations(opened, prepared)
         operations = [one for several in recovered.prepared.values() for one in several]
-        live = {operation.reference.location: operation.reference for operation in operations}
+        live = {one.location: one for operation in operations for one in operation.references}
         for replayed in dict.fromkeys(self._destinations.values()):
             if isinstance(replayed.index, LongIndex):
                 recovered.queues[replayed.destination], counts = replayed.index.finish()
@@ -412,7 +412,7 @@ class Replay:
             if command == ADD:
                 reference = _written(size, file_id << OFFSET_BITS | offset, priority)
                 added[message_id] = reference
-                operations.append(Add(replayed.destination, reference))
+                operations.append(Add(replayed.destination, [reference]))
                 continue
             entry = (
                 None
@@ -427,7 +427,7 @@ class Replay:
                 prepared.consumed.append((topic, taken or gone))
             if taken is not None:
                 subscription = None if entry is None else entry.subscription
-                operations.append(Remove(replayed.destination, taken, subscription))
+                operations.append(Remove(replayed.destination, [taken], subscription))
         return operations
 
 
@@ -454,7 +454,12 @@ def _text(key: bytes) -> str:
 def _count_holders(file_references: FileReferences, recovered: Recovered) -> None:
     """Set how many durable subscriptions still need each message of a topic."""
     operations = [one for several in recovered.prepared.values() for one in several]
-    consumed = [one.reference for one in operations if isinstance(one, Remove) and one.subscription]
+    consumed = [
+        reference
+        for one in operations
+        if isinstance(one, Remove) and one.subscription
+        for reference in one.references
+    ]
     pending = [one for subscription in recovered.subscriptions for one in subscription.pending]
     for reference in pending + consumed:
         reference.holders = 0
@@ -463,7 +468,9 @@ def _count_holders(file_references: FileReferences, recovered: Recovered) -> Non
     for operation in operations:
         if isinstance(operation, Add) and operation.destination.is_topic:
             subscriptions = file_references.destination(operation.destination).subscriptions
-            operation.reference.holders = len(subscriptions)
+            for reference in operation.references:
+                reference.holders = len(subscriptions)
         elif isinstance(operation, Remove) and operation.subscription is not None:
             subscription = operation.subscription
-            file_references.subscriptions[operation.destination, subscription.key].pending += 1
+            consumer = file_references.subscriptions[operation.destination, subscription.key]
+            consumer.pending += len(operation.references)

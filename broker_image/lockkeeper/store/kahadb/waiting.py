@@ -205,20 +205,21 @@ def _append_atomic_batch(
     """Append a transaction to *batch*; returns the bytes of its messages that are needed."""
     batch.parts += atomic_batch.parts
     batch.atomic_batches.append(atomic_batch)
-    live, entry = 0, None
-    for reference, offset, size, destination in atomic_batch.adds:
-        reference.location = location + offset
-        reference.size = size
-        if reference.holders > 0:
-            reference.state = WRITTEN
-            live += size
-        else:
-            reference.state = REMOVED
-        if destination is not entry:
-            entry = destination
-            if atomic_batch.is_applied and entry.last_file != file_id:
-                entry.last_file = file_id
-                batch.entered.append(entry)
+    live = 0
+    for entry, references, offset, sizes in atomic_batch.adds:
+        at = location + offset
+        for reference, size in zip(references, sizes, strict=True):
+            reference.location = at
+            reference.size = size
+            at += size
+            if reference.holders > 0:
+                reference.state = WRITTEN
+                live += size
+            else:
+                reference.state = REMOVED
+        if atomic_batch.is_applied and entry.last_file != file_id:
+            entry.last_file = file_id
+            batch.entered.append(entry)
     batch.refers |= atomic_batch.refers
     batch.refers.update(late.location >> OFFSET_BITS for late in atomic_batch.late)
     if atomic_batch.book is not None:
