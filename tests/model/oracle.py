@@ -225,6 +225,11 @@ class Oracle:
             return first.returned
         return first.place < second.place
 
+    def turn_of(self, sent: Sent) -> tuple[int, bool, int]:
+        """Return what sorts messages by the queue's order: what came back is first."""
+        level = -sent.level if self.prioritized else 0
+        return level, not sent.returned, sent.delivery if sent.returned else sent.place
+
     def waiting(self) -> list[Sent]:
         return [sent for sent in self.sent.values() if sent.state is State.WAITING]
 

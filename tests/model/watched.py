@@ -77,7 +77,7 @@ class WatchedQueue(RuleBasedStateMachine):
         eaters = {eater.consumer.tag: eater for eater in self.oracle.eaters}
         while runs:
             objections = []
-            for tag in sorted(runs, key=lambda each: runs[each][0][0].place):
+            for tag in sorted(runs, key=lambda each: self.oracle.turn_of(runs[each][0][0])):
                 sent, redeliveries, first = runs[tag][0]
                 objection = self.oracle.objection(eaters[tag], sent)
                 if objection is None:
