@@ -196,8 +196,8 @@ class World:
         for consumer in region.consumers:
             held.update(consumer.dispatched.values())
         for transaction in transactions:
-            for run in (*transaction.sent, *transaction.consumed):
-                held.update(run.references)
+            held.update(*(run.references for run in transaction.sent))
+            held.update(*(run.references for run in transaction.consumed))
         return sum(MESSAGE_BYTES + len(one.message.body) for one in held if one.message is not None)
 
 
