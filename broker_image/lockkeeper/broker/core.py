@@ -294,6 +294,34 @@ class Broker:
             message = going_on
         self._take_message(connection, message, receipt)
 
+    def send_run(
+        self, connection: Connection, messages: list[Message], receipts: list[Receipt | None]
+    ) -> bool:
+        """Take messages that begin alike, as `send` takes each.
+
+        Returns False, with nothing changed, when one of them may need a closer look.
+        """
+        route, first = connection.last_route, messages[0]
+        if route is None or first.destination is not connection.last_destination:
+            return False
+        if self.interceptors or connection.reconnected or not self.flow.has_room(route, messages):
+            return False
+        if first.transaction_id is not None:
+            transaction = connection.transactions.get(first.transaction_id)
+            if transaction is None:
+                return False
+            self.transactions.send_run(transaction, route, messages)
+            for receipt in receipts:
+                if receipt is not None:
+                    receipt.settle()
+            return True
+        route.accept_run(messages, receipts)
+        if connection.fault_tolerant:
+            for message in messages:
+                if message.persistent:
+                    self.audit.record(message)
+        return True
+
     def _take_message(
         self,
         connection: Connection,

@@ -93,8 +93,10 @@ class TransactionManager:
                 reference.loaded.destination = operation.destination
             if isinstance(operation, Add):
                 route = context.find_route(operation.destination)
-                for reference in operation.references:
-                    self._send(transaction, route, reference)
+                size = MESSAGE_BYTES * len(operation.references) + body_bytes(operation.references)
+                context.memory.used += size
+                transaction.charged += size
+                transaction.send(route, operation.references)
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
                 for reference in operation.references:
@@ -133,13 +135,15 @@ class TransactionManager:
 
     def send(self, transaction: Transaction, route: Route, message: Message) -> None:
         """Add a message to a transaction; it holds memory until the outcome."""
-        self._send(transaction, route, Reference(message, len(message.body)))
+        self.send_run(transaction, route, (message,))
 
-    def _send(self, transaction: Transaction, route: Route, reference: Reference) -> None:
-        size = MESSAGE_BYTES + len(reference.loaded.body)
+    def send_run(self, transaction: Transaction, route: Route, messages: Sequence[Message]) -> None:
+        """Do what `send` does for several messages."""
+        references = [Reference(message, len(message.body)) for message in messages]
+        size = MESSAGE_BYTES * len(references) + body_bytes(references)
         self._context.memory.used += size
         transaction.charged += size
-        transaction.send(route, reference)
+        transaction.send(route, references)
 
     def consume(
         self,

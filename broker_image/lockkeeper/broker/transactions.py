@@ -103,12 +103,12 @@ class Transaction:
             self.become("fail")
             self.failure = error
 
-    def send(self, route: Route, reference: Reference) -> None:
-        """Note a message that goes to *route* at the commit."""
+    def send(self, route: Route, references: Sequence[Reference]) -> None:
+        """Note messages that go to *route* at the commit."""
         if route is not self._last_route:
             self._last_route, self._last_sent = route, []
             self.sent.append(SentRun(route, self._last_sent))
-        self._last_sent.append(reference)
+        self._last_sent.extend(references)
 
     def consume(
         self, backlog: Pending, references: list[Reference], consumer: Consumer | None

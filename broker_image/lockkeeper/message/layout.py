@@ -17,6 +17,7 @@ MESSAGE_TYPES = frozenset(range(23, 30))
 BLOB_MESSAGE = 29
 # Names up to this length are read once: 4096 long ones would take half a gigabyte.
 NAME_BYTES_KEPT = 256
+RESPONSE_REQUIRED_AT = 5
 PRODUCER_ID_AT = 6
 PRODUCER_ID, MESSAGE_ID, LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID = 123, 110, 111, 112
 # brokerInTime, brokerOutTime and the group flag close every message but a blob message.

@@ -5,6 +5,7 @@ met. While the next message begins with the same bytes, one comparison tells its
 its transaction and where every field that routing needs lies (openwire.md section 8).
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from struct import Struct
 
@@ -12,6 +13,7 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.layout import (
     BLOB_MESSAGE,
     BROKER_IN_TIME_FROM_END,
+    MESSAGE_TYPES,
     PLAIN,
     PRODUCER_ID_AT,
     Lead,
@@ -27,6 +29,9 @@ _NOT_OUT_YET = bytes(BROKER_IN_TIME_FROM_END - 8)
 _FRESH = NOTHING_MORE + bytes(BROKER_IN_TIME_FROM_END)
 _FRESH_BYTES = len(_FRESH)
 _ENDLESS = 1 << 62
+_SIZE = Struct(">I")
+# brokerInTime is at a fixed place in all others.
+_STAMPED_TYPES = MESSAGE_TYPES - {BLOB_MESSAGE}
 
 
 @lru_cache(maxsize=256)
@@ -53,39 +58,62 @@ class MessageReader:
         # So long is a plain message without its content; none is, before the first.
         self._around = _ENDLESS
 
+    def receive_run(
+        self,
+        data: bytes,
+        position: int,
+        last: int,
+        size_max: int,
+        sequences: Iterator[int],
+        in_time: bytes,
+    ) -> tuple[list[Message], int]:
+        """Return the messages of the frames from *position* on that begin like the last one.
+
+        The second value is where these frames end: *position* itself when `receive` has to read
+        the first one. No frame begins after *last*, or has more than *size_max* bytes. What is
+        stamped is told by `receive`.
+        """
+        messages: list[Message] = []
+        lead = self._lead
+        if lead is None:
+            return messages, position
+        around, prefix, at = self._around, self._prefix, self._sequence_at
+        read_opening, length = self._opening.unpack_from, len(data)
+        while position <= last:
+            (size,) = _SIZE.unpack_from(data, position)
+            start = position + 4
+            end, room = start + size, size - around
+            if room < 0 or size > size_max or end > length or data[start] not in _STAMPED_TYPES:
+                break
+            if data[end - _FRESH_BYTES : end] != _FRESH:
+                break
+            found, plain, expiration, reply, fields, content = read_opening(
+                data, start + PRODUCER_ID_AT
+            )
+            if content != room or found != prefix or plain != PLAIN or reply:
+                break
+            if fields != _ONLY_CONTENT:
+                break
+            sequence = next(sequences)
+            body = b"".join(
+                (
+                    data[start : start + at + 8],
+                    sequence.to_bytes(8, "big"),
+                    data[start + at + 16 : end - BROKER_IN_TIME_FROM_END],
+                    in_time,
+                    _NOT_OUT_YET,
+                )
+            )
+            messages.append(Message(body, lead, sequence, lead.plain_flags_at, expiration))
+            position = end
+        return messages, position
+
     def receive(self, data: bytes, start: int, end: int, sequence: int, in_time: bytes) -> Message:
         """Return the message at data[start:end], stamped with what a broker adds.
 
         *sequence* becomes its brokerSequenceId, *in_time* (8 bytes, ms since the epoch) its
         brokerInTime. Raises MalformedMessageError.
         """
-        room = end - start - self._around
-        if room >= 0 and data[end - _FRESH_BYTES : end] == _FRESH and data[start] != BLOB_MESSAGE:
-            prefix, plain, expiration, reply, fields, size = self._opening.unpack_from(
-                data, start + PRODUCER_ID_AT
-            )
-            lead = self._lead
-            if lead is None or prefix != self._prefix:
-                self._learn(data, start, end)
-                return self.receive(data, start, end, sequence, in_time)
-            if size == room and fields == _ONLY_CONTENT and not reply and plain == PLAIN:
-                at = start + self._sequence_at
-                body = b"".join(
-                    (
-                        data[start : at + 8],
-                        sequence.to_bytes(8, "big"),
-                        data[at + 16 : end - BROKER_IN_TIME_FROM_END],
-                        in_time,
-                        _NOT_OUT_YET,
-                    )
-                )
-                return Message(body, lead, sequence, lead.plain_flags_at, expiration)
-        return self._receive_any(data, start, end, sequence, in_time)
-
-    def _receive_any(
-        self, data: bytes, start: int, end: int, sequence: int, in_time: bytes
-    ) -> Message:
-        """Do what `receive` does for a message that is not as plain as most are."""
         message = self.restore(data, start, end, sequence)
         body = message.body
         if data[start] == BLOB_MESSAGE:

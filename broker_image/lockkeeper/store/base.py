@@ -282,6 +282,9 @@ class Store(Protocol):
         `location` and `size` set. The receipt is given back when it is durable, or by `remove`.
         """
 
+    def add_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """Do what `add` does for several messages, in order; they have their receipts already."""
+
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
         """Keep the copies of one message: after a crash all of them are there, or none.
 

@@ -81,6 +81,11 @@ class MemoryStore:
         self._waiting.append(reference)
         self._keep(destination, reference)
 
+    def add_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """See `Store.add_run`."""
+        for reference in references:
+            self.add(destination, reference, reference.receipt)
+
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
         """See `Store.add_together`."""
         for destination, references in adds:

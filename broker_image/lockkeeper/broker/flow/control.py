@@ -11,14 +11,14 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import MESSAGE_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
 from lockkeeper.broker.flow.space import Limit, described, has_window, lack_of_room
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.settings import SystemUsage
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Receipt, Reference
+from lockkeeper.store.base import Receipt, Reference, StoreFullError
 
 if TYPE_CHECKING:
     from lockkeeper.broker.timers import Timer
@@ -130,6 +130,18 @@ class FlowControl:
         self._wait(BlockedSend(connection, message, receipt, regions, limit, self._context.now))
         self._advise(connection, message, limit)
         return False
+
+    def has_room(self, route: Region, messages: Sequence[Message]) -> bool:
+        """Tell whether several messages may come in now, whatever they are; a quick look."""
+        memory = self._context.memory
+        size = MESSAGE_BYTES * len(messages) + sum([len(message.body) for message in messages])
+        if memory.used + size >= memory.gate or route.policy.memory_limit:
+            return False
+        try:
+            self._context.store.check_full()
+        except StoreFullError:
+            return False
+        return True
 
     def _check_reserve(self, message: Message) -> None:
         memory = self._context.memory

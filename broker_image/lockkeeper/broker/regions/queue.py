@@ -88,6 +88,22 @@ class Queue(Backlog):
         except Exception as error:
             self._admit_later((reference,), error)
 
+    def accept_run(self, messages: Sequence[Message], receipts: Sequence[Receipt | None]) -> None:
+        """See `Route.accept_run`."""
+        references = [Reference(message, len(message.body)) for message in messages]
+        # All of them first: what fails here has changed nothing.
+        are_stored = [self.stores(reference) for reference in references]
+        stored: list[Reference] = []
+        for reference, receipt, is_stored in zip(references, receipts, are_stored, strict=True):
+            if is_stored:
+                reference.receipt = receipt
+                stored.append(reference)
+            elif receipt is not None:
+                receipt.settle()
+        if stored:
+            self.context.store.add_run(self.destination, stored)
+        self.admit_run(references)
+
     def admit(self, reference: Reference) -> None:
         """Make a message visible whose storing is in order."""
         self.statistics.enqueued += 1

@@ -17,6 +17,9 @@ class Route(Protocol):
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; the receipt is settled when it is as durable as it asks to be."""
 
+    def accept_run(self, messages: Sequence[Message], receipts: Sequence[Receipt | None]) -> None:
+        """Do what `accept` does for several messages, in order; each has its receipt."""
+
     def admit(self, reference: Reference) -> None:
         """Make a message visible whose storing (if any) is already in order."""
 

@@ -108,6 +108,11 @@ class Topic:
             receipt.settle()
         self.admit_run((reference,))
 
+    def accept_run(self, messages: Sequence[Message], receipts: Sequence[Receipt | None]) -> None:
+        """See `Route.accept_run`."""
+        for message, receipt in zip(messages, receipts, strict=True):
+            self.accept(message, receipt)
+
     def stores(self, reference: Reference) -> bool:
         """Tell whether a durable subscription may need the message after a restart.
 

@@ -13,7 +13,8 @@ from lockkeeper.broker.outputs import Disconnect, ProducerCredit, Reply
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import TransactionId
-from lockkeeper.message.layout import MESSAGE_TYPES
+from lockkeeper.message.layout import MESSAGE_TYPES, RESPONSE_REQUIRED_AT
+from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.protocols.openwire.acknowledgements import MESSAGE_ACK, AckReader
 from lockkeeper.protocols.openwire.codec import Agreement, agree, offer
@@ -27,7 +28,6 @@ from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt, StoreFullError
 
 _SIZE = Struct(">I")
-RESPONSE_REQUIRED_AT = 5
 # What the Java client counts for a message beyond its content and properties.
 MESSAGE_OVERHEAD_BYTES = 1024
 LOGIN_FRAME_BYTES_MAX = 64 << 10
@@ -156,8 +156,9 @@ class OpenWireSession:
         if last > length - 4:
             last = length - 4
         limit = self._buffer.frame_bytes_max
+        receive_run, sequences = self._reader.receive_run, self._broker.sequences
         acknowledge_run = self._acks.acknowledge_run
-        in_time = self._broker.now.to_bytes(8, "big")
+        in_time = b""
         agreement = self._admitted()
         while position <= last:
             start = position + 4
@@ -169,6 +170,17 @@ class OpenWireSession:
                 break
             kind = data[start]
             if kind in MESSAGE_TYPES:
+                run_end = position
+                in_time = in_time or self._broker.now.to_bytes(8, "big")
+                if agreement is not None and agreement.spliced:
+                    messages, run_end = receive_run(data, position, last, limit, sequences, in_time)
+                if run_end > position:
+                    if len(messages) > 1:
+                        self._send_run(messages)
+                    else:
+                        self._send(messages[0], self._receipt_for(messages[0]))
+                    position = run_end
+                    continue
                 self._receive_message(data, start, end, in_time, agreement)
             elif kind == MESSAGE_ACK:
                 run_end = acknowledge_run(data, position, length)
@@ -244,16 +256,34 @@ class OpenWireSession:
             decoded, _ = agreement.codec.decode(data, start, end)
             data = openwire.encode(decoded)
             start, end = 0, len(data)
-        broker = self._broker
-        message = self._reader.receive(data, start, end, next(broker.sequences), in_time)
-        receipt: Receipt | None = None
-        if data[start + RESPONSE_REQUIRED_AT]:
-            correlation = int.from_bytes(data[start + 1 : start + 5], "big", signed=True)
-            receipt = Reply(self.connection, correlation)
-        elif self._commands.windows:
-            receipt = self._credit(data, start, end)
+        sequence = next(self._broker.sequences)
+        message = self._reader.receive(data, start, end, sequence, in_time)
+        self._send(message, self._receipt_for(message))
+
+    def _send_run(self, messages: list[Message]) -> None:
+        """Send messages that begin alike."""
+        receipts = [*map(self._receipt_for, messages)]
         try:
-            broker.send(self.connection, message, receipt)
+            if self._broker.send_run(self.connection, messages, receipts):
+                return
+        except Exception as error:
+            self._note_error(error)
+            for message, receipt in zip(messages, receipts, strict=True):
+                self._refuse(receipt, internal_error(error), message.transaction_id)
+            return
+        for message, receipt in zip(messages, receipts, strict=True):
+            self._send(message, receipt)
+
+    def _receipt_for(self, message: Message) -> Receipt | None:
+        """Return what the client gets when its message is safe, if it waits for anything."""
+        body = message.body
+        if body[RESPONSE_REQUIRED_AT]:
+            return Reply(self.connection, int.from_bytes(body[1:5], "big", signed=True))
+        return self._credit(body) if self._commands.windows else None
+
+    def _send(self, message: Message, receipt: Receipt | None) -> None:
+        try:
+            self._broker.send(self.connection, message, receipt)
         except BrokerError as error:
             self._refuse(receipt, error, message.transaction_id)
         except StoreFullError as error:
@@ -263,9 +293,9 @@ class OpenWireSession:
             self._note_error(error)
             self._refuse(receipt, internal_error(error), message.transaction_id)
 
-    def _credit(self, data: bytes, start: int, end: int) -> Receipt | None:
+    def _credit(self, body: bytes) -> Receipt | None:
         """Return what gives a producer with a window its room back (openwire.md section 7.9)."""
-        message, _ = openwire.decode(data, start, end=end)
+        message, _ = openwire.decode(body)
         assert isinstance(message, openwire.Message)
         if message.producer_id is None or not self._commands.windows.get(message.producer_id):
             return None

@@ -78,6 +78,17 @@ class JournalAppender:
         else:
             self._commit.is_lazy = True
 
+    def add_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """Let messages wait for their write."""
+        for reference in references:
+            reference.state = WAITING
+        entry, commit = self._file_references.destination(destination), self._commit
+        commit.items.extend(references)
+        commit.kinds.extend([entry] * len(references))
+        commit.urgent += len(references)
+        for subscription in entry.subscriptions.values():
+            subscription.pending += len(references)
+
     def add_together(self, adds: Sequence[Add]) -> None:
         """Record messages that must share a batch. Raises AtomicBatchTooLargeError."""
         atomic_batch = AtomicBatch(None)

@@ -244,6 +244,10 @@ class KahaDBStore:
         for subscription in entry.subscriptions.values():
             subscription.pending += 1
 
+    def add_run(self, destination: Destination, references: Sequence[Reference]) -> None:
+        """See `Store.add_run`."""
+        self._appender.add_run(destination, references)
+
     def add_together(self, adds: Sequence[Add], receipt: Receipt | None) -> None:
         """See `Store.add_together`."""
         self._appender.add_together(adds)
@@ -386,7 +390,6 @@ class KahaDBStore:
         return receipts
 
     def _measure(self) -> None:
-        """Learn whether the files are more than they may be."""
         self._measured_files = len(self._file_references.files)
         if self._bytes_max is not None:
             self._is_over_limit = self.usage().bytes_on_disk > self._bytes_max
