@@ -1,62 +1,31 @@
-"""Looks at one Destination: what there is of it on its broker, what is to be done, what to tell."""
+"""Looks at one Destination: observes, plans, carries out, tells."""
 
-import asyncio
-import logging
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import get_args
 
 from pydantic import ValidationError
 
 from lockkeeper_api import DestinationSpec
-from lockkeeper_api.cluster.operation import AllowedDestinations
 from lockkeeper_api.complaints import complaint
-from lockkeeper_api.destination import PURGE_ANNOTATION
-from lockkeeper_api.quantities import format_duration
-from lockkeeper_operator.destinations.allowing import is_allowed
-from lockkeeper_operator.destinations.applying import DestinationSteps, Place
-from lockkeeper_operator.destinations.desired.declaration import owner_of
-from lockkeeper_operator.destinations.observed import BrokerState, DeletionPolicy, DestinationState
+from lockkeeper_operator.destinations.applying import DestinationSteps
+from lockkeeper_operator.destinations.observed import DeletionPolicy
+from lockkeeper_operator.destinations.observing import LOST_SECONDS, Look, Observer
 from lockkeeper_operator.destinations.plan import (
     FINALIZER,
     Action,
     DestinationStep,
     destination_plan,
 )
-from lockkeeper_operator.destinations.status.accepted import TYPE as ACCEPTED
-from lockkeeper_operator.destinations.status.facts import DestinationFacts, Figures
-from lockkeeper_operator.destinations.status.status import destination_status
-from lockkeeper_operator.kubernetes.api.errors import ApiError
-from lockkeeper_operator.kubernetes.caches.caches import TARGET_GROUP, Target, target_of
+from lockkeeper_operator.destinations.status.facts import DestinationFacts
+from lockkeeper_operator.destinations.telling import Teller
+from lockkeeper_operator.kubernetes.caches.caches import target_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
-from lockkeeper_operator.kubernetes.verdict import YES
 from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
-from lockkeeper_operator.polling.poll_state import PollState
-from lockkeeper_operator.polling.views import DestinationView, policy_hash, view_of
 from lockkeeper_operator.tools import Tools
 
-FIGURES_SECONDS = 60.0
-"""How often a status is written at most of which nothing but figures has changed."""
-LOST_SECONDS = 20.0
-"""Silence of a broker after which a resource that is being deleted waits no more."""
 WAITING_SECONDS = 2.0
-KINDS = get_args(DestinationSpec.model_fields["kind"].annotation)
 UNKNOWN_SECONDS = 60.0
 """Whoever hears of a Broker first has its Destinations looked at; this is for safety only."""
 ROUNDS_MAX = 3
-log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Look:
-    """All that is known of a Destination at a time."""
-
-    resource: Manifest
-    spec: DestinationSpec
-    target: Target
-    facts: DestinationFacts
-    state: DestinationState
 
 
 class DestinationReconciler:
@@ -64,9 +33,9 @@ class DestinationReconciler:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
+        self._observer = Observer(tools)
         self._steps = DestinationSteps(tools)
-        self._written: dict[tuple[str, str], float] = {}
-        self._begun = asyncio.get_running_loop().time()
+        self._teller = Teller(tools)
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Look at a Destination; returns the seconds after which to look again at the latest.
@@ -75,22 +44,27 @@ class DestinationReconciler:
         """
         resource = self._tools.caches.destinations.get(namespace, name)
         if resource is None:
-            self._written.pop((namespace, name), None)
+            self._teller.forget(namespace, name)
             return None
         if "deletionTimestamp" in resource["metadata"]:
             return await self._end(resource)
-        if not self._is_known(target_of(resource)):
+        if not self._observer.is_known(target_of(resource)):
             return UNKNOWN_SECONDS
         try:
             spec = DestinationSpec.model_validate(resource["spec"])
         except ValidationError as error:
-            return await self._tell(resource, _invalid(resource, error))
+            return await self._teller.tell(resource, _invalid(resource, error))
+        look = await self._bring(resource, spec)
+        return await self._teller.tell(resource, look.facts)
+
+    async def _bring(self, resource: Manifest, spec: DestinationSpec) -> Look:
+        """Do what is to be done, and return what there was at the last look."""
         for _ in range(ROUNDS_MAX):
-            look = await self._look(resource, spec)
+            look = await self._observer.look(resource, spec)
             steps = destination_plan(look.state)
-            if not await self._steps.carry_out(steps, resource, spec, self._place(look)):
+            if not await self._steps.carry_out(steps, resource, spec, look.place):
                 break
-        return await self._tell(resource, look.facts)
+        return look
 
     async def _end(self, resource: Manifest) -> float | None:
         """Look at a Destination that is being deleted: at nothing but what its finalizer is for.
@@ -101,11 +75,7 @@ class DestinationReconciler:
             return None
         spec = _last_words(resource)
         try:
-            for _ in range(ROUNDS_MAX):
-                look = await self._look(resource, spec)
-                steps = destination_plan(look.state)
-                if not await self._steps.carry_out(steps, resource, spec, self._place(look)):
-                    break
+            await self._bring(resource, spec)
         except (BrokerRefusedError, BrokerSilentError):
             deleted = resource["metadata"]["deletionTimestamp"]
             if self._tools.clock.seconds_since(deleted) < LOST_SECONDS:
@@ -113,175 +83,6 @@ class DestinationReconciler:
             released = (DestinationStep(Action.REMOVE_FINALIZER, "BrokerUnreachable"),)
             await self._steps.carry_out(released, resource, spec, None)
         return WAITING_SECONDS
-
-    def _is_known(self, target: Target) -> bool:
-        """Return whether it is known what becomes of the Broker: gone, or asked once at least.
-
-        An operator that has just begun must not write that it does not know anything yet.
-        """
-        state = self._state(target)
-        return self._broker(target) is None or (state is not None and state.heard)
-
-    def _place(self, look: _Look) -> Place | None:
-        """Return where its broker answers, None where it does not."""
-        state = self._state(look.target)
-        if state is None or state.master is None:
-            return None
-        return Place(state, state.master, look.target)
-
-    def _state(self, target: Target) -> PollState | None:
-        return self._tools.poll_states.get((target.namespace, target.broker))
-
-    async def _look(self, resource: Manifest, spec: DestinationSpec) -> _Look:
-        metadata, target = resource["metadata"], target_of(resource)
-        deleting = "deletionTimestamp" in metadata
-        finalizer = FINALIZER in metadata.get("finalizers", ())
-        broker, polled = self._broker(target), self._state(target)
-        if target.kind not in KINDS:
-            broker = None  # No broker has such a thing.
-        facts = DestinationFacts(
-            name=target.name,
-            broker=f"{target.namespace}/{target.broker}",
-            broker_there=broker is not None,
-            allowed=broker is not None and await self._is_allowed(broker, target, metadata),
-            broker_answers=polled is not None and polled.master is not None,
-            holder=self._holder(resource, target),
-        )
-        acceptable = facts.broker_there and facts.allowed and not facts.holder
-        view = None
-        if polled is not None and acceptable and (not deleting or finalizer):
-            view = await self._view(polled, target, fresh=deleting)
-        own = owner_of(resource)
-        wanted = policy_hash(resource.get("spec", {}).get("policy"))
-        facts = replace(
-            facts,
-            foreign=self._is_foreign(resource, spec, view, own),
-            figures=None if view is None else _figures(view),
-            in_sync=view is not None and view.owner == own and view.policy == wanted,
-        )
-        state = DestinationState(
-            name=target.name,
-            policy=spec.deletion_policy,
-            deleting=deleting,
-            finalizer=finalizer,
-            accepted=acceptable and not facts.foreign,
-            broker=self._broker_state(broker, polled, metadata),
-            exists=view is not None,
-            empty=view is not None and view.empty,
-            in_sync=facts.in_sync,
-            purge=metadata.get("annotations", {}).get(PURGE_ANNOTATION),
-        )
-        return _Look(resource, spec, target, facts, state)
-
-    def _broker(self, target: Target) -> Manifest | None:
-        """Return the Broker, None where it is gone or about to go."""
-        found = self._tools.caches.brokers.get(target.namespace, target.broker)
-        if found is None or "deletionTimestamp" in found["metadata"]:
-            return None
-        return found
-
-    async def _is_allowed(self, broker: Manifest, target: Target, metadata: Manifest) -> bool:
-        """Return whether the Broker lets the Destination's namespace in."""
-        said, namespace = (
-            broker.get("spec", {}).get("allowedDestinations", {}),
-            metadata["namespace"],
-        )
-        try:
-            allowed = AllowedDestinations.model_validate(said)
-            labels: Mapping[str, str] = {}
-            if allowed.namespaces == "Selected" and namespace != target.namespace:
-                labels = await self._labels(namespace)
-            return is_allowed(allowed, target.namespace, namespace, labels)
-        except (ValueError, KeyError):
-            return False
-
-    async def _labels(self, namespace: str) -> Mapping[str, str]:
-        """Return the labels of a namespace, none where they may not be read."""
-        try:
-            return await self._tools.namespaces.labels(namespace)
-        except ApiError as error:
-            if not error.lacks_rights:
-                raise
-            log.warning("the operator cannot read the labels of namespace %s: %s", namespace, error)
-            return {}
-
-    def _holder(self, resource: Manifest, target: Target) -> str:
-        """Return the older Destination that stands for the same, empty if there is none."""
-        metadata = resource["metadata"]
-        group = (TARGET_GROUP, target.namespace, target.broker, target.kind, target.name)
-        names = self._tools.caches.destinations.names_in(*group)
-        own = (metadata["creationTimestamp"], metadata["namespace"], metadata["name"])
-        for name in names:
-            other = None
-            if name != own[1:]:
-                other = self._tools.caches.destinations.get(*name)
-            if other is not None and (other["metadata"]["creationTimestamp"], *name) < own:
-                return "/".join(name)
-        return ""
-
-    async def _view(self, state: PollState, target: Target, fresh: bool) -> DestinationView | None:
-        """Return what the broker has; what nobody owns is not in its list, so it is asked."""
-        key = (target.kind, target.name)
-        if state.master is None or (key in state.owned and not fresh):
-            return state.owned.get(key)
-        try:
-            said = await self._tools.admin.destination(state.master, *key)
-        except (BrokerSilentError, BrokerRefusedError):
-            state.master, state.silent_since = None, asyncio.get_running_loop().time()
-            self._tools.ask((target.namespace, target.broker))
-            return None
-        return None if said is None else view_of(said)
-
-    def _is_foreign(
-        self, resource: Manifest, spec: DestinationSpec, view: DestinationView | None, own: str
-    ) -> bool:
-        """Return whether it was there before and may not be adopted."""
-        if spec.adoption == "Allowed" or view is None or view.owner == own:
-            return False
-        conditions = resource.get("status", {}).get("conditions", ())
-        return not any(each["type"] == ACCEPTED and each["status"] == YES for each in conditions)
-
-    def _broker_state(
-        self, broker: Manifest | None, state: PollState | None, metadata: Manifest
-    ) -> BrokerState:
-        if broker is None:
-            return BrokerState.GONE
-        if state is not None and state.master is not None:
-            return BrokerState.ANSWERS
-        deleted = metadata.get("deletionTimestamp")
-        if deleted is None:
-            return BrokerState.SILENT
-        # One that was never asked, as its own spec is no good, is as silent as can be: since this
-        # process knows of it.
-        since = self._begun if state is None else state.silent_since
-        silent = asyncio.get_running_loop().time() - since
-        waited = min(silent, self._tools.clock.seconds_since(deleted))
-        return BrokerState.LOST if waited >= LOST_SECONDS else BrokerState.SILENT
-
-    async def _tell(self, resource: Manifest, facts: DestinationFacts) -> float | None:
-        """Write the status if it says something new; figures alone wait for a while."""
-        metadata, previous = resource["metadata"], resource.get("status", {})
-        clock = self._tools.clock
-        status = destination_status(facts, previous, metadata["generation"], clock.text())
-        if status is None:
-            return None
-        name = (metadata["namespace"], metadata["name"])
-        now = clock.monotonic()
-        wait = self._written.get(name, -FIGURES_SECONDS) + FIGURES_SECONDS - now
-        if wait > 0 and _without_figures(status) == _without_figures(previous):
-            return wait
-        self._written[name] = now
-        await self._tools.write_status(resource, status)
-        return None
-
-
-def _figures(view: DestinationView) -> Figures:
-    age = None if view.age is None else format_duration(timedelta(seconds=view.age))
-    return Figures(view.depth, view.consumers, view.enqueued, view.dequeued, age)
-
-
-def _without_figures(status: Manifest) -> Manifest:
-    return {name: status.get(name) for name in ("observedGeneration", "conditions", "name")}
 
 
 def _last_words(resource: Manifest) -> DestinationSpec:
