@@ -4,6 +4,7 @@ import asyncio
 import base64
 from typing import Any
 
+import pytest
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 
@@ -13,6 +14,8 @@ from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, SECRET
 SECONDS_AT_REST = 12.0
 """Longer than every period in which brokers are asked."""
 DRIFT_SECONDS = 5.0
+REFUSALS = 6
+"""So many attempts take longer than a failure that is told."""
 
 
 async def until(found: World, condition: str, status: str, reason: str = "") -> None:
@@ -220,6 +223,28 @@ async def test_what_the_api_server_refuses_is_told(
         assert "ChildRefused" in await found.events()
         await found.broker(resources={"limits": {"memory": "1Gi"}})
         await found.ready("Broker", "demo")
+
+
+@in_loop
+async def test_a_namespace_that_is_being_deleted_is_not_told_that_it_takes_no_children(
+    control_plane: ControlPlane, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator() as operator:
+        await found.broker()
+        await found.ready("Broker", "demo")
+        # No controller removes what is in it: the namespace stays as it is, and so does the Broker.
+        await found.api.request("DELETE", BY_NAME["Namespace"].path(None, namespace))
+        caplog.set_level("INFO")
+        before = (await found.get("Broker", "demo"))["status"]
+        refused = operator.api.requests.get(("PATCH", "403"), 0)
+        await found.delete("ConfigMap", "demo")
+
+        async def is_refused() -> bool:
+            return operator.api.requests.get(("PATCH", "403"), 0) >= refused + REFUSALS
+
+        await eventually(is_refused)
+        assert (await found.get("Broker", "demo"))["status"] == before
+        assert not [each for each in ("ChildRefused", "ReconcileFailed") if each in caplog.text]
 
 
 @in_loop

@@ -94,7 +94,8 @@ class BrokerReconciler:
             subject, foreign = await self._subject(resource, spec)
             after = await self._bring(resource, subject, foreign)
         except ApiError as error:
-            if error.status:
+            # Of a namespace that is being deleted there is nothing to tell: the Broker goes, too.
+            if error.status and not error.namespace_ends:
                 await self._note_failure(resource, error)
             raise
         self._failing.pop((namespace, name), None)

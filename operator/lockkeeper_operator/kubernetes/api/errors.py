@@ -26,8 +26,15 @@ class ApiError(Exception):
         return self.status == FORBIDDEN and "User " in self.message and " cannot " in self.message
 
     @property
+    def namespace_ends(self) -> bool:
+        """Whether nothing is made any more in a namespace, as it is being deleted."""
+        return any(each.get("reason") == "NamespaceTerminating" for each in self.causes)
+
+    @property
     def is_refusal(self) -> bool:
         """Whether asking the same again is of no use: the object itself is not taken."""
+        if self.namespace_ends:
+            return False
         # What cannot be read as its kind is answered like this, without a reason.
         unreadable = self.status == 500 and not self.reason and self.message.startswith("failed to")
         return unreadable or self.status in (400, 403, INVALID)
