@@ -1,6 +1,7 @@
 """Many Brokers with 20 Destinations each: memory, time from change to status, writes at rest.
 
-All the while the Brokers' Leases are renewed, as their masters do every second.
+Every second one has a TLS listener, whose certificate the operator issues. All the while the
+Brokers' Leases are renewed, as their masters do every second.
 
 10 Brokers unless LOCKKEEPER_SCALE_BROKERS says otherwise; `make scale` takes 500, which needs
 twenty minutes or so on two cores.
@@ -31,6 +32,8 @@ from lockkeeper_operator.kubernetes.api.server import ApiServer, connect
 
 BROKERS = int(os.environ.get("LOCKKEEPER_SCALE_BROKERS", "10"))
 EACH = 20
+TLS_EVERY = 2
+TLS_LISTENERS = [{"name": "openwire", "tls": {}}]
 RENEWALS = float(os.environ.get("LOCKKEEPER_SCALE_RENEWALS", BROKERS))
 """Of the Brokers' Leases, a second; a master renews its own every second."""
 MEMORY_BYTES_MAX = 220_000_000
@@ -84,7 +87,8 @@ async def make_all(api: ApiServer, namespace: str, ports: dict[str, int]) -> Non
     wanted: list[tuple[str, str, dict[str, Any]]] = []
     for number in range(BROKERS):
         broker = f"b{number}"
-        wanted.append((BROKER.name, broker, {"admin": ports}))
+        listeners = {} if number % TLS_EVERY else {"listeners": TLS_LISTENERS}
+        wanted.append((BROKER.name, broker, {"admin": ports, **listeners}))
         for each in range(EACH):
             spec = {"brokerRef": {"name": broker}, "policy": {"recorded": True}}
             wanted.append((DESTINATION.name, f"{broker}-d{each}", spec))
@@ -97,6 +101,16 @@ async def make_all(api: ApiServer, namespace: str, ports: dict[str, int]) -> Non
             await api.create(BY_NAME[kind], {**resource, "spec": spec})
 
     await asyncio.gather(*(work() for _ in range(8)))
+
+
+async def certificates(api: ApiServer, namespace: str) -> int:
+    """Return how many listeners have the certificate that they are to have."""
+    names = [
+        item["metadata"]["name"]
+        async for items, _ in api.pages(BY_NAME["Secret"], namespace, metadata_only=True)
+        for item in items
+    ]
+    return sum(name.endswith("-openwire-tls") for name in names)
 
 
 async def ready(api: ApiServer, namespace: str) -> int:
@@ -188,6 +202,7 @@ async def test_hundreds_of_brokers_with_thousands_of_destinations(
         with program(*operator, *options, KUBECONFIG=kubeconfig) as process:
             await settle(api, namespace)
             print(f"all ready after {time.monotonic() - begun:.0f} s")
+            assert await certificates(api, namespace) == -(-BROKERS // TLS_EVERY)
             took = await time_changes(api, namespace)
             p50, p90, p99 = (took[len(took) * share // 100] for share in (50, 90, 99))
             print(f"change to status: p50 {p50:.3f} s, p90 {p90:.3f} s, p99 {p99:.3f} s")
