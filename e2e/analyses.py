@@ -15,6 +15,8 @@ RUN_SECONDS_MAX = 240.0
 RESULTS = "/var/lib/lockkeeper-results"
 SMALL = {"memory": "512Mi"}
 """Of these two nodes' memory a test takes little."""
+DRIVER_RESOURCES = {"memory": "1Gi"}
+"""Plans of all reports do not fit into less; it is the default."""
 
 
 def analysis(name: str, **spec: Any) -> Manifest:
@@ -23,7 +25,7 @@ def analysis(name: str, **spec: Any) -> Manifest:
         "apiVersion": API_VERSION,
         "kind": "JournalAnalysis",
         "metadata": {"name": name},
-        "spec": {"resources": SMALL, **spec},
+        "spec": {"resources": DRIVER_RESOURCES, **spec},
     }
 
 

@@ -10,9 +10,18 @@ from lockkeeper_operator.analyses.names import (
 )
 from lockkeeper_operator.analyses.subject import EXECUTORS, AnalysisSubject
 
+# Java without memory may go on for ever, and get nothing done: its pod is to fail instead.
+_END_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
 DEFAULTS = {
     # The last lines of a log are to be those of whatever went wrong.
     "spark.log.level": "WARN",
+    "spark.driver.defaultJavaOptions": _END_WITHOUT_MEMORY,
+    "spark.executor.defaultJavaOptions": _END_WITHOUT_MEMORY,
+    # Plans of reports that were made before would fill the heap.
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "100",
 }
 """Those that a spec may change."""
 SHUFFLE_PARTITIONS_MIN, SHUFFLE_PARTITIONS_PER_CORE = 8, 4
