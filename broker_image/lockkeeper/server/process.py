@@ -1,6 +1,7 @@
 """One broker process: stand by for the lock, read the journal, serve, stop cleanly."""
 
 import asyncio
+import contextlib
 import gc
 import logging
 import os
@@ -48,8 +49,14 @@ PORT_RETRY_SECONDS_AFTER_STANDBY = 5.0
 PORT_RETRY_SECONDS = 0.5
 LEASE_POLL_SECONDS = 0.05
 FIRST_LOOK_SECONDS = 1.0
+SERVE_OUT_SECONDS = 2.0
+"""Until Services lead nobody to a master that stops.
+
+kube-proxy takes changes over once a second, and two of them come: the pod is to end, and its label
+goes. The next change, which leads to the next master, is then taken over at once.
+"""
 LINGER_SECONDS = 2.0
-"""Until Services have forgotten a master that stops; kube-proxy looks once a second."""
+"""For clients that dial the pod itself: see `_linger`."""
 VERSION = version("lockkeeper-mq")
 
 
@@ -130,9 +137,14 @@ class BrokerProcess:
 
         Who still dials it is refused at once, and does not wait for an answer that never comes.
         """
-        cluster = self.options.cluster
-        if self._has_led and cluster is not None and cluster.api_server is not None:
+        if self._has_led and self._is_in_cluster:
             await asyncio.sleep(LINGER_SECONDS)
+
+    @property
+    def _is_in_cluster(self) -> bool:
+        """Whether clients find it by Services."""
+        cluster = self.options.cluster
+        return cluster is not None and cluster.api_server is not None
 
     def _end(self) -> None:
         self._ending = True
@@ -285,9 +297,18 @@ class BrokerProcess:
                 await self._stopping.wait()
                 if self._failure is None:
                     await self._membership.step_down()
+                    await self._serve_out()
         finally:
             listeners.close()
             self._close(engine, store, recorder)
+
+    async def _serve_out(self) -> None:
+        """Serve those who are connected until nobody else is led here; a second order ends it."""
+        if self._is_in_cluster:
+            self._stopping.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(SERVE_OUT_SECONDS):
+                    await self._stopping.wait()
 
     def _make_broker(self, store: Store, spec: BrokerSpec) -> Broker:
         resource = self._reloading.broker
