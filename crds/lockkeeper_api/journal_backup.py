@@ -21,8 +21,6 @@ _NAME_RULE = (
 )
 ONE_TARGET = "expected exactly one of claim, url, snapshot"
 _ONE_TARGET_RULE = "[has(self.claim), has(self.url), has(self.snapshot)].exists_one(x, x)"
-SINGLE_SNAPSHOT = "target.snapshot is for single backups: leave out schedule"
-_SINGLE_SNAPSHOT_RULE = "!has(self.target.snapshot) || !has(self.schedule)"
 OWN_IMAGE = "target.url needs image.name: an image with lockkeeper and fsspec's package for the URL"
 _OWN_IMAGE_RULE = "!has(self.target.url) || (has(self.image) && has(self.image.name))"
 
@@ -75,11 +73,7 @@ class BackupSchedule(ApiModel):
 class JournalBackupSpec(ApiModel):
     """Settings of a backup: its Broker, target and schedule. The Broker may run meanwhile."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            (_OWN_IMAGE_RULE, OWN_IMAGE), (_SINGLE_SNAPSHOT_RULE, SINGLE_SNAPSHOT)
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=rules((_OWN_IMAGE_RULE, OWN_IMAGE)))
 
     broker: ObjectName
     """The Broker, in the same namespace."""
@@ -101,8 +95,6 @@ class JournalBackupSpec(ApiModel):
     def _has_image(self) -> "JournalBackupSpec":
         if self.target.url is not None and self.image.name is None:
             raise ValueError(OWN_IMAGE)
-        if self.target.snapshot is not None and self.schedule is not None:
-            raise ValueError(SINGLE_SNAPSHOT)
         return self
 
 
@@ -156,7 +148,9 @@ class JournalBackupStatus(ApiModel):
     job: str | None = Field(default=None, max_length=253)
     """The latest run's Job."""
     snapshot: str | None = Field(default=None, max_length=253)
-    """The VolumeSnapshot, where the target is one."""
+    """The latest VolumeSnapshot that can be used; while there is none, the one that is made."""
+    last_schedule_time: Time | None = None
+    """Time for which the schedule asked for the latest VolumeSnapshot."""
     last_successful_time: Time | None = None
     """Time of the last run that succeeded."""
     result: BackupResult | None = None

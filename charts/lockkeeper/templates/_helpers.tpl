@@ -95,7 +95,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.backups.enabled }}
 - apiGroups: [snapshot.storage.k8s.io]
   resources: [volumesnapshots]
-  verbs: [get, list, create, patch]
+  verbs: [get, list, create, patch, delete]
 {{- end }}
 {{- if .Values.analytics.enabled }}
 # What drivers of analyses are given: they make and end executors, and what these need.

@@ -2,6 +2,8 @@
 
 BACKUP_LABEL = "lockkeeper.dev/backup"
 """On Jobs and pods of a JournalBackup: its name."""
+SCHEDULED_ANNOTATION = "lockkeeper.dev/scheduled-at"
+"""On VolumeSnapshots of a schedule: when they were due."""
 CONTAINER = "backup"
 JOURNAL_PATH = "/var/lib/lockkeeper"
 TARGET_PATH = "/backups"

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from lockkeeper_operator.kubernetes.jobs import Run, latest_first, runs_of_jobs, runs_of_snapshots
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest
+
+EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,8 @@ class ObservedBackup:
     status: Mapping[str, Any] = field(default_factory=dict)
     knows_snapshots: bool = False
     """Whether the cluster knows VolumeSnapshots."""
+    now: datetime = EPOCH
+    """When this was so; without it nothing is due."""
 
     @property
     def runs(self) -> tuple[Run, ...]:

@@ -1,13 +1,15 @@
 """From what there is of a backup to the next steps.
 
 A single backup is made once: when it has ended, the status remembers it, and it is not made again.
-Those of a schedule are made by the cluster, from what is kept up to date here.
+Copies of a schedule are made by the cluster, from what is kept up to date here; snapshots of a
+schedule one by one.
 """
 
 from collections.abc import Mapping
 
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.observed import ObservedBackup
+from lockkeeper_operator.backups.snapshots import due_steps, surplus
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE
 from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps, stamped
@@ -19,11 +21,27 @@ from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 
 def backup_plan(observed: ObservedBackup, subject: BackupSubject) -> tuple[Step, ...]:
     """Return what is to be done about a backup. Jobs of an earlier spec go."""
+    problem = _problem(observed, subject)
+    schedule, target = subject.spec.schedule, subject.spec.target.snapshot
+    if schedule is not None and problem is not None:
+        return (problem,)
+    if target is None:
+        if schedule is not None:
+            return _steps(observed.children, subject, run(subject))
+        return _once(observed, subject, problem)
+    kept = tuple(surplus(observed, subject))
+    if schedule is None:
+        return (*_once(observed, subject, problem), *kept)
+    due = due_steps(observed, subject, schedule, target)
+    return (*_steps(observed.children, subject), *due, *kept)
+
+
+def _once(
+    observed: ObservedBackup, subject: BackupSubject, problem: Wait | None
+) -> tuple[Step, ...]:
+    """Return the steps about a single backup."""
     manifest = run(subject)
     key = key_of(manifest)
-    problem = _problem(observed, subject)
-    if subject.spec.schedule is not None:
-        return (problem,) if problem is not None else _steps(observed.children, subject, manifest)
     others = {name: child for name, child in observed.children.items() if name != key}
     steps = _steps(others, subject)
     present = observed.children.get(key)

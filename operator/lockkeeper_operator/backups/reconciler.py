@@ -12,6 +12,7 @@ from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.backups.names import BACKUP_LABEL
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.plan import backup_plan
+from lockkeeper_operator.backups.schedule import next_due
 from lockkeeper_operator.backups.status.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of
@@ -77,7 +78,18 @@ class BackupReconciler:
         await self._tools.write_status(resource, status)
         is_active = any(not run.ended for run in observed.runs)
         is_waiting = any(isinstance(step, Wait) for step in steps)
-        return ACTIVE_SECONDS if is_active or is_waiting or unseen else REST_SECONDS
+        if is_active or is_waiting or unseen:
+            return ACTIVE_SECONDS
+        return self._rest(spec)
+
+    def _rest(self, spec: JournalBackupSpec) -> float:
+        """Return for how many seconds there is nothing to do, as far as is known."""
+        if spec.target.snapshot is None or spec.schedule is None or spec.suspend:
+            return REST_SECONDS
+        now = self.now()
+        until_due = (next_due(spec.schedule, now) - now).total_seconds()
+        # Not before: the queue looks up to a tenth earlier.
+        return min(REST_SECONDS, until_due * 1.12 + 0.1)
 
     async def _subject(self, resource: Manifest, spec: JournalBackupSpec) -> BackupSubject:
         metadata = resource["metadata"]
@@ -93,6 +105,7 @@ class BackupReconciler:
             name=name,
             namespace=namespace,
             uid=metadata["uid"],
+            created=metadata["creationTimestamp"],
             spec=spec,
             journal=journal,
             user=broker_spec.security.run_as_user,
@@ -106,4 +119,4 @@ class BackupReconciler:
         apis = await self._objects.apis() if wants_snapshot else frozenset()
         children = await self._objects.children(namespace, name, apis)
         pods = await self._objects.pods(namespace, name)
-        return ObservedBackup(children, tuple(pods), status, bool(apis))
+        return ObservedBackup(children, tuple(pods), status, bool(apis), self.now())

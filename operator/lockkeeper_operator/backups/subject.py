@@ -33,6 +33,7 @@ class BackupSubject:
     name: str
     namespace: str
     uid: str
+    created: str
     spec: JournalBackupSpec
     journal: Journal
     user: int

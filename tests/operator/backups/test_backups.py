@@ -40,6 +40,7 @@ def subject(journal: Journal = JOURNAL, **spec: Any) -> BackupSubject:
         name="nightly",
         namespace="shop",
         uid="uid-of-nightly",
+        created="2027-02-28T12:00:00Z",
         spec=JournalBackupSpec.model_validate({**TO_CLAIM, **spec}),
         journal=journal,
         user=10001,

@@ -3,9 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-from pydantic import ValidationError
-
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.observed import ObservedBackup
@@ -23,6 +20,7 @@ SUBJECT = BackupSubject(
     name="before",
     namespace="shop",
     uid="uid",
+    created="2027-02-28T12:00:00Z",
     spec=JournalBackupSpec.model_validate(SPEC),
     journal=JOURNAL,
     user=10001,
@@ -95,8 +93,3 @@ def test_a_cluster_without_snapshots_waits_for_another_target() -> None:
     status = told(found)
     assert true(status) == {"Stalled": "SnapshotsUnknown"}
     assert "use claim or url" in status["conditions"][0]["message"]
-
-
-def test_regular_snapshots_are_refused() -> None:
-    with pytest.raises(ValidationError, match=r"target.snapshot is for single backups"):
-        JournalBackupSpec.model_validate({**SPEC, "schedule": {"cron": "0 3 * * *"}})

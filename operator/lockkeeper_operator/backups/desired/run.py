@@ -1,4 +1,7 @@
-"""Job, CronJob or VolumeSnapshot: the only child of a backup."""
+"""Job, CronJob or VolumeSnapshot: what makes a backup, or all of a schedule's.
+
+Only VolumeSnapshots of a schedule are made one by one: see `plan.py`.
+"""
 
 from lockkeeper_operator.backups.desired import cron_job, job, snapshot
 from lockkeeper_operator.backups.subject import BackupSubject
@@ -6,7 +9,7 @@ from lockkeeper_operator.kubernetes.manifests import Manifest
 
 
 def run(subject: BackupSubject) -> Manifest:
-    """Return it: a backup has exactly one child."""
+    """Return it."""
     schedule, target = subject.spec.schedule, subject.spec.target.snapshot
     if target is not None:
         return snapshot.build(subject, target)

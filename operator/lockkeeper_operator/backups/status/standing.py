@@ -5,11 +5,18 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from lockkeeper_operator.backups.reports import Reports
+from lockkeeper_operator.backups.snapshots import INVALID_SCHEDULE
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Step, Wait
 from lockkeeper_operator.kubernetes.jobs import Run
 
-STALLING = ("TargetIsJournal", "ClaimExclusive", "SnapshotsUnknown", "Suspended")
+STALLING = (
+    "TargetIsJournal",
+    "ClaimExclusive",
+    "SnapshotsUnknown",
+    "Suspended",
+    INVALID_SCHEDULE,
+)
 """Reasons to wait that pass only when somebody changes something."""
 
 

@@ -1,10 +1,12 @@
 """The status of a backup: three conditions, as kstatus reads them, and the last result."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from lockkeeper_api.journal_backup import JournalBackupStatus
 from lockkeeper_api.status import Condition
+from lockkeeper_operator.backups.names import SCHEDULED_ANNOTATION
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.reports import reports_of
 from lockkeeper_operator.backups.status import ready, reconciling, stalled
@@ -13,6 +15,7 @@ from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.kubernetes.children.steps import Refused, Step
 from lockkeeper_operator.kubernetes.conditions import dated
 from lockkeeper_operator.kubernetes.jobs import Run
+from lockkeeper_operator.kubernetes.times import parsed, written
 
 CONDITIONS = (ready.condition, reconciling.condition, stalled.condition)
 
@@ -37,7 +40,8 @@ def backup_status(
         conditions=_dated(standing, previous, generation, now),
         state=_state(latest, standing, previous),
         job=_name_of(latest, "Job", previous.get("job")),
-        snapshot=_name_of(latest, "VolumeSnapshot", previous.get("snapshot")),
+        snapshot=_name_of(done or latest, "VolumeSnapshot", previous.get("snapshot")),
+        last_schedule_time=_last_schedule_time(observed),
         last_successful_time=done.finished if done else previous.get("lastSuccessfulTime"),
         result=result or previous.get("result"),
     )
@@ -66,6 +70,17 @@ def _name_of(latest: Run | None, kind: str, previous: str | None) -> str | None:
     if latest is None:
         return previous
     return latest.name if latest.kind == kind else None
+
+
+def _last_schedule_time(observed: ObservedBackup) -> str | None:
+    """Return when the latest snapshot of the schedule was due, also when it is gone by now."""
+    times = [str(observed.status.get("lastScheduleTime") or "")]
+    for child in observed.children.values():
+        said = child["metadata"].get("annotations", {}).get(SCHEDULED_ANNOTATION, "")
+        # Somebody may have written something else there.
+        with suppress(ValueError):
+            times.append(written(parsed(said)))
+    return max(times) or None
 
 
 def _state(latest: Run | None, standing: Standing, previous: Mapping[str, Any]) -> str:
