@@ -1,7 +1,9 @@
 """A broker in a pod: its name, its label, its ports, its token."""
 
+import time
 import urllib.error
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,12 @@ from api_objects import POD_PATH, ApiObjects
 from pods import NAMESPACE, Pod, free_port, wait_until
 
 from lockkeeper.cli.main import main
+from lockkeeper.client import MessagingError, connect
 
 StartPod = Callable[..., Pod]
 LABEL = "lockkeeper.dev/role"
+SERVES_ON_SECONDS_MIN = 1.5
+"""kube-proxy takes over two changes of a Service in a bit more than a second."""
 LEASE_OFF = "  locker: {acquireInterval: 100ms, lease: {enabled: false}}"
 
 
@@ -37,6 +42,25 @@ def test_the_label_follows_the_role(api: ApiObjects, start_pod: StartPod) -> Non
     assert api.labels(path_of(0)) == {LABEL: "standby"}
     second.wait_for("master")
     wait_until(lambda: api.labels(path_of(1)) == {LABEL: "master"})
+
+
+def test_a_master_that_is_to_stop_serves_those_who_are_connected_until_services_forget_it(
+    api: ApiObjects, start_pod: StartPod
+) -> None:
+    spec = f"{LEASE_OFF}\n  access: {{anonymous: true}}"
+    pod = start_pod(api=api.url, spec=spec).wait_for("master")
+    wait_until(lambda: api.labels(path_of(0)) == {LABEL: "master"})
+    with connect(f"tcp://127.0.0.1:{pod.port}") as connection, ThreadPoolExecutor(1) as pool:
+        producer = connection.session().producer("ORDERS")
+        producer.send("before")
+        stopped = pool.submit(pod.stop)
+        wait_until(lambda: api.labels(path_of(0)) == {LABEL: "standby"})
+        began = time.monotonic()
+        with pytest.raises(MessagingError):
+            while True:
+                producer.send("meanwhile")
+        assert time.monotonic() - began >= SERVES_ON_SECONDS_MIN
+        assert stopped.result() == 0
 
 
 def test_a_new_process_in_the_pod_of_a_dead_master_first_says_standby(
