@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import Any
 
+from lockkeeper_operator.names import MASTER
 from lockkeeper_operator.polling.admin_endpoint import (
     AdminEndpoints,
     BrokerRefusedError,
@@ -86,7 +87,7 @@ class Poller:
         """Return whether the master began or ceased to answer, and what differs there."""
         loop = asyncio.get_running_loop()
         before, begun = state.master, loop.time()
-        leader = next((pod for pod in pods if pod.leads), None)
+        leader = _leader(state, pods)
         changed: frozenset[DestinationKey] | None = None
         if leader is not None and wanted:
             address = state.address(leader)
@@ -109,6 +110,14 @@ class Poller:
         if changed is None:
             return (state.master is None) != (before is None), frozenset()
         return before is None, changed
+
+
+def _leader(state: PollState, pods: tuple[AskedPod, ...]) -> AskedPod | None:
+    """Return the master's pod: the labelled one, or one that serves on, its label taken away."""
+    labelled = (pod for pod in pods if pod.leads)
+    reports = ((pod, state.reports.get(pod.uid)) for pod in pods)
+    serving = (pod for pod, said in reports if said is not None and said.role == MASTER)
+    return next(labelled, None) or next(serving, None)
 
 
 def _taken(
