@@ -193,7 +193,9 @@ async def test_hundreds_of_brokers_with_thousands_of_destinations(
     kubeconfig, port = str(control_plane.kubeconfig), free_port()
     brokers = (str(HERE / "scale_brokers.py"), kubeconfig, namespace, str(BROKERS), str(RENEWALS))
     options = ("--port", str(port), "--host", "127.0.0.1", "--log-level", "warning")
-    operator = ("-m", "lockkeeper_operator", "--no-leader-election", "--namespaces", namespace)
+    # Where its authority's Secret is, too: who begins anew issues nothing anew.
+    where = ("--namespaces", namespace, "--operator-namespace", namespace)
+    operator = ("-m", "lockkeeper_operator", "--no-leader-election", *where)
     with program(*brokers) as simulated:
         assert simulated.stdout is not None
         ports = map(int, simulated.stdout.readline().split())
