@@ -59,6 +59,22 @@ def test_all_reports_have_the_rows_that_each_has_alone(spark, directory, tmp_pat
         assert told.equals(alone) and told.schema.equals(alone.schema), name
 
 
+def leaves_of(frame):
+    """Return how many tables the plan of *frame* reads."""
+    return frame._jdf.queryExecution().analyzed().collectLeaves().size()
+
+
+def test_rows_that_executors_keep_are_those_of_files_and_their_plans_as_small(
+    spark, directory, tmp_path
+):
+    journal = journal_of(read_records(spark, [str(directory)]))
+    written, kept = settled(journal, tmp_path / "frames"), settled(journal, None)
+    for name in ("backlog", "redeliveries", "garbage", "totals"):
+        ours, theirs = kept.report(name), written.report(name)
+        assert leaves_of(ours) == leaves_of(theirs), name
+        assert ours.toArrow().equals(theirs.toArrow()), name
+
+
 def test_reports_of_a_group_are_one_query():
     assert job._groups_of(["rates", "pattern", "backlog", "garbage"]) == [
         ["rates", "pattern"],
