@@ -1,6 +1,7 @@
 """JournalBackups that are VolumeSnapshots; a test plays the driver of the volumes."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 from control_plane import ControlPlane
 from simulated import eventually, in_loop, world
@@ -8,6 +9,7 @@ from test_backups import until
 from test_children_drift import definition
 
 from lockkeeper_operator.kubernetes.api.kinds import VOLUME_SNAPSHOT
+from lockkeeper_operator.kubernetes.times import written
 
 SNAPSHOTS = definition("VolumeSnapshot", "volumesnapshots", "snapshot.storage.k8s.io")
 SPEC = {"broker": "demo", "target": {"snapshot": {}}}
@@ -50,3 +52,49 @@ async def test_a_snapshot_is_made_once_the_cluster_knows_them_and_a_broker_begin
             assert [item["metadata"]["name"] async for page, _ in pages for item in page] == [name]
         finally:
             control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
+
+
+@in_loop
+async def test_snapshots_of_a_schedule_are_made_when_due_and_the_latest_are_kept(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    ahead = timedelta(minutes=2)
+
+    async def names() -> list[str]:
+        pages = found.api.pages(VOLUME_SNAPSHOT, namespace)
+        return [item["metadata"]["name"] async for page, _ in pages for item in page]
+
+    async def has_made_another_than(earlier: list[str]) -> bool:
+        return bool(set(await names()) - set(earlier))
+
+    async def can_be_used(name: str) -> None:
+        made = {"readyToUse": True, "creationTime": written(datetime.now(UTC))}
+        await found.api.merge(VOLUME_SNAPSHOT, namespace, name, {"status": made})
+
+    control_plane.kubectl("apply", "-f", "-", text=json.dumps(SNAPSHOTS))
+    try:
+        async with world(control_plane, namespace) as found, found.operator() as operator:
+            operator._backups.now = lambda: datetime.now(UTC) + ahead
+            await found.broker()
+            await found.ready("Broker", "demo")
+            regular = {**SPEC, "schedule": {"cron": "* * * * *"}, "keep": 2}
+            await found.make("JournalBackup", "regular", regular)
+            await eventually(lambda: has_made_another_than([]), SECONDS)
+            (first,) = await names()
+            await can_be_used(first)
+            status = await until(found, "regular", "Succeeded")
+            assert status["snapshot"] == first and status["lastScheduleTime"]
+            ahead = timedelta(minutes=5)
+            await found.make("JournalBackup", "regular", {**regular, "keep": 1})
+            await eventually(lambda: has_made_another_than([first]), SECONDS)
+            assert first in await names(), "the next one cannot be used yet"
+            (second,) = set(await names()) - {first}
+            await can_be_used(second)
+
+            async def is_gone() -> bool:
+                return first not in await names()
+
+            await eventually(is_gone, SECONDS, names)
+            assert second in await names()
+    finally:
+        control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
