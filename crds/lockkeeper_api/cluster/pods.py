@@ -39,7 +39,7 @@ class Pods(ApiModel):
     priority_class_name: ObjectName | None = None
     """Cluster: PriorityClass of pods."""
     termination_grace_period_seconds: int = Field(default=60, ge=1, le=3600)
-    """Cluster: seconds for a clean stop."""
+    """Cluster: seconds for a clean stop; a Broker's master needs at least 5."""
     template_patch: Raw | None = None
     """Cluster: patch of the finished pod template; lists are merged by name: sidecars, environment,
     volumes. A patch can break settings that the operator relies on."""

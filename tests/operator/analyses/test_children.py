@@ -154,6 +154,16 @@ def test_a_driver_of_ours_brings_settings_and_a_template_for_its_executors() -> 
     assert found["Service", "nightly-driver"]["spec"]["clusterIP"] == "None"
 
 
+def test_a_process_of_spark_without_memory_ends_rather_than_go_on_for_ever() -> None:
+    settings = native_settings(
+        analysis_subject(sparkConf={"spark.driver.extraJavaOptions": "-Da=b"})
+    )
+    for process in ("driver", "executor"):
+        options = settings[f"spark.{process}.defaultJavaOptions"]
+        assert options == "-XX:+ExitOnOutOfMemoryError"
+    assert settings["spark.driver.extraJavaOptions"] == "-Da=b"
+
+
 def test_settings_that_the_operator_relies_on_win() -> None:
     given = analysis_subject(sparkConf={"spark.driver.host": "elsewhere", "a": "b"})
     settings = native_settings(given)
