@@ -73,6 +73,26 @@ def test_a_backlog_beyond_the_memory_is_spooled_and_consumed_in_order(spooling: 
     assert spooled(bench) == 0
 
 
+def test_what_a_commit_brings_leaves_the_memory_where_consumers_hold_the_rest(
+    spooling: Any,
+) -> None:
+    bench = spooling()
+    client = bench.client()
+    consumer = client.consume("HELD", prefetch=COUNT)
+    identifier = client.begin()
+    fill(client, "Q", 40, transaction_id=identifier)
+    fill(client, "HELD", 10, transaction_id=identifier)
+    bench.broker.transactions.commit(client.connection, identifier, None)
+    bench.tick()
+    assert len(consumer.dispatched) == 10
+    assert bench.broker.memory.used <= MEMORY_BYTES * 0.7
+    client.leave()
+    client = bench.client()
+    assert take(client, "Q", 40) == list(range(40))
+    assert take(client, "HELD", 10) == list(range(10))
+    assert bench.broker.memory.used == 0
+
+
 def test_a_destination_spools_at_its_own_limit(spooling: Any) -> None:
     policy = DestinationPolicy(memory_limit=200_000, flow=FlowPolicy())
     bench = spooling(Q=policy)
