@@ -392,9 +392,10 @@ class TransactionManager:
     def _apply(self, transaction: Transaction) -> None:
         self._committing.discard(transaction)
         contained = self._context.containment
-        self._context.memory.used -= transaction.charged
         for route, references in transaction.sent:
             route.admit_run(references)
+        # Only now: bodies that come in while memory is tight are noted, to leave it.
+        self._context.memory.used -= transaction.charged
         for backlog, references in _by_backlog(transaction.consumed):
             try:
                 backlog.forget_applied(references)
