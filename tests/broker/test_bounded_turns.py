@@ -3,6 +3,7 @@
 Each case has more of it waiting than one turn may deal with. A single `Broker.tick` is a turn.
 """
 
+from time import process_time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.broker.subscriptions.browser import Browse
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import Destination, parse_destination, path_matches, queue
+from lockkeeper.message.openwire import AckType
 from lockkeeper.store.kahadb.store import KahaDBStore
 
 if TYPE_CHECKING:
@@ -335,3 +337,35 @@ def test_jobs_that_are_due_at_once_are_delivered_over_several_turns(
             before = jobs.depth()
             turn(each)
             assert 0 < before - jobs.depth() <= JOBS_MAX
+
+
+def time_of_commit(bench: "Bench", count: int) -> float:
+    """Return the processor time of a commit that consumes from two queues in turn."""
+    client = bench.client()
+    consumers = [client.consume(name, prefetch=count) for name in "AB"]
+    for _ in range(count // 2):
+        for name in "AB":
+            client.send(name, "", wait=False)
+    bench.tick()
+    client.outputs()
+    held = zip(*(list(consumer.dispatched) for consumer in consumers), strict=True)
+    identifier, transactions = client.begin(), bench.broker.transactions
+    for pair in held:
+        for consumer, last in zip(consumers, pair, strict=True):
+            transactions.acknowledge(
+                client.connection, consumer, identifier, last, 1, AckType.STANDARD
+            )
+    began = process_time()
+    transactions.commit(client.connection, identifier, None)
+    bench.tick()
+    spent = process_time() - began
+    assert [bench.depth(name) for name in "AB"] == [0, 0]
+    client.leave()
+    return spent
+
+
+def test_a_commit_that_consumes_from_two_queues_in_turn_costs_no_more_for_each_message(
+    bench: "Bench",
+) -> None:
+    few, many = (min(time_of_commit(bench, count) for _ in range(3)) for count in (5_000, 20_000))
+    assert many < 7 * few
