@@ -424,9 +424,7 @@ def _by_backlog(consumed: Iterable[ConsumedRun]) -> Iterable[tuple[Pending, list
     """Return what was consumed by backlog, each in order."""
     found: dict[int, tuple[Pending, list[Reference]]] = {}
     for backlog, references, _ in consumed:
-        known = found.setdefault(id(backlog), (backlog, references))[1]
-        if known is not references:
-            found[id(backlog)] = (backlog, known + references)
+        found.setdefault(id(backlog), (backlog, []))[1].extend(references)
     return found.values()
 
 
