@@ -19,6 +19,7 @@ from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
 from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.store.base import StoreError
@@ -365,3 +366,25 @@ def test_of_one_transaction_what_fails_comes_later_and_the_rest_at_once(
     assert sorted(texts) == ["A", "B", "C"]
     assert receipt in told
     assert len(consumers) == 3
+
+
+def test_a_job_whose_arrival_failed_waits_for_its_time_all_the_same(
+    make_bench: "type[Bench]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = make_bench(settings=BrokerSettings(scheduler=SchedulerSettings(enabled=True)))
+    client = bench.client()
+    real = BodyCache.charge
+
+    def charge(self: BodyCache, *arguments: Any) -> None:
+        if self.destination == JOBS:
+            raise InjectedError("a defect")
+        real(self, *arguments)
+
+    with monkeypatch.context() as defect:
+        defect.setattr(BodyCache, "charge", charge)
+        client.send("Q", "later", properties={"AMQ_SCHEDULED_DELAY": 2_000})
+    bench.tick()
+    assert bench.depth("Q") == 0
+    bench.tick(2_000)
+    bench.tick()
+    assert bench.depth("Q") == 1

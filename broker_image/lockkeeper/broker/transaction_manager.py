@@ -93,10 +93,7 @@ class TransactionManager:
                 reference.loaded.destination = operation.destination
             if isinstance(operation, Add):
                 route = context.find_route(operation.destination)
-                size = MESSAGE_BYTES * len(operation.references) + body_bytes(operation.references)
-                context.memory.used += size
-                transaction.charged += size
-                transaction.send(route, operation.references)
+                self._enter(transaction, route, operation.references)
             else:
                 backlog = self._find_backlog(operation.destination, operation.subscription)
                 for reference in operation.references:
@@ -140,6 +137,12 @@ class TransactionManager:
     def send_run(self, transaction: Transaction, route: Route, messages: Sequence[Message]) -> None:
         """Do what `send` does for several messages."""
         references = [Reference(message, len(message.body)) for message in messages]
+        self._enter(transaction, route, references)
+
+    def _enter(
+        self, transaction: Transaction, route: Route, references: Sequence[Reference]
+    ) -> None:
+        """Have a transaction send messages, which count in memory from now on."""
         size = MESSAGE_BYTES * len(references) + body_bytes(references)
         self._context.memory.used += size
         transaction.charged += size

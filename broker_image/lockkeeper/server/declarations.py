@@ -17,7 +17,6 @@ from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
-from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination, Kind
 from lockkeeper.message.stamps import arrival
 from lockkeeper.server.conversion import converted
@@ -128,11 +127,8 @@ def is_in_use(broker: Broker, destination: Destination) -> bool:
     region = broker.registry.find(destination)
     if region is not None and (region.is_subscribed() or region.depth()):
         return True
-    return any(_touches(each, destination) for each in broker.transactions.unfinished())
-
-
-def _touches(transaction: Transaction, destination: Destination) -> bool:
-    return destination in transaction.destinations()
+    transactions = broker.transactions.unfinished()
+    return any(destination in each.destinations() for each in transactions)
 
 
 def _producers(broker: Broker) -> "Counter[Destination]":

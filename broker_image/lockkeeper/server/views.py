@@ -1,7 +1,7 @@
 """Figures of a broker: plain values for the admin endpoint, one JSON form for all."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from typing import Any
 
@@ -10,7 +10,6 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.broker.flow.space import Limit, holders
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
-from lockkeeper.broker.transactions import ConsumedRun, SentRun
 from lockkeeper.message.destination import Destination
 from lockkeeper.server.strangers import Strangers
 from lockkeeper.store.base import Store
@@ -64,8 +63,10 @@ def transactions_view(broker: Broker) -> list[dict[str, Any]]:
         {
             "transaction": str(identifier),
             "state": "prepared",
-            "sent": _counted((run.route.destination, run) for run in transaction.sent),
-            "consumed": _counted((run.backlog.destination, run) for run in transaction.consumed),
+            "sent": _counted((run.route.destination, run.references) for run in transaction.sent),
+            "consumed": _counted(
+                (run.backlog.destination, run.references) for run in transaction.consumed
+            ),
         }
         for identifier, transaction in transactions.prepared.items()
     ]
@@ -76,11 +77,11 @@ def transactions_view(broker: Broker) -> list[dict[str, Any]]:
     return prepared + decided
 
 
-def _counted(runs: Iterable[tuple[Destination, SentRun | ConsumedRun]]) -> dict[str, int]:
+def _counted(runs: Iterable[tuple[Destination, Sequence[object]]]) -> dict[str, int]:
     """Return how many messages there are of each destination."""
     counts: Counter[str] = Counter()
-    for destination, run in runs:
-        counts[str(destination)] += len(run.references)
+    for destination, references in runs:
+        counts[str(destination)] += len(references)
     return dict(counts)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
+from lockkeeper.broker.regions.body_cache import ENDED
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS, Job, read_job
 from lockkeeper.broker.timers import Timer
@@ -62,6 +63,12 @@ class JobQueue(Queue):
         """Let jobs wait on that could not be carried out."""
         for reference in references:
             self._wait(reference)
+
+    def put_back(self, taken: Iterable[Reference]) -> None:
+        """See `Backlog.put_back`: each waits for its own time."""
+        for reference in taken:
+            if reference not in self._jobs and reference.held != ENDED:
+                self._wait(reference)
 
     def poison(self, reference: Reference, cause: str) -> None:
         """End a job that cannot be carried out; it never comes again."""
