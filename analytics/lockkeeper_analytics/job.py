@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.facts.journal import AT_A_TIME, Journal, journal_of, read_records, settled
-from lockkeeper_analytics.facts.narrowing import Narrowing
+from lockkeeper_analytics.narrowing import Narrowing
 from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.reading.moments import moment

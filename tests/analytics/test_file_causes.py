@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockkeeper_analytics.facts.functions import SEVERAL, file_causes
-from lockkeeper_analytics.sql.query import dialect
+from lockkeeper_analytics.tables.database import dialect
 
 FILES = list(range(1, 8))
 

@@ -2,6 +2,7 @@
 
 import pytest
 from journal_maker import ORDERS, START, JournalMaker, message_id, rows_of, transaction
+from random_journal import framed
 
 from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.records import (
@@ -13,10 +14,7 @@ from lockkeeper.journal.records import (
 )
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import XATransactionId
-from lockkeeper.message.openwire import AckType, MessageAck, SubscriptionInfo, encode
-from lockkeeper_analytics.tables import history
-from lockkeeper_analytics.tables.entries import read_entries
-from lockkeeper_analytics.tables.options import parse_options
+from lockkeeper.message.openwire import AckType, MessageAck, SubscriptionInfo
 
 NEWS = topic("NEWS")
 DLQ = queue("DLQ")
@@ -26,11 +24,6 @@ XA = XATransactionId(7, b"global", b"branch")
 @pytest.fixture
 def maker(tmp_path):
     return JournalMaker(tmp_path / "journal")
-
-
-def framed(structure):
-    frame = encode(structure, 11)
-    return len(frame).to_bytes(4, "big") + frame
 
 
 def subscribe(maker, name, selector=None, retroactive=False):
@@ -290,19 +283,3 @@ def test_an_acknowledgement_whose_message_is_in_no_file_is_a_row(maker):
     assert outcomes(maker) == []
     (ack,) = rows_of(maker.directory, table="acks")
     assert (ack["stored_at"], ack["latency_at_least_ms"], ack["message_file_id"]) == (None,) * 3
-
-
-def test_memory_holds_only_what_is_live(maker, monkeypatch):
-    monkeypatch.setattr(history, "ENDED_KEPT_MAX", 3)
-    for number in range(20):
-        maker.add(number, number).remove(number)
-    maker.flush()
-    replayed = history.History("messages")
-    entries = read_entries(str(maker.directory), parse_options({"path": str(maker.directory)}))
-    most = taken = 0
-    for _ in replayed.replay(entries):
-        most = max(most, len(replayed._recent))
-        taken += len(replayed.messages)
-        replayed.messages.clear()
-    assert (most, taken) == (3, 20)
-    assert outcomes(maker) == [(number, "acknowledged") for number in range(20)]

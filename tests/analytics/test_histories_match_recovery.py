@@ -3,91 +3,13 @@
 import random
 
 import pytest
-from journal_maker import JournalMaker, rows_of, transaction
-from test_histories import framed
+from journal_maker import rows_of
+from random_journal import RandomJournal
 
-from lockkeeper.journal.decode import decode_record
-from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription, UpdateMessage
-from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.ids import XATransactionId
-from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.store.base import Add, Remove
 from lockkeeper.store.kahadb.cleanup import collectable
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.recovery import replay_directory
-
-PLACES = (queue("A"), queue("B"), topic("T"), topic("U"))
-NAMES = ("one", "two")
-LOCAL = (transaction(1), transaction(2))
-XA = (XATransactionId(1, b"g", b"1"), XATransactionId(1, b"g", b"2"))
-RECORDS = 120
-IDS = 12
-
-
-class RandomJournal:
-    """Writes records of every kind, sensible and not."""
-
-    def __init__(self, directory, seed, removes_destinations):
-        self.maker = JournalMaker(directory)
-        self.other = JournalMaker(directory.parent / "other")
-        self.chance = random.Random(seed)
-        self.kinds = ["add"] * 10 + ["remove"] * 8 + ["subscribe"] * 2 + ["outcome"] * 3
-        self.kinds += ["unsubscribe", "prepare", "update", "flush", "roll"]
-        self.kinds += ["drop"] if removes_destinations else []
-
-    def write(self):
-        for at in range(RECORDS):
-            getattr(self, self.chance.choice(self.kinds))(at)
-        for identifier in LOCAL:
-            self.maker.rollback(identifier)
-        self.maker.flush()
-        return self.maker.directory
-
-    def add(self, at):
-        number, place = self.chance.randrange(IDS), self.chance.choice(PLACES)
-        self.maker.add(number, at, place, tx=self._transaction())
-
-    def remove(self, at):
-        place = self.chance.choice(PLACES)
-        key = f"ann:{self.chance.choice(NAMES)}" if place.is_topic else None
-        self.maker.remove(self.chance.randrange(IDS), place, self._transaction(), key)
-
-    def update(self, at):
-        self.other.waiting.clear()
-        self.other.add(self.chance.randrange(IDS), at, self.chance.choice(PLACES))
-        self.maker.record(UpdateMessage(decode_record(self.other.waiting[0])))
-
-    def subscribe(self, at):
-        place, name = self.chance.choice(PLACES[2:]), self.chance.choice(NAMES)
-        info = SubscriptionInfo(client_id="ann", subscription_name=name, destination=place)
-        is_retroactive = self.chance.random() < 0.3
-        self.maker.record(Subscription(place, f"ann:{name}", is_retroactive, framed(info)))
-
-    def unsubscribe(self, at):
-        place, name = self.chance.choice(PLACES[2:]), self.chance.choice(NAMES)
-        self.maker.record(Subscription(place, f"ann:{name}"))
-
-    def outcome(self, at):
-        identifier = self.chance.choice(LOCAL + XA)
-        (self.maker.commit if self.chance.random() < 0.7 else self.maker.rollback)(identifier)
-
-    def prepare(self, at):
-        self.maker.record(Prepare(self.chance.choice(XA)))
-
-    def drop(self, at):
-        self.maker.record(RemoveDestination(self.chance.choice(PLACES)))
-
-    def flush(self, at):
-        if self.maker.waiting:
-            self.maker.flush()
-
-    def roll(self, at):
-        self.flush(at)
-        if self.maker.path.exists():
-            self.maker.roll()
-
-    def _transaction(self):
-        return self.chance.choice(LOCAL + XA) if self.chance.random() < 0.3 else None
 
 
 def place_of(reference):
@@ -96,7 +18,8 @@ def place_of(reference):
 
 @pytest.fixture(params=range(60))
 def directory(request, tmp_path):
-    return RandomJournal(tmp_path / "journal", request.param, request.param % 3 == 0).write()
+    chance, drops = random.Random(request.param), request.param % 3 == 0
+    return RandomJournal(tmp_path / "journal", chance, drops=drops).write()
 
 
 def test_what_is_live_is_what_recovery_finds(directory):

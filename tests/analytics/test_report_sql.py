@@ -10,9 +10,9 @@ from report_rows import assert_same, plain
 
 from lockkeeper.client import Acknowledge, connect
 from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
-from lockkeeper_analytics.facts.texts import view_texts
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.sql import query
+from lockkeeper_analytics.texts import view_texts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 

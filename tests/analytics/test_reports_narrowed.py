@@ -16,7 +16,7 @@ from report_rows import assert_same
 from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper_analytics import job
 from lockkeeper_analytics.facts.journal import AT_A_TIME, journal_of, read_records, settled
-from lockkeeper_analytics.facts.narrowing import COUNTING, REPORTS, Narrowing
+from lockkeeper_analytics.narrowing import COUNTING, REPORTS, Narrowing
 from lockkeeper_analytics.reading.asked import is_asked_for
 from lockkeeper_analytics.reports import REPORTS as ALL_REPORTS
 from lockkeeper_analytics.sql import query

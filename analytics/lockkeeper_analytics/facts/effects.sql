@@ -7,13 +7,13 @@ WITH done AS (
     WHERE kind IN ('add', 'update', 'remove', 'subscribe', 'unsubscribe', 'remove_destination')
 ),
 prepared AS (
-    SELECT directory, transaction, max(position) AS prepared_at
-    FROM placed WHERE kind = 'prepare' GROUP BY ALL
+    SELECT DISTINCT directory, transaction
+    FROM transaction_records WHERE settled IS NULL AND kind = 'prepare'
 ),
 applied AS (
     SELECT done.*, kind AS effect, position AS place,
         written_after AS happened_after, written_before AS happened_before
-    FROM done WHERE transaction IS NULL
+    FROM done WHERE transaction IS NULL OR kind NOT IN ('add', 'remove')
     UNION ALL
     SELECT done.*,
         CASE WHEN outcomes.kind = 'commit' THEN done.kind ELSE 'prepared_remove' END AS effect,
@@ -28,9 +28,9 @@ applied AS (
         AND done.position < outcomes.position AND done.position > outcomes.previous
     LEFT JOIN prepared
         ON done.directory = prepared.directory AND done.transaction = prepared.transaction
-    WHERE done.transaction IS NOT NULL AND (
+    WHERE done.transaction IS NOT NULL AND done.kind IN ('add', 'remove') AND (
         outcomes.kind = 'commit'
-        OR outcomes.kind IS NULL AND done.kind = 'remove' AND prepared_at > done.position)
+        OR outcomes.kind IS NULL AND done.kind = 'remove' AND prepared.transaction IS NOT NULL)
 )
 SELECT directory, place AS position, position AS record_position,
     happened_after, happened_before,
@@ -41,10 +41,10 @@ SELECT directory, place AS position, position AS record_position,
     ))) AS happened_at,
     record_bytes,
     CASE WHEN effect = 'remove' AND ack_type = 'unmatched' AND subscription IS NOT NULL
-        THEN 'unmatched' ELSE effect END AS kind,
+        AND destination_kind LIKE '%topic' THEN 'unmatched' ELSE effect END AS kind,
     destination_kind, destination, message_id, copy_of, subscription, transaction,
     stored_at, message_bytes, redeliveries, dead_letter_cause, original_destination,
-    producer_id, priority, group_id, consumer_id, ack_type, ack_cause,
+    producer_id, priority, group_id, consumer_id, ack_type, ack_cause, retroactive,
     -- The JMSMessageID, also where `message_id` is a copy's.
     coalesce(copy_of, message_id) AS shown_id,
     -- Where a dead letter was meant for; without a move that the journal tells of, where it is.

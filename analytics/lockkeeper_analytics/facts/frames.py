@@ -3,12 +3,13 @@
 A name stands for one frame, which is made when somebody asks for it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from lockkeeper_analytics.facts.narrowing import Narrowing, counted, counts_from_whole
-from lockkeeper_analytics.facts.texts import names_read, view_texts
+from lockkeeper_analytics.narrowing import TABLES, Narrowing, counted, counts_from_whole
+from lockkeeper_analytics.texts import names_read, view_texts
 
 WHOLE_ROWS = "whole_rows"
 
@@ -19,9 +20,13 @@ SMALL = ("present_files", "file_pins", "file_links", "kept_files")
 class Frames:
     """The tables of a journal and the views over them, by their names."""
 
-    def __init__(self, session: SparkSession, known: Mapping[str, DataFrame]) -> None:
+    def __init__(
+        self, session: SparkSession, known: Mapping[str, DataFrame], cut: Set[str] = frozenset()
+    ) -> None:
+        """Know some frames; those *cut* leave their plans behind, for what several others read."""
         self.session = session
         self._known = dict(known)
+        self._cut = cut
 
     def frame(self, name: str) -> DataFrame:
         """Return the table or view *name*."""
@@ -44,7 +49,11 @@ class Frames:
         return {name for name in names if name in self._known or name in view_texts()}
 
     def _made(self, name: str) -> DataFrame:
-        frame = self.ask(view_texts()[name])
+        text = view_texts()[name]
+        # Sorting a table of all messages is for those who want it.
+        frame = self.ask(text.rpartition("\nORDER BY")[0] if name in TABLES else text)
+        if name in self._cut:
+            return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY)
         return self.session.createDataFrame(frame.toArrow()) if name in SMALL else frame
 
 

@@ -3,65 +3,42 @@
 DuckDB's are in `sql/dialect.sql`, beside those that it calls by another name than Spark.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
+
+from lockkeeper_analytics.packing import spark_structs
 
 SEVERAL = -1
 """Of what keeps a file, two are as good as many: one of them can go, and the file stays."""
 
-_STEP = {
-    "position": "BIGINT",
-    "record_position": "BIGINT",
-    "happened_at": "TIMESTAMP",
-    "kind": "STRING",
-}
-_HELD_IN = {
-    "record_position": "BIGINT",
-    "record_bytes": "INT",
-    "stored_at": "TIMESTAMP",
-    "message_bytes": "INT",
-    "dead_letter_cause": "STRING",
-}
-_FIRST_ADD = {
-    "position": "BIGINT",
-    "record_position": "BIGINT",
-    "happened_at": "TIMESTAMP",
-    "producer_id": "STRING",
-    "priority": "INT",
-    "group_id": "STRING",
-    "transaction": "STRING",
-    **{name: kind for name, kind in _HELD_IN.items() if name != "record_position"},
-    "begins": "BIGINT",
-    "purge": f"STRUCT<{', '.join(f'{name}: {kind}' for name, kind in _STEP.items())}>",
-}
-_STRUCTS = {"step": _STEP, "held_in": _HELD_IN, "first_add": _FIRST_ADD}
-"""Several values as one, which are compared in this order: names and types of each."""
-
-_REPLACE_ALL = """
-    CREATE OR REPLACE TEMPORARY FUNCTION regexp_replace_all(
-        words STRING, pattern STRING, other STRING)
-    RETURNS STRING RETURN regexp_replace(words, pattern, other)
-"""
+_FUNCTIONS = (
+    "milliseconds_between(moment TIMESTAMP, other TIMESTAMP) RETURNS BIGINT"
+    " RETURN div(unix_micros(other) - unix_micros(moment), 1000)",
+    "no_counts() RETURNS MAP<STRING, BIGINT> RETURN CAST(map() AS MAP<STRING, BIGINT>)",
+    "no_numbers() RETURNS ARRAY<BIGINT> RETURN CAST(array() AS ARRAY<BIGINT>)",
+    "no_texts() RETURNS ARRAY<STRING> RETURN CAST(array() AS ARRAY<STRING>)",
+    "regexp_replace_all(words STRING, pattern STRING, other STRING) RETURNS STRING"
+    " RETURN regexp_replace(words, pattern, other)",
+)
+"""Where DuckDB's are in `sql/dialect.sql`."""
 
 
 def register_functions(session: SparkSession) -> None:
     """Make the functions known to *session*."""
-    session.sql(_REPLACE_ALL)
-    for name, fields in _STRUCTS.items():
-        session.sql(_packing(name, fields))
+    for function in (*_FUNCTIONS, *spark_structs()):
+        session.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION {function}")
     session.udf.register("file_causes", file_causes, "array<int>")
+    session.udf.register("followed", followed, "array<bigint>")
 
 
-def _packing(name: str, fields: Mapping[str, str]) -> str:
-    """Return the statement that makes the function *name*, which packs *fields*."""
-    given = ", ".join(f"{field} {kind}" for field, kind in fields.items())
-    taken = ", ".join(f"{field}: {kind}" for field, kind in fields.items())
-    packed = ", ".join(f"'{field}', {field}" for field in fields)
-    return (
-        f"CREATE OR REPLACE TEMPORARY FUNCTION {name}({given}) "
-        f"RETURNS STRUCT<{taken}> RETURN named_struct({packed})"
-    )
+def followed(nexts: Sequence[int]) -> list[int]:
+    """Return those steps of a way that are reached from the first; each tells the next one."""
+    reached, number = [], 1
+    while number <= len(nexts):
+        reached.append(number)
+        number = nexts[number - 1]
+    return reached
 
 
 def file_causes(

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted
 from lockkeeper_analytics.facts.functions import register_functions
-from lockkeeper_analytics.facts.narrowing import (
+from lockkeeper_analytics.facts.tables import frames_of
+from lockkeeper_analytics.narrowing import (
     COUNTING,
     EVERYTHING,
     PRESENT,
@@ -21,9 +22,8 @@ from lockkeeper_analytics.facts.narrowing import (
     Narrowing,
     kept,
 )
-from lockkeeper_analytics.facts.tables import frames_of
-from lockkeeper_analytics.facts.texts import REPORT
 from lockkeeper_analytics.spark.datasource import FORMAT
+from lockkeeper_analytics.texts import REPORT
 
 AT_A_TIME = 3
 """So many jobs are given to Spark at once: it plans one while it carries out others."""
@@ -54,6 +54,7 @@ RECORD_COLUMNS = (
     "consumer_id",
     "ack_type",
     "ack_cause",
+    "retroactive",
 )
 """The columns of the data source that facts and reports are made of."""
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from lockkeeper_analytics.facts.grouping import DESTINATION
-from lockkeeper_analytics.facts.texts import REPORT, view_texts
+from lockkeeper_analytics.texts import REPORT, view_texts
 
 Row = dict[str, Any]
 

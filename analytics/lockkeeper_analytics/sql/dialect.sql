@@ -3,6 +3,10 @@ CREATE MACRO array_join(list, separator) AS array_to_string(list, separator);
 CREATE MACRO div(number, other) AS number // other;
 CREATE MACRO explode(list) AS unnest(list);
 CREATE MACRO "get"(list, place) AS list[place + 1];
+CREATE MACRO milliseconds_between(moment, other) AS (epoch_us(other) - epoch_us(moment)) // 1000;
+CREATE MACRO no_counts() AS map()::MAP(VARCHAR, BIGINT);
+CREATE MACRO no_numbers() AS []::BIGINT[];
+CREATE MACRO no_texts() AS []::VARCHAR[];
 CREATE MACRO percentile_approx(number, share, accuracy) AS quantile_disc(number, share);
 CREATE MACRO regexp_like(words, pattern) AS regexp_matches(words, pattern);
 CREATE MACRO regexp_replace_all(words, pattern, other)
@@ -16,28 +20,15 @@ CREATE MACRO timestamp_seconds(number) AS make_timestamptz(number * 1000000);
 CREATE MACRO unix_millis(moment) AS epoch_ms(moment);
 CREATE MACRO unix_seconds(moment) AS epoch_ms(moment) // 1000;
 
--- Several values as one, which are compared in this order.
-CREATE MACRO step(
-    position, record_position, happened_at, kind
-) AS {
-    'position': position, 'record_position': record_position, 'happened_at': happened_at,
-    'kind': kind
-};
-CREATE MACRO held_in(
-    record_position, record_bytes, stored_at, message_bytes, dead_letter_cause
-) AS {
-    'record_position': record_position, 'record_bytes': record_bytes, 'stored_at': stored_at,
-    'message_bytes': message_bytes, 'dead_letter_cause': dead_letter_cause
-};
-CREATE MACRO first_add(
-    position, record_position, happened_at, producer_id, priority, group_id, transaction,
-    record_bytes, stored_at, message_bytes, dead_letter_cause, begins, purge
-) AS {
-    'position': position, 'record_position': record_position, 'happened_at': happened_at,
-    'producer_id': producer_id, 'priority': priority, 'group_id': group_id, 'transaction':
-    transaction, 'record_bytes': record_bytes, 'stored_at': stored_at, 'message_bytes':
-    message_bytes, 'dead_letter_cause': dead_letter_cause, 'begins': begins, 'purge': purge
-};
+-- Of steps of a way, those that are reached from the first; each tells the number of the next one.
+CREATE MACRO followed(nexts) AS (
+    WITH RECURSIVE reached AS (
+        SELECT 1::BIGINT AS number
+        UNION ALL
+        SELECT nexts[number] FROM reached WHERE nexts[number] <= len(nexts)
+    )
+    SELECT list(number) FROM reached
+);
 
 -- What `file_causes` in facts/functions.py says: Spark has no recursion that ends in a circle.
 CREATE MACRO file_causes(ids, needed, sources, targets) AS (

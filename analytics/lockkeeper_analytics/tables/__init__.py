@@ -1,8 +1,8 @@
 """The tables of a journal as Arrow batches, without Spark: one file for each.
 
-Comes in: options, records as `rows` reads them. Never here: Spark, a query language. `records`,
-`statistics` and `events` are read part by part in memory of one chunk; for the others a directory
-is replayed from its beginning (`history.py`), and memory holds what is live in it.
+Comes in: options, records as `rows` reads them. Never here: Spark. `base.py` has those that are
+read as they are, part by part in memory of one chunk. The others are told from all records of a
+directory (`derived.py`) by DuckDB (`database.py`), which spills what its memory does not hold.
 """
 
 from lockkeeper_analytics.tables import (

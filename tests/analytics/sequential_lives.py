@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from lockkeeper_analytics.tables.entries import Entry, Place
+from sequential_entries import Entry, Place
 
 PENDING, IN_DOUBT, OPEN = "pending", "in_doubt", "open"
 ACKNOWLEDGED, UNMATCHED, EXPIRED = "acknowledged", "unmatched", "expired"

@@ -10,8 +10,9 @@ from functools import cache
 from importlib.resources import files
 
 REPORT = "_report"
-_SUFFIXES = {"facts": "", "reports": REPORT}
+_SUFFIXES = {"facts": "", "tables": "", "reports": REPORT}
 _COMMENT = re.compile(r"--[^\n]*")
+_OWN = re.compile(r"\b(\w+) AS \(\s*SELECT\b")
 _READ = re.compile(r"\b(?:FROM|JOIN)\s+(\w+)")
 
 
@@ -29,8 +30,10 @@ def view_texts() -> dict[str, str]:
 
 @cache
 def times_read(text: str) -> tuple[str, ...]:
-    """Return the names that *text* reads from, as often as it does: tables, views, and its own."""
-    return tuple(_READ.findall(_COMMENT.sub("", text)))
+    """Return the names of the tables and views that *text* reads from, as often as it does."""
+    said = _COMMENT.sub("", text)
+    own = set(_OWN.findall(said))
+    return tuple(name for name in _READ.findall(said) if name not in own)
 
 
 def names_read(text: str) -> set[str]:

@@ -7,9 +7,9 @@ it grows with what is live in the journal, not with the journal.
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 
-from lockkeeper_analytics.tables import lives
-from lockkeeper_analytics.tables.entries import Entry, Place
-from lockkeeper_analytics.tables.lives import (
+import sequential_lives as lives
+from sequential_entries import Entry, Place
+from sequential_lives import (
     DestinationLife,
     End,
     FileLife,

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, SCHEMES
-from lockkeeper_analytics.facts.texts import REPORT
 from lockkeeper_analytics.reading.asked import Pattern
+from lockkeeper_analytics.texts import REPORT
 
 Quoted = Callable[[str], str]
 
@@ -32,7 +32,16 @@ class Narrowing:
     @property
     def url_pattern(self) -> str:
         """The regular expression of the URLs asked for, such as `queue://ORDERS`, as a whole."""
-        return "^(" + "|".join(map(_expression, self.destinations)) + ")$"
+        return "^(" + self._one_of + ")$"
+
+    @property
+    def urls_pattern(self) -> str:
+        """The regular expression of lines with URLs of which one is asked for."""
+        return "(^|\n)(" + self._one_of + ")($|\n)"
+
+    @property
+    def _one_of(self) -> str:
+        return "|".join(map(_expression, self.destinations))
 
 
 EVERYTHING = Narrowing()
@@ -49,6 +58,7 @@ class Kept:
 
     destination: tuple[str, str] | None = ("destination_kind", "destination")
     since: str = ""
+    urls: str = ""
 
 
 _CELL = f"told.{{}} IS NULL OR told.{{}} + told.seconds * INTERVAL '1' SECOND > {SINCE}"
@@ -120,6 +130,17 @@ REPORTS = {
 }
 """The rows of every report; `pattern` sums up the destinations asked for by itself."""
 
+_ENDED = f"coalesce(told.ended_latest, {SINCE}) >= {SINCE}"
+TABLES = {
+    "messages": Kept(since=_ENDED),
+    "acks": Kept(since=f"coalesce(told.acked_at_latest, {SINCE}) >= {SINCE}"),
+    "subscriptions": Kept(since=_ENDED),
+    "destinations": Kept(),
+    "files": _WHOLE,
+    "transactions": Kept(None, _ENDED, urls="told.destinations"),
+}
+"""The rows of the tables that are told from all records: what was not over before."""
+
 
 def counts_from_whole(name: str) -> bool:
     """Tell whether the reports of COUNTING read all rows of the fact or table *name*."""
@@ -151,6 +172,9 @@ def kept(source: str, rule: Kept, narrowing: Narrowing, quoted: Quoted) -> str:
         kind, name = rule.destination
         pattern = quoted(narrowing.url_pattern)
         conditions.append(f"regexp_like({kind} || '://' || {name}, {pattern})")
+    if rule.urls and narrowing.destinations:
+        pattern = quoted(narrowing.urls_pattern)
+        conditions.append(f"regexp_like(array_join({rule.urls}, chr(10)), {pattern})")
     where = " AND ".join(f"({each})" for each in conditions) or "true"
     return f"SELECT told.* FROM {source} told WHERE {where}"
 
@@ -162,7 +186,7 @@ def _expression(pattern: Pattern) -> str:
     is_open = ANY_DESCENDANT in path
     if is_open:
         path = path[: path.index(ANY_DESCENDANT)]
-    levels = [r"[^.]*" if level == ANY_CHILD else re.escape(level) for level in path]
+    levels = [r"[^.\n]*" if level == ANY_CHILD else re.escape(level) for level in path]
     if not is_open:
         rest = ""
     elif levels:
