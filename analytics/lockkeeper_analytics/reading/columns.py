@@ -142,21 +142,30 @@ def _ack(name: str) -> Builder:
     return build
 
 
-def _subscribed(
-    name: str, value_of: Callable[[Subscription, SubscriptionInfo], str | bool | None]
-) -> Builder:
+def _subscribed(name: str, value_of: Callable[[SubscriptionInfo], str | bool | None]) -> Builder:
     def build(rows: Rows) -> pa.Array:
         def value(record: QuickRecord) -> str | bool | None:
             if record[0] != SUBSCRIPTION or not record[5]:
                 return None
             found = rows.guarded(record, lambda start, end: decode_info(rows.data[start:end]))
-            said = decode_record(rows.data, record[1], rows.context.name)
-            assert isinstance(said, Subscription)
-            return None if found is None else value_of(said, found)
+            return None if found is None else value_of(found)
 
         return _array(name, [value(record) for record in rows.records])
 
     return build
+
+
+def _retroactive(rows: Rows) -> pa.Array:
+    """Tell of records that create a subscription what they say beside its SubscriptionInfo."""
+
+    def value(record: QuickRecord) -> bool | None:
+        if record[0] != SUBSCRIPTION or not record[5]:
+            return None
+        said = decode_record(rows.data, record[1], rows.context.name)
+        assert isinstance(said, Subscription)
+        return said.retroactive or False
+
+    return _array("retroactive", [value(record) for record in rows.records])
 
 
 def trace_text(data: bytes, record: QuickRecord, is_recorder: bool) -> bytes | None:
@@ -249,9 +258,9 @@ BUILDERS: dict[str, Builder] = {
     "ack_type": _ack("ack_type"),
     "consumer_id": _ack("consumer_id"),
     "ack_cause": _ack("ack_cause"),
-    "selector": _subscribed("selector", lambda record, info: info.selector),
-    "no_local": _subscribed("no_local", lambda record, info: info.no_local),
-    "retroactive": _subscribed("retroactive", lambda record, info: record.retroactive or False),
+    "selector": _subscribed("selector", lambda info: info.selector),
+    "no_local": _subscribed("no_local", lambda info: info.no_local),
+    "retroactive": _retroactive,
     "trace": _trace(is_recorder=False),
     "recorder": _trace(is_recorder=True),
     "body": _body("body", _body_text),
