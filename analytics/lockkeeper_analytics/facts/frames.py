@@ -3,13 +3,14 @@
 A name stands for one frame, which is made when somebody asks for it.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from lockkeeper_analytics.narrowing import TABLES, Narrowing, counted, counts_from_whole
-from lockkeeper_analytics.texts import names_read, view_texts
+from lockkeeper_analytics.texts import names_read, times_read, view_texts, views_behind
 
 WHOLE_ROWS = "whole_rows"
 
@@ -75,6 +76,16 @@ class CountedFrames(Frames):
         if WHOLE_ROWS in names_read(text):
             return self.ask(text, **{WHOLE_ROWS: self._whole.frame(name)})
         return self.ask(text)
+
+
+def read_often(names: Iterable[str]) -> set[str]:
+    """Return the facts behind the views *names* that several views read: plans grow with each.
+
+    Those of SMALL are fetched anyway, and `placed` is no more than a column of the records.
+    """
+    views = views_behind(set(names))
+    read = Counter(each for text in views.values() for each in times_read(text))
+    return {each for each in views if read[each] > 1 and each not in (*SMALL, "placed")}
 
 
 def quoted(text: str) -> str:

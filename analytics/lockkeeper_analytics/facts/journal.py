@@ -11,7 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted
+from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
 from lockkeeper_analytics.facts.tables import frames_of
 from lockkeeper_analytics.narrowing import (
@@ -101,9 +101,11 @@ def journal_of(records: DataFrame, narrowing: Narrowing = EVERYTHING) -> Journal
     *narrowing* tells what of it reports show.
     """
     register_functions(records.sparkSession)
-    present = frames_of(records)
+    cut = read_often(name + REPORT for name in REPORTS)
+    present = frames_of(records, cut)
     until = narrowing.until
-    return Journal(frames_of(_until(records, until)) if until else present, present, narrowing)
+    frames = frames_of(_until(records, until), cut) if until else present
+    return Journal(frames, present, narrowing)
 
 
 def settled(

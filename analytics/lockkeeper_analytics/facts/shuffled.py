@@ -1,13 +1,12 @@
 """Tables that Spark tells from all records of journals, shuffled by message instead of replayed."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics.errors import OptionError
-from lockkeeper_analytics.facts.frames import SMALL, quoted
+from lockkeeper_analytics.facts.frames import quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
 from lockkeeper_analytics.facts.tables import frames_of
 from lockkeeper_analytics.narrowing import TABLES as RULES
@@ -16,7 +15,6 @@ from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DEFAULT_COLUMNS
 from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.tables.derived import columns_behind
 from lockkeeper_analytics.tables.options import parse_options
-from lockkeeper_analytics.texts import times_read, views_behind
 
 _LINES = ("directory", BROKER, "file_id", "offset", "recorder")
 
@@ -44,17 +42,10 @@ def read_table(
         for each in DEFAULT_COLUMNS
         if each not in records.columns
     }
-    frames = frames_of(records.withColumns(absent), _read_often(name))
+    frames = frames_of(records.withColumns(absent), read_often({name}))
     narrowing = Narrowing(asked.destinations, asked.since)
     told = frames.ask(kept(name, RULES[name], narrowing, quoted))
     return told.select(*asked.columns)
-
-
-def _read_often(name: str) -> set[str]:
-    """Return the facts behind the table *name* that several views read: plans grow with each."""
-    views = views_behind({name})
-    read = Counter(each for text in views.values() for each in times_read(text))
-    return {each for each in views if read[each] > 1 and each not in (*SMALL, "placed")}
 
 
 def _more(columns: Sequence[str]) -> list[str]:

@@ -55,6 +55,8 @@ _REPORT_SETTINGS = {
 SMALL_BYTES = 16 * 1024 * 1024
 _SMALL_SETTINGS = {
     **_REPORT_SETTINGS,
+    # A broadcast is a job of its own, which takes longer than the join it saves.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
