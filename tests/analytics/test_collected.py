@@ -12,7 +12,7 @@ from lockkeeper_analytics.spark.collected import gathered
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-JOBS_MAX = 45
+JOBS_MAX = 40
 """22 reports, the facts that they are made of, and small tables that are handed to all tasks."""
 
 

@@ -150,20 +150,21 @@ def _until(records: DataFrame, milliseconds: int) -> DataFrame:
 
 def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:
     if folder is None:
-        return _without_plan(frame.persist(StorageLevel.DISK_ONLY))
+        # Spark fails to find again what is kept in the order of a frame that was cut.
+        return _without_plan(_without_plan(frame).persist(StorageLevel.DISK_ONLY))
     path = str(folder / name)
     frame.write.mode("overwrite").parquet(path)
     # With a schema given, Spark need not look for one in the files.
     return frame.sparkSession.read.schema(frame.schema).parquet(path)
 
 
-def _without_plan(kept: DataFrame) -> DataFrame:
-    """Return the rows of *kept* with no plan of how they come about.
+def _without_plan(frame: DataFrame) -> DataFrame:
+    """Return the rows of *frame* with no plan of how they come about.
 
     Plans of reports would have that of each frame within them, as often as they read it: one
     gigabyte is not enough for the first. The rows can be made again nevertheless.
     """
-    session: Any = kept.sparkSession
-    made = kept.select("*")._jdf.queryExecution().toRdd()
-    frame = session._jsparkSession.internalCreateDataFrame(made, kept._jdf.schema(), False)
-    return DataFrame(frame, session)
+    session: Any = frame.sparkSession
+    made = frame.select("*")._jdf.queryExecution().toRdd()
+    bare = session._jsparkSession.internalCreateDataFrame(made, frame._jdf.schema(), False)
+    return DataFrame(bare, session)
