@@ -12,6 +12,7 @@ import pytest
 from aiohttp import web
 
 from lockkeeper_operator.certificates.issuing import Pair, issued, new_authority
+from lockkeeper_operator.polling import admin_endpoint
 from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
@@ -29,12 +30,14 @@ class Broker:
     def __init__(self) -> None:
         self.asked: list[object] = []
         self.tokens: list[str | None] = []
+        self.changed: list[object] = []
         self._runner: web.AppRunner | None = None
         self.port = 0
 
     async def start(self, encryption: ssl.SSLContext | None = None) -> None:
         app = web.Application()
         app.router.add_get("/api/v1/status", self._status)
+        app.router.add_put("/api/v1/destinations/queues/{name}", self._declare)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(
@@ -47,10 +50,21 @@ class Broker:
         assert self._runner is not None
         await self._runner.cleanup()
 
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        assert self._runner is not None and self._runner.server is not None
+        return len(self._runner.server.connections)
+
     async def _status(self, request: web.Request) -> web.Response:
         self.asked.append(request.transport)
         self.tokens.append(request.headers.get("Authorization"))
         return web.json_response({"role": "master"})
+
+    async def _declare(self, request: web.Request) -> web.Response:
+        self.changed.append(request.transport)
+        await asyncio.sleep(0.1)
+        return web.json_response({})
 
 
 def run(test: Callable[[Broker, AdminEndpoints, Address], Awaitable[None]]) -> None:
@@ -72,6 +86,26 @@ def test_a_broker_is_asked_over_one_connection() -> None:
             assert (await admin.status(address))["role"] == "master"
         assert len(broker.asked) == 5
         assert len(set(broker.asked)) == 1
+
+    run(test)
+
+
+def test_connections_for_many_changes_at_a_time_go_when_these_are_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Polls go on meanwhile, and do not keep them."""
+    monkeypatch.setattr(admin_endpoint, "CHANGE_IDLE_SECONDS", 0.2)
+
+    async def test(broker: Broker, admin: AdminEndpoints, address: Address) -> None:
+        names = [f"q{number}" for number in range(8)]
+        await asyncio.gather(*(admin.declare(address, "Queue", each, None, "") for each in names))
+        assert len(set(broker.changed)) == 8
+        end = asyncio.get_running_loop().time() + 10
+        while broker.connections > 1 and asyncio.get_running_loop().time() < end:
+            await admin.status(address)
+            await asyncio.sleep(0.05)
+        assert len(set(broker.asked)) == 1
+        assert broker.connections == 1
 
     run(test)
 
