@@ -1,6 +1,5 @@
 """Journals as the reports see them, made of what the data source reads without Spark."""
 
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ import pyarrow as pa
 from journal_maker import START
 from pyspark.sql import DataFrame, SparkSession
 
-from lockkeeper_analytics.facts.journal import RECORD_COLUMNS, Journal, journal_of, settled
+from lockkeeper_analytics.facts.journal import RECORD_COLUMNS, Journal, journal_of
 from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -18,9 +17,7 @@ def journal_in(spark: SparkSession, *directories: Path) -> Journal:
     """Return the journal of all *directories* together."""
     options = {"path": ",".join(map(str, directories)), "columns": ",".join(RECORD_COLUMNS)}
     batches = list(TABLES["records"].batches(parse_options(options)))
-    records = spark.createDataFrame(pa.Table.from_batches(batches))
-    # As a job does it: without that, a plan has those of all facts within it, over and over.
-    return settled(journal_of(records), Path(tempfile.mkdtemp(prefix="lockkeeper-frames-")))
+    return journal_of(spark.createDataFrame(pa.Table.from_batches(batches)))
 
 
 def dicts(frame: DataFrame) -> list[dict[str, Any]]:

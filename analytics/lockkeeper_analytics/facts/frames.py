@@ -35,6 +35,14 @@ class Frames:
             self._known[name] = self._made(name)
         return self._known[name]
 
+    def planned(self, name: str) -> DataFrame:
+        """Return the table or view *name* with its plan, for somebody who writes its rows."""
+        if name in self._known:
+            return self._known[name]
+        text = view_texts()[name]
+        # Sorting a table of all messages is for those who want it.
+        return self.ask(text.rpartition("\nORDER BY")[0] if name in TABLES else text)
+
     def keep(self, frames: Mapping[str, DataFrame]) -> None:
         """Let *frames*, which were written somewhere, stand for what they are named."""
         self._known.update(frames)
@@ -50,9 +58,7 @@ class Frames:
         return {name for name in names if name in self._known or name in view_texts()}
 
     def _made(self, name: str) -> DataFrame:
-        text = view_texts()[name]
-        # Sorting a table of all messages is for those who want it.
-        frame = self.ask(text.rpartition("\nORDER BY")[0] if name in TABLES else text)
+        frame = self.planned(name)
         if name in self._cut:
             return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY)
         return self.session.createDataFrame(frame.toArrow()) if name in SMALL else frame

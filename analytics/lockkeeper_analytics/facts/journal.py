@@ -127,7 +127,9 @@ def settled(
     with ThreadPoolExecutor(at_a_time) as pool:
 
         def settle(*names: str) -> None:
-            asked = {name: pool.submit(_settle, frames.frame(name), folder, name) for name in names}
+            asked = {
+                name: pool.submit(_settle, frames.planned(name), folder, name) for name in names
+            }
             frames.keep({name: each.result() for name, each in asked.items()})
 
         tell("applying transactions")
@@ -150,8 +152,7 @@ def _until(records: DataFrame, milliseconds: int) -> DataFrame:
 
 def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:
     if folder is None:
-        # Spark fails to find again what is kept in the order of a frame that was cut.
-        return _without_plan(_without_plan(frame).persist(StorageLevel.DISK_ONLY))
+        return _without_plan(frame.persist(StorageLevel.DISK_ONLY))
     path = str(folder / name)
     frame.write.mode("overwrite").parquet(path)
     # With a schema given, Spark need not look for one in the files.

@@ -52,11 +52,15 @@ _REPORT_SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
 }
 
+_NO_BROADCASTS = {
+    # A broadcast is a job of its own; where one pays for few rows, the SQL says so.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+}
+
 SMALL_BYTES = 16 * 1024 * 1024
 _SMALL_SETTINGS = {
     **_REPORT_SETTINGS,
-    # A broadcast is a job of its own, which takes longer than the join it saves.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    **_NO_BROADCASTS,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
@@ -103,15 +107,9 @@ def register(session: SparkSession) -> None:
     session.dataSource.register(LockkeeperDataSource)
 
 
-_SMALL_ANSWERS = {
-    # A broadcast is a job of its own; where one pays, the SQL of a report says so.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-}
-
-
 def answering(session: SparkSession) -> AbstractContextManager[None]:
     """Let *session* answer the questions of reports, which join what is summed up, for a while."""
-    return _set_for_a_while(session, _SMALL_ANSWERS)
+    return _set_for_a_while(session, _NO_BROADCASTS)
 
 
 def suited(session: SparkSession, size: int) -> AbstractContextManager[None]:
