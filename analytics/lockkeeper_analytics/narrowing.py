@@ -70,7 +70,9 @@ _WHOLE = Kept(None)
 
 # A row of which nothing tells when it was stays: it is not known to be older.
 FACTS = {
-    "effects": Kept(None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"),
+    "applied_operations": Kept(
+        None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
+    ),
     "acknowledged": Kept(
         None, f"coalesce(told.happened_at, told.happened_before, {SINCE}) >= {SINCE}"
     ),

@@ -33,7 +33,7 @@ FILTERS = {
 """The destinations of each, and whether it has a bound in the middle of the journal."""
 
 FACTS = (
-    "effects",
+    "applied_operations",
     "acknowledged",
     "counted",
     "uncounted",

@@ -197,7 +197,7 @@ def test_reports_and_what_they_start_from_are_views(maker):
         maker.directory,
     )
     assert row[0] == 1
-    text = "select kind, count(*) from effects group by all order by all"
+    text = "select kind, count(*) from applied_operations group by all order by all"
     assert asked(text, maker.directory) == [("add", 4), ("remove", 2)]
     text = (
         "select t.enqueued, l.max_ms from totals_report t join latency_report l using (destination)"

@@ -4,19 +4,19 @@
 WITH arrived AS (
     SELECT directory, destination_kind, destination, message_id, min(stored_at) AS arrived_at,
         min(shown_id) AS stored_as
-    FROM effects WHERE kind = 'add' GROUP BY ALL
+    FROM applied_operations WHERE kind = 'add' GROUP BY ALL
 ),
 taken AS (
     SELECT directory, destination_kind, destination, message_id, subscription, consumer_id,
         ack_type, arrived_at, happened_at, happened_after, happened_before,
         unix_millis(arrived_at) AS arrived_ms,
         coalesce(stored_as, message_id) AS shown_as
-    FROM (SELECT * FROM effects WHERE kind = 'remove') removes
+    FROM (SELECT * FROM applied_operations WHERE kind = 'remove') removes
     LEFT JOIN arrived USING (directory, destination_kind, destination, message_id)
 ),
 dead AS (
     SELECT directory, origin_kind, origin, shown_id
-    FROM effects WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
+    FROM applied_operations WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
 )
 SELECT directory, destination_kind, destination, message_id, subscription, consumer_id, ack_type,
     arrived_at, happened_at, happened_before,

@@ -5,16 +5,16 @@ WITH ends AS (
     FROM message_lifetimes WHERE end_kind IN ('remove', 'unmatched')
 ),
 told AS (
-    SELECT effects.directory, destination_kind, destination, message_id, subscription,
+    SELECT applied.directory, destination_kind, destination, message_id, subscription,
         ack_type, consumer_id, transaction, position, record_position,
         happened_after, happened_before, ends.stored, target AS dead_letter,
         coalesce(cause, ack_cause) AS cause
-    FROM effects
+    FROM applied_operations applied
     LEFT JOIN ends
-        ON effects.directory = ends.directory AND effects.record_position = ends.ender
+        ON applied.directory = ends.directory AND applied.record_position = ends.ender
     LEFT JOIN dead_letter_ends
-        ON effects.directory = dead_letter_ends.directory
-        AND effects.record_position = dead_letter_ends.ender
+        ON applied.directory = dead_letter_ends.directory
+        AND applied.record_position = dead_letter_ends.ender
     WHERE kind IN ('remove', 'unmatched')
 )
 SELECT told.*,

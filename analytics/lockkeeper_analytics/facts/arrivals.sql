@@ -2,7 +2,7 @@
 -- `duplicate` of one that is there, `unwanted` on a topic without subscriptions, or it has `moved` a
 -- message to where it lies.
 WITH came AS (
-    SELECT * FROM effects WHERE kind IN ('add', 'update')
+    SELECT * FROM applied_operations WHERE kind IN ('add', 'update')
 ),
 wanted AS (
     SELECT /*+ BROADCAST(subscribed) */ DISTINCT came.directory, record_position

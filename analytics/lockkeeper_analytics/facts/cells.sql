@@ -1,6 +1,6 @@
 -- One row: how many `seconds` a cell of time has, so that at most 300 span all that is told of.
 WITH moments AS (
-    SELECT happened_at AS moment FROM effects
+    SELECT happened_at AS moment FROM applied_operations
     UNION ALL
     SELECT statistics.at FROM statistics
 ),

@@ -133,7 +133,7 @@ def settled(
             frames.keep({name: each.result() for name, each in asked.items()})
 
         tell("applying transactions")
-        settle("effects", "statistics", "events")
+        settle("applied_operations", "statistics", "events")
         tell("matching acknowledgements")
         cells = pool.submit(frames.frame("cells").collect)
         settle("acknowledged", "message_lifetimes", "counted")

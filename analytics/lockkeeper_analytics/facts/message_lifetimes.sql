@@ -3,16 +3,16 @@
 -- is null while it waits, `located` is where the record lies that holds it, `stored` the first one,
 -- `ender` what ended it, `hidden` tells that a prepared transaction consumes it.
 WITH told AS (
-    SELECT /*+ BROADCAST(periods) */ effects.directory, effects.destination_kind,
-        effects.destination, message_id, subscription, kind, kind IN ('add', 'update') AS is_add,
+    SELECT /*+ BROADCAST(periods) */ applied.directory, applied.destination_kind,
+        applied.destination, message_id, subscription, kind, kind IN ('add', 'update') AS is_add,
         position, record_position, happened_at, happened_after, happened_before,
         priority, group_id, record_bytes, stored_at, message_bytes, dead_letter_cause,
         purged, purge
-    FROM effects LEFT JOIN periods
-        ON effects.directory = periods.directory
-        AND effects.destination_kind = periods.destination_kind
-        AND effects.destination = periods.destination
-        AND effects.position > begins AND (purged IS NULL OR effects.position < purged)
+    FROM applied_operations applied LEFT JOIN periods
+        ON applied.directory = periods.directory
+        AND applied.destination_kind = periods.destination_kind
+        AND applied.destination = periods.destination
+        AND applied.position > begins AND (purged IS NULL OR applied.position < purged)
     WHERE kind IN ('add', 'update', 'remove', 'unmatched')
 ),
 -- Of a queue, the first add and the first remove after it; what lies between changes nothing.
@@ -179,12 +179,12 @@ updates AS (
         lead(position) OVER (
             PARTITION BY directory, destination_kind, destination, message_id
             ORDER BY position) AS next
-    FROM effects WHERE kind = 'update'
+    FROM applied_operations WHERE kind = 'update'
 ),
 prepared AS (
     SELECT directory, destination_kind, destination, message_id,
         array_agg(coalesce(subscription, '')) AS consumers
-    FROM effects WHERE kind = 'prepared_remove'
+    FROM applied_operations WHERE kind = 'prepared_remove'
     GROUP BY directory, destination_kind, destination, message_id
 )
 SELECT stays.directory, stays.destination_kind, stays.destination, stays.message_id,

@@ -4,7 +4,7 @@ WITH purges AS (
     SELECT directory, destination_kind, destination, position,
         step(position, record_position, happened_at, happened_after, happened_before, kind)
             AS purge
-    FROM effects WHERE kind = 'remove_destination'
+    FROM applied_operations WHERE kind = 'remove_destination'
 )
 SELECT directory, destination_kind, destination,
     coalesce(lag(position) OVER (

@@ -8,7 +8,7 @@ WITH changes AS (
             OVER (
                 PARTITION BY directory, destination_kind, destination, subscription
                 ORDER BY position) AS next
-    FROM effects
+    FROM applied_operations
     WHERE kind IN ('subscribe', 'unsubscribe')
 )
 SELECT changes.directory, changes.destination_kind, changes.destination, subscription,

@@ -2,7 +2,7 @@
 -- for a topic those of each durable subscription. `oldest_ms` is how long the first of them had
 -- been there. `depth` is what the last line of statistics in the cell says of a queue: it counts
 -- what is never written, too.
-WITH last_moment AS (SELECT max(happened_at) AS moment FROM effects),
+WITH last_moment AS (SELECT max(happened_at) AS moment FROM applied_operations),
 last_cell AS (
     SELECT seconds, div(unix_seconds(moment), seconds) * seconds AS last
     FROM (SELECT moment, (SELECT seconds FROM cells) AS seconds FROM last_moment) told

@@ -46,7 +46,7 @@ anybody AS (
     SELECT directory, destination_kind, destination, max(moment) AS anybody_at
     FROM (
         SELECT directory, destination_kind, destination, happened_at AS moment
-        FROM effects WHERE kind = 'remove'
+        FROM applied_operations WHERE kind = 'remove'
         UNION ALL
         SELECT directory, destination_kind, destination, counted.at
         FROM counted WHERE new_dequeued > 0

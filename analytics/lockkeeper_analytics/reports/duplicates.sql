@@ -8,23 +8,23 @@ WITH sent AS (
         count(*) AS stored,
         min(stored_at) AS first_at,
         max(stored_at) AS last_at
-    FROM effects WHERE kind = 'add' AND original_destination IS NULL
+    FROM applied_operations WHERE kind = 'add' AND original_destination IS NULL
     GROUP BY directory, destination_kind, destination, message_id
     HAVING count(*) > 1
     ORDER BY stored DESC, directory, destination_kind, destination, message_id
     LIMIT 1000
 ),
 steps AS (
-    SELECT /*+ BROADCAST(sent) */ effects.directory, effects.destination_kind,
-        effects.destination, effects.message_id, kind,
+    SELECT /*+ BROADCAST(sent) */ applied.directory, applied.destination_kind,
+        applied.destination, applied.message_id, kind,
         lag(kind) OVER (
-            PARTITION BY effects.directory, effects.destination_kind, effects.destination,
-                effects.message_id
+            PARTITION BY applied.directory, applied.destination_kind, applied.destination,
+                applied.message_id
             ORDER BY position, record_position) AS before
-    FROM effects SEMI JOIN sent
-        ON effects.directory = sent.directory
-        AND effects.destination_kind = sent.destination_kind
-        AND effects.destination = sent.destination AND effects.message_id = sent.message_id
+    FROM applied_operations applied SEMI JOIN sent
+        ON applied.directory = sent.directory
+        AND applied.destination_kind = sent.destination_kind
+        AND applied.destination = sent.destination AND applied.message_id = sent.message_id
     WHERE kind IN ('add', 'remove')
 ),
 again AS (

@@ -7,7 +7,7 @@ WITH failed AS (
         min_by(origin, position) AS from_name,
         min_by(destination_kind, position) AS grave_kind,
         min_by(destination, position) AS grave_name
-    FROM effects
+    FROM applied_operations
     -- Both brokers say so in the cause of a message whose time was over.
     WHERE kind = 'add' AND NOT contains(lower(dead_letter_cause), 'expired')
     GROUP BY ALL
@@ -17,7 +17,7 @@ came AS (
         dead_letter_cause, happened_at,
         destination_kind = grave_kind AND destination = grave_name AS is_dead,
         destination_kind = from_kind AND destination = from_name AND position > since AS is_back
-    FROM effects JOIN failed USING (directory, shown_id) WHERE kind IN ('add', 'update')
+    FROM applied_operations JOIN failed USING (directory, shown_id) WHERE kind IN ('add', 'update')
 )
 SELECT directory, from_kind AS origin_kind, from_name AS origin, shown_id AS message_id,
     max(redeliveries) AS redeliveries,

@@ -6,7 +6,7 @@ WITH sent AS (
     SELECT directory, destination_kind, destination,
         regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '') AS producer,
         message_bytes, stored_at, transaction
-    FROM effects WHERE kind = 'add' AND dead_letter_cause IS NULL
+    FROM applied_operations WHERE kind = 'add' AND dead_letter_cause IS NULL
 ),
 summed AS (
     SELECT directory, destination_kind, destination, producer,

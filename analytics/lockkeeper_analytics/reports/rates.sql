@@ -5,7 +5,9 @@ WITH moved AS (
         dead_letter_cause, shiftright(position, 32) AS file_id,
         seconds,
         timestamp_seconds(div(unix_seconds(happened_at), seconds) * seconds) AS time
-    FROM (SELECT effects.*, (SELECT seconds FROM cells) AS seconds FROM effects) told
+    FROM (
+        SELECT applied.*, (SELECT seconds FROM cells) AS seconds FROM applied_operations applied
+    ) told
     WHERE kind IN ('add', 'remove')
 ),
 -- A record is counted by the next line of the same run, if there is one. Lines of the same file are

@@ -3,7 +3,7 @@
 WITH sized AS (
     SELECT directory, destination_kind, destination, message_bytes,
         CAST(pow(2, length(bin(greatest(message_bytes, 1))) - 1) AS BIGINT) AS at_least
-    FROM effects WHERE kind = 'add' AND message_bytes IS NOT NULL
+    FROM applied_operations WHERE kind = 'add' AND message_bytes IS NOT NULL
 )
 SELECT directory, destination_kind, destination, at_least, 2 * at_least AS below,
     count(*) AS messages,

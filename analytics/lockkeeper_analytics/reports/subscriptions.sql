@@ -15,7 +15,7 @@ acks AS (
         row_number() OVER (
             PARTITION BY directory, destination_kind, destination, subscription
             ORDER BY position DESC, record_position DESC) AS number
-    FROM effects JOIN live_subscriptions
+    FROM applied_operations JOIN live_subscriptions
         USING (directory, destination_kind, destination, subscription)
     WHERE kind = 'remove' AND position > since
 ),

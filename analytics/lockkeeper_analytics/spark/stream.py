@@ -1,4 +1,4 @@
-"""`spark.readStream.format("lockkeeper")`: journals as they are written, from mark to mark."""
+"""`spark.readStream.format("lockkeeper")`: journals as they are written, from offset to offset."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,7 +17,13 @@ from lockkeeper_analytics.errors import NoJournalError, OptionError
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.streams.holding import Holder
-from lockkeeper_analytics.streams.marks import Lost, Mark, Offset, mark_in, told_of
+from lockkeeper_analytics.streams.offsets import (
+    JournalOffset,
+    Lost,
+    StreamOffset,
+    offset_fields,
+    offset_from,
+)
 from lockkeeper_analytics.streams.tail import WAY_OUT, DataLossError, Tail
 from lockkeeper_analytics.tables import TABLES
 
@@ -44,12 +50,12 @@ class JournalStreamReader(
             for directory in options.directories
         }
         self._holders: dict[str, Holder] = {}
-        self._target: dict[str, Mark] = {}
-        self._planned: dict[str, Mark] = {}
+        self._target: dict[str, JournalOffset] = {}
+        self._planned: dict[str, JournalOffset] = {}
 
-    def initialOffset(self) -> Offset:
+    def initialOffset(self) -> StreamOffset:
         """Return where a new query begins. Raises NoJournalError."""
-        return {name: told_of(self._beginning(self._tail(name))) for name in self._journals}
+        return {name: offset_fields(self._beginning(self._tail(name))) for name in self._journals}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """Return the limit that the options set."""
@@ -62,14 +68,14 @@ class JournalStreamReader(
             tail = self._tail(name)
             self._target[name] = tail.latest(tail.earliest())
 
-    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+    def latestOffset(self, start: StreamOffset, limit: ReadLimit) -> StreamOffset:
         """Return how far the next micro-batch reads; *start* itself when there is nothing.
 
         Raises NoJournalError, and DataLossError when something on the way is gone.
         """
         self._check_names(start)
         left = limit.max_bytes if isinstance(limit, ReadMaxBytes) else None
-        planned: dict[str, Mark] = {}
+        planned: dict[str, JournalOffset] = {}
         # In the order of *start*: Spark compares offsets as texts.
         names = [name for name in start if name in self._journals]
         names += [name for name in self._journals if name not in start]
@@ -79,28 +85,28 @@ class JournalStreamReader(
             left = None if left is None else max(left - used, 0)
             planned[name] = begin if end.place == begin.place else end
         self._planned = planned
-        return {name: told_of(mark) for name, mark in planned.items()}
+        return {name: offset_fields(offset) for name, offset in planned.items()}
 
-    def reportLatestOffset(self) -> Offset:
+    def reportLatestOffset(self) -> StreamOffset:
         """Return how far the journals are sound now, and how many bytes the query is behind."""
-        report: Offset = {}
-        for name, mark in self._planned.items():
-            tail = self._tail(name, mark.file)
-            latest = tail.latest(mark)
+        report: StreamOffset = {}
+        for name, offset in self._planned.items():
+            tail = self._tail(name, offset.file)
+            latest = tail.latest(offset)
             report[name] = {
                 "file": latest.file,
                 "position": latest.position,
-                "bytesBehind": tail.bytes_behind(mark, latest),
+                "bytesBehind": tail.bytes_behind(offset, latest),
             }
         return report
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
+    def partitions(self, start: StreamOffset, end: StreamOffset) -> Sequence[InputPartition]:
         """Return the pieces between two offsets. Raises DataLossError when one is gone."""
         pieces: list[InputPartition] = []
         for name, told in end.items():
-            until = mark_in(told, name)
-            tail = self._tail(name, mark_in(start[name], name).file if name in start else 0)
-            since = mark_in(start[name], name) if name in start else self._beginning(tail)
+            until = offset_from(told, name)
+            tail = self._tail(name, offset_from(start[name], name).file if name in start else 0)
+            since = offset_from(start[name], name) if name in start else self._beginning(tail)
             files = list(tail.files.values())
             for span in tail.spans(since, until):
                 if isinstance(span, Lost):
@@ -124,20 +130,22 @@ class JournalStreamReader(
                 self._check_loss([piece])
         yield table.lost_row(piece, self.options)
 
-    def commit(self, end: Offset) -> None:
+    def commit(self, end: StreamOffset) -> None:
         """Let go of the files before *end*."""
         for name, told in end.items():
             if name in self._holders:
-                self._holders[name].release_before(mark_in(told, name).file)
+                self._holders[name].release_before(offset_from(told, name).file)
 
     def stop(self) -> None:
         """Let go of all files."""
         for holder in self._holders.values():
             holder.close()
 
-    def _next(self, name: str, start: Offset, share: int | None) -> tuple[Mark, Mark, int]:
+    def _next(
+        self, name: str, start: StreamOffset, share: int | None
+    ) -> tuple[JournalOffset, JournalOffset, int]:
         """Return where a journal's next piece begins and ends, and how many bytes it has."""
-        known = mark_in(start[name], name) if name in start else None
+        known = offset_from(start[name], name) if name in start else None
         tail = self._tail(name, known.file if known else 0)
         begin = known or self._beginning(tail)
         target = self._target.get(name)
@@ -169,14 +177,14 @@ class JournalStreamReader(
             self._holders[name] = Holder(look, stream.hold_bytes, stream.hold_seconds)
         return self._holders[name]
 
-    def _beginning(self, tail: Tail) -> Mark:
+    def _beginning(self, tail: Tail) -> JournalOffset:
         earliest = tail.earliest()
         if not self.options.stream.from_latest:
             return earliest
         latest = tail.latest(earliest)
         return replace(latest, first=latest.file)
 
-    def _check_names(self, start: Offset) -> None:
+    def _check_names(self, start: StreamOffset) -> None:
         unknown = [name for name in start if name not in self._journals]
         if unknown and self.options.stream.fails_on_data_loss:
             raise DataLossError(

@@ -15,7 +15,7 @@ from lockkeeper_analytics.reading.batches import CHUNK_BYTES, read_chunks
 from lockkeeper_analytics.reading.partitions import rewritten_from
 from lockkeeper_analytics.reading.ranges import ranges_of
 from lockkeeper_analytics.reading.storage import DataFile, open_file
-from lockkeeper_analytics.streams.marks import Lost, Mark
+from lockkeeper_analytics.streams.offsets import JournalOffset, Lost
 
 WAY_OUT = (
     "set failOnDataLoss to false to go on behind it (a row names what is gone), or begin with a "
@@ -48,23 +48,23 @@ class Tail:
         self._skip_corrupt = skip_corrupt
         self._passed_over: set[int] = set()
 
-    def earliest(self) -> Mark:
-        """Return the mark before everything that is there."""
+    def earliest(self) -> JournalOffset:
+        """Return the offset before everything that is there."""
         first, last = min(self.files), max(self.files)
-        return Mark(first, 0, first, last, ranges_of(self._missing(first, last)))
+        return JournalOffset(first, 0, first, last, ranges_of(self._missing(first, last)))
 
-    def latest(self, mark: Mark) -> Mark:
-        """Return the mark behind everything that is sound."""
-        return self.advance(mark, None)
+    def latest(self, offset: JournalOffset) -> JournalOffset:
+        """Return the offset behind everything that is sound."""
+        return self.advance(offset, None)
 
-    def advance(self, mark: Mark, budget: int | None) -> Mark:
-        """Return the mark behind what is to be read next, at most *budget* bytes or one batch.
+    def advance(self, offset: JournalOffset, budget: int | None) -> JournalOffset:
+        """Return the offset behind what is to be read next, at most *budget* bytes or one batch.
 
-        It is *mark* itself when there is nothing.
+        It is *offset* itself when there is nothing.
         """
-        file_id, position, left = mark.file, mark.position, budget
+        file_id, position, left = offset.file, offset.position, budget
         while True:
-            following = self._following(file_id, mark)
+            following = self._following(file_id, offset)
             if following is None:
                 position = self._sound_end(file_id, position, left)
                 break
@@ -78,15 +78,15 @@ class Tail:
             file_id, position = following, 0
             if left is not None and left <= 0:
                 break
-        if (file_id, position) == mark.place:
-            return mark
-        seen = max([mark.seen, *self.files])
-        gone = self._missing(file_id, seen) | self._passed_over | mark.known_gone
+        if (file_id, position) == offset.place:
+            return offset
+        seen = max([offset.seen, *self.files])
+        gone = self._missing(file_id, seen) | self._passed_over | offset.known_gone
         later = {number for number in gone if number > file_id and number not in self._unread()}
-        return Mark(file_id, position, mark.first, seen, ranges_of(later))
+        return JournalOffset(file_id, position, offset.first, seen, ranges_of(later))
 
-    def spans(self, start: Mark, end: Mark) -> Iterator[Span | Lost]:
-        """Yield what is to be read between two marks, in order, and what of it is gone."""
+    def spans(self, start: JournalOffset, end: JournalOffset) -> Iterator[Span | Lost]:
+        """Yield what is to be read between two offsets, in order, and what of it is gone."""
         skipped = start.known_gone
         for number in range(start.file, end.file + 1):
             begin = start.position if number == start.file else 0
@@ -98,20 +98,20 @@ class Tail:
             elif not self._is_passed_over(number, start):
                 yield Span(self.files[number], begin, stop)
 
-    def bytes_behind(self, mark: Mark, latest: Mark) -> int:
-        """Return how many bytes lie between two marks."""
+    def bytes_behind(self, offset: JournalOffset, latest: JournalOffset) -> int:
+        """Return how many bytes lie between two offsets."""
         total = 0
-        for span in self.spans(mark, latest):
+        for span in self.spans(offset, latest):
             if isinstance(span, Span):
                 total += (span.file.size if span.end is None else span.end) - span.start
         return max(total, 0)
 
-    def check_not_cut(self, mark: Mark) -> None:
-        """Raise DataLossError when the journal ends before *mark*: it is not what was read."""
-        file = self.files.get(mark.file)
-        if mark.file > max(self.files) or (file is not None and file.size < mark.position):
+    def check_not_cut(self, offset: JournalOffset) -> None:
+        """Raise DataLossError when the journal ends before *offset*: it is not what was read."""
+        file = self.files.get(offset.file)
+        if offset.file > max(self.files) or (file is not None and file.size < offset.position):
             raise DataLossError(
-                f"{self.directory}: it ends before byte {mark.position} of db-{mark.file}.log, "
+                f"{self.directory}: it ends before byte {offset.position} of db-{offset.file}.log, "
                 "which the checkpoint says was read: a copy was put back, or the machine lost "
                 "what it had not synced; begin with a new checkpoint, or set failOnDataLoss to "
                 "false to go on from the journal's present end"
@@ -124,21 +124,21 @@ class Tail:
         """Return the files that are there and are to be read."""
         return self.files.keys() - self._passed_over
 
-    def _is_passed_over(self, number: int, mark: Mark) -> bool:
+    def _is_passed_over(self, number: int, offset: JournalOffset) -> bool:
         """Tell whether file *number* holds again what the stream reads in another file."""
         record = rewritten_from(self.files[number].path)
         if record is None:
             return False
         source = record.source_data_file_id
-        again = source >= mark.first or source in self.files
+        again = source >= offset.first or source in self.files
         if again:
             self._passed_over.add(number)
         return again
 
-    def _following(self, file_id: int, mark: Mark) -> int | None:
+    def _following(self, file_id: int, offset: JournalOffset) -> int | None:
         """Return the next file to read, when its batches prove that *file_id* is done with."""
         for number in self.files:
-            if number <= file_id or self._is_passed_over(number, mark):
+            if number <= file_id or self._is_passed_over(number, offset):
                 continue
             # What ActiveMQ has rewritten may stand behind a file that it still writes to.
             if rewritten_from(self.files[number].path) is None and self._begins_soundly(number):

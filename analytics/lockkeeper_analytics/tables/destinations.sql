@@ -4,7 +4,7 @@ WITH named AS (
         coalesce(max(CASE WHEN kind = 'remove_destination' THEN position END)
             > coalesce(max(CASE WHEN kind IN ('add', 'update') THEN position END), -1), false)
             AS is_removed
-    FROM effects WHERE kind <> 'unsubscribe'
+    FROM applied_operations WHERE kind <> 'unsubscribe'
     GROUP BY directory, destination_kind, destination
 ),
 stored AS (

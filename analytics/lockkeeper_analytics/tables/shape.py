@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
-from lockkeeper_analytics.streams.marks import Lost
+from lockkeeper_analytics.streams.offsets import Lost
 
 ROWS_PER_BATCH = 8192
 MICROSECONDS = 1000

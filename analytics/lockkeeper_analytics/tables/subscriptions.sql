@@ -7,9 +7,9 @@ WITH waiting AS (
 ),
 oldest AS (
     SELECT lives.directory, lives.destination_kind, lives.destination, lives.subscription,
-        min(dated(added, stored, effects.stored_at)) AS first
-    FROM message_lifetimes lives JOIN effects
-        ON lives.directory = effects.directory AND stored = effects.record_position
+        min(dated(added, stored, applied.stored_at)) AS first
+    FROM message_lifetimes lives JOIN applied_operations applied
+        ON lives.directory = applied.directory AND stored = applied.record_position
     WHERE ended IS NULL AND NOT hidden AND lives.subscription IS NOT NULL
     GROUP BY lives.directory, lives.destination_kind, lives.destination, lives.subscription
 ),
@@ -20,11 +20,11 @@ acked AS (
         count_if(ack_type = 'unmatched') AS unmatched,
         max(written_in(position, record_position, happened_after, happened_before))
             FILTER (WHERE ack_type IS NULL OR ack_type <> 'unmatched') AS last
-    FROM effects JOIN subscribed
-        ON effects.directory = subscribed.directory
-        AND effects.destination_kind = subscribed.destination_kind
-        AND effects.destination = subscribed.destination
-        AND effects.subscription = subscribed.subscription
+    FROM applied_operations applied JOIN subscribed
+        ON applied.directory = subscribed.directory
+        AND applied.destination_kind = subscribed.destination_kind
+        AND applied.destination = subscribed.destination
+        AND applied.subscription = subscribed.subscription
         AND position > since AND (until IS NULL OR position < until.position)
     WHERE kind IN ('remove', 'unmatched')
     GROUP BY subscribed.directory, subscribed.destination_kind, subscribed.destination,

@@ -7,16 +7,16 @@ from typing import Any
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.reading.ranges import numbers_in
 
-Offset = dict[str, dict[str, Any]]
-"""What Spark keeps: the mark of each journal by its name."""
+StreamOffset = dict[str, dict[str, Any]]
+"""What Spark keeps: the offset of each journal by its name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class JournalOffset:
     """Everything before byte `position` of data file `file` has been read; batches begin there.
 
     `first` is the file that the stream began with, `seen` the last one that was there when the
-    mark was made, and `gone` the numbers between that were not: ranges such as `5-6,9`.
+    offset was made, and `gone` the numbers between that were not: ranges such as `5-6,9`.
     """
 
     file: int
@@ -27,7 +27,7 @@ class Mark:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Return what orders marks of one journal."""
+        """Return what orders offsets of one journal."""
         return self.file, self.position
 
     @property
@@ -49,15 +49,15 @@ class Lost:
         return f"db-{self.file_id}.log from byte {self.start} on"
 
 
-def mark_in(told: Mapping[str, Any], name: str) -> Mark:
-    """Return the mark of the journal *name* as Spark's checkpoint has it; raises AnalyticsError."""
+def offset_from(told: Mapping[str, Any], name: str) -> JournalOffset:
+    """Return the offset of the journal *name* in a checkpoint of Spark; raises AnalyticsError."""
     try:
-        return Mark(**told)
+        return JournalOffset(**told)
     except TypeError as error:
         reason = f"the checkpoint's offset of {name} is not one of this version: {error}"
         raise AnalyticsError(f"{reason}; begin with a new checkpoint") from error
 
 
-def told_of(mark: Mark) -> dict[str, Any]:
-    """Return *mark* for Spark's checkpoint."""
-    return asdict(mark)
+def offset_fields(offset: JournalOffset) -> dict[str, Any]:
+    """Return *offset* for Spark's checkpoint."""
+    return asdict(offset)
