@@ -9,6 +9,7 @@ import typer
 
 from lockkeeper.cli import dead_letters, journal, running, transactions
 from lockkeeper.cli.backup import backup, restore
+from lockkeeper.cli.bench.command import bench
 from lockkeeper.cli.browse import browse
 from lockkeeper.cli.destinations import destinations
 from lockkeeper.cli.entry import Version, run
@@ -32,6 +33,7 @@ for _command in (running.up, running.broker, status, destinations, why, send, re
     app.command()(_command)
 app.command()(backup)
 app.command()(restore)
+app.command()(bench)
 app.command()(user)
 app.add_typer(dead_letters.app, name="dlq")
 app.add_typer(transactions.app, name="transactions")
