@@ -1,4 +1,4 @@
-"""What a bench tells: a line a second, a table at the end, or JSON."""
+"""Results of a bench: a line a second, a table at the end, or JSON."""
 
 from typing import Any
 
