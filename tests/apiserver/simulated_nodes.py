@@ -40,6 +40,8 @@ class SimulatedNodes:
         """Whether the controllers stand still."""
         self.has_tls = True
         """Whether pods are of a release whose admin endpoints have TLS."""
+        self.unlabelled: set[str] = set()
+        """Pods of these names do not say of themselves that they are the master."""
         self.places: dict[str, str] = {}
         """On which nodes pods of these names run; others are nowhere."""
 
@@ -86,7 +88,8 @@ class SimulatedNodes:
             broker.master = next(able, "")
             broker.epoch += bool(broker.master)
         for name in names:
-            role = "master" if name == broker.master else "standby"
+            leads = name == broker.master and name not in self.unlabelled
+            role = "master" if leads else "standby"
             labels = pods[name]["metadata"]["labels"] if name in pods else {}
             if labels and labels.get(ROLE_LABEL) != role:
                 change = {"metadata": {"labels": {ROLE_LABEL: role}}}

@@ -296,6 +296,22 @@ async def _differs(found: World, before: str) -> bool:
 
 
 @in_loop
+async def test_a_broker_is_ready_only_while_its_service_leads_to_the_master(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker(replicas=2)
+        await found.ready("Broker", "demo")
+        found.nodes.unlabelled.add("demo-0")
+        await until(found, "Ready", "False", "NoEndpoint")
+        assert await found.condition("Broker", "demo", "MasterElected") == ("True", "Elected")
+        assert await found.condition("Broker", "demo", "Stalled") == ("False", "GettingOn")
+        found.nodes.unlabelled.clear()
+        await found.ready("Broker", "demo")
+        assert {"NotReady", "BecameReady"} <= set(await found.events())
+
+
+@in_loop
 async def test_a_failover_is_told_with_its_cause(
     control_plane: ControlPlane, namespace: str
 ) -> None:

@@ -17,7 +17,10 @@ RECOVERING = "recovering"
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One pod of a Broker; *disrupted* says that its deletion has been decided."""
+    """One pod of a Broker; *disrupted* says that its deletion has been decided.
+
+    *selected* says that its label calls it the master, which Services for clients look for.
+    """
 
     name: str
     uid: str = ""
@@ -30,6 +33,12 @@ class Pod:
     report: Report | None = None
     node: str = ""
     disrupted: bool = False
+    selected: bool = False
+
+    @property
+    def reached(self) -> bool:
+        """Whether the Services for clients lead to it: Kubernetes takes no other endpoints."""
+        return self.selected and self.ready and not self.terminating
 
     @property
     def leads(self) -> bool:
@@ -86,4 +95,5 @@ def pod_of(manifest: Manifest, report: Report | None = None) -> Pod:
         report=report,
         node=manifest.get("spec", {}).get("nodeName", ""),
         disrupted=condition_of(manifest, "DisruptionTarget") == "True",
+        selected=label == MASTER,
     )

@@ -34,6 +34,16 @@ def test_the_label_counts_only_when_the_broker_says_nothing() -> None:
     assert not pod_of(manifest(**READY), Report("standby")).leads
 
 
+def test_services_lead_to_a_ready_pod_that_is_labelled_and_does_not_end() -> None:
+    labelled = manifest(**READY)
+    assert pod_of(labelled, Report("standby")).reached
+    assert not pod_of(manifest(), Report("master")).reached
+    ends = {**labelled, "metadata": {**labelled["metadata"], "deletionTimestamp": "now"}}
+    assert not pod_of(ends, Report("master")).reached
+    labelled["metadata"]["labels"]["lockkeeper.dev/role"] = "standby"
+    assert not pod_of(labelled, Report("master")).reached
+
+
 def test_a_pod_that_ends_takes_nothing_over() -> None:
     ends = manifest(**READY)
     ends["metadata"]["deletionTimestamp"] = "now"

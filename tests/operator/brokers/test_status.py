@@ -30,10 +30,8 @@ CLAIM: Manifest = {
 
 def pod(number: int, role: str, **more: Any) -> Pod:
     report = Report(role, takes_over=role == STANDBY, epoch=7, configuration="c", version="1.0")
-    name = f"b-{number}"
-    return Pod(
-        **{"name": name, "revision": "new", "role": role, "ready": True, "report": report, **more}
-    )
+    usual = {"revision": "new", "role": role, "ready": True, "selected": role == MASTER}
+    return Pod(**{"name": f"b-{number}", "report": report, **usual, **more})
 
 
 PAIR = (pod(0, MASTER), pod(1, STANDBY))
@@ -155,6 +153,23 @@ def test_what_is_wrong_is_told_with_its_reason(
     found: Facts, kind: str, expected: tuple[str, str]
 ) -> None:
     assert condition(found, kind) == expected
+
+
+@pytest.mark.parametrize(
+    ("master", "why"),
+    [
+        (pod(0, MASTER, selected=False), "b-0 has no label lockkeeper.dev/role=master"),
+        (pod(0, MASTER, terminating=True), "b-0 is being stopped"),
+    ],
+)
+def test_a_master_to_which_no_service_leads_serves_no_new_client(master: Pod, why: str) -> None:
+    found = facts((master, PAIR[1]))
+    assert condition(found, "MasterElected") == ("True", "Elected")
+    assert condition(found, "Ready") == ("False", "NoEndpoint")
+    assert condition(found, "Reconciling") == ("True", "NoEndpoint")
+    assert condition(found, "Stalled") == ("False", "GettingOn")
+    messages = {each["type"]: each["message"] for each in status_of(found)["conditions"]}
+    assert messages["Ready"] == f"no Service leads to the master: {why}"
 
 
 def test_the_first_master_is_no_failover() -> None:

@@ -1,15 +1,19 @@
 """Ready: clients are served, as the spec says."""
 
+from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.brokers.bootstrapping import BOOTSTRAP_FAILED, BOOTSTRAPPING
 from lockkeeper_operator.brokers.desired.first_journal import BACKUP_MISSING, CLAIM_EXISTS
+from lockkeeper_operator.brokers.observed import Pod
 from lockkeeper_operator.brokers.status import master_elected, standbys_ready, storage_bound
 from lockkeeper_operator.brokers.status.facts import Facts
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Wait
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
+from lockkeeper_operator.names import MASTER
 
 TYPE = "Ready"
 NO_JOURNAL_YET = frozenset({BACKUP_MISSING, BOOTSTRAPPING, BOOTSTRAP_FAILED, CLAIM_EXISTS})
 """Reasons to wait with the first start."""
+NO_ENDPOINT = "NoEndpoint"
 
 
 def condition(facts: Facts) -> Verdict:
@@ -29,6 +33,8 @@ def condition(facts: Facts) -> Verdict:
     for part in (storage_bound.condition(facts), master_elected.condition(facts)):
         if part.status != YES:
             return Verdict(TYPE, NO, part.reason, part.message)
+    if facts.master is not None and not facts.master.reached:
+        return Verdict(TYPE, NO, NO_ENDPOINT, _why_unreached(facts.master))
     standbys = standbys_ready.condition(facts)
     if standbys.status != YES:
         return Verdict(
@@ -40,6 +46,13 @@ def condition(facts: Facts) -> Verdict:
 def failed(message: str) -> Verdict:
     """Return the condition of a resource about which the API server keeps answering no."""
     return Verdict(TYPE, NO, "Failed", message)
+
+
+def _why_unreached(master: Pod) -> str:
+    """Return why no Service leads to the master; new clients find nobody meanwhile."""
+    if master.terminating:
+        return f"no Service leads to the master: {master.name} is being stopped"
+    return f"no Service leads to the master: {master.name} has no label {ROLE_LABEL}={MASTER}"
 
 
 def _broken_rollout(facts: Facts) -> str:
