@@ -52,6 +52,8 @@ class AnalysisPods(Pods):
     """Cluster: affinity of pods, in addition to that of the journal's volume."""
     topology_spread_constraints: list[Raw] = Field(default=[], max_length=8)
     """Cluster: spread of pods over zones and the like; each entry needs a labelSelector."""
+    termination_grace_period_seconds: int = Field(default=60, ge=1, le=3600)
+    """Cluster: seconds for a clean stop."""
 
 
 class JournalAnalysisSpec(ApiModel):

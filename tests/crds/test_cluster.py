@@ -5,6 +5,7 @@ from pydantic import BaseModel, ValidationError
 
 from lockkeeper_api import Broker, Destination, combine
 from lockkeeper_api.broker import BrokerSpec
+from lockkeeper_api.complaints import complaint
 from lockkeeper_api.schema import CLUSTER
 
 HEADER = {"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Broker", "metadata": {"name": "main"}}
@@ -97,6 +98,7 @@ def test_the_defaults_are_a_restricted_broker_that_keeps_its_journal() -> None:
         {"access": {"users": [{"name": "A@b"}]}},
         {"access": {"permissions": [{"read": ["a"]}]}},
         {"pods": {"labels": {"a": 1}}},
+        {"pods": {"terminationGracePeriodSeconds": 4}},
         {"security": {"runAsUser": 0}},
         {"disruptionBudget": {"maxUnavailable": 0}},
         {"monitoring": {"kind": "Nagios"}},
@@ -108,6 +110,17 @@ def test_the_defaults_are_a_restricted_broker_that_keeps_its_journal() -> None:
 def test_values_that_make_no_sense_are_refused(spec: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         broker(spec)
+
+
+def test_a_stop_without_time_to_hand_over_is_refused_by_the_name_of_its_field() -> None:
+    assert broker({"pods": {"terminationGracePeriodSeconds": 5}}).spec.pods
+    with pytest.raises(ValidationError) as refused:
+        broker({"pods": {"terminationGracePeriodSeconds": 1}})
+    (error,) = refused.value.errors()
+    assert complaint(Broker, error) == (
+        "spec.pods.terminationGracePeriodSeconds",
+        "should be greater than or equal to 5, found 1",
+    )
 
 
 def leaves(model: type[BaseModel]) -> list[str]:

@@ -38,8 +38,8 @@ class Pods(ApiModel):
     """Cluster: taints of nodes that pods may run on."""
     priority_class_name: ObjectName | None = None
     """Cluster: PriorityClass of pods."""
-    termination_grace_period_seconds: int = Field(default=60, ge=1, le=3600)
-    """Cluster: seconds for a clean stop; a Broker's master needs at least 5."""
+    termination_grace_period_seconds: int = Field(default=60, ge=5, le=3600)
+    """Cluster: seconds for a clean stop; a master takes up to 5 to hand over to a standby."""
     template_patch: Raw | None = None
     """Cluster: patch of the finished pod template; lists are merged by name: sidecars, environment,
     volumes. A patch can break settings that the operator relies on."""
