@@ -3,7 +3,6 @@
 import asyncio
 import heapq
 import random
-from collections import deque
 from typing import Generic, TypeVar
 
 KeyType = TypeVar("KeyType")
@@ -15,11 +14,12 @@ class WorkQueue(Generic[KeyType]):
     """Keys to be worked on, in the order in which they fell due.
 
     A key that is added while it waits changes nothing; one that is added while it is worked on
-    comes again afterwards. So whoever works sees what is so now, not each step on the way.
+    comes again afterwards. So whoever works sees what is so now, not each step on the way. A key
+    that falls due wakes one of those who wait, and a timer none but for that.
     """
 
     def __init__(self) -> None:
-        self._ready: deque[KeyType] = deque()
+        self._ready: asyncio.Queue[KeyType] = asyncio.Queue()
         self._waiting: dict[KeyType, float] = {}
         self._working: set[KeyType] = set()
         self._again: dict[KeyType, float] = {}
@@ -27,7 +27,7 @@ class WorkQueue(Generic[KeyType]):
         self._due: dict[KeyType, float] = {}
         self._failures: dict[KeyType, int] = {}
         self._count = 0
-        self._wake = asyncio.Event()
+        self._alarm: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
         """Return how many keys are due."""
@@ -46,7 +46,7 @@ class WorkQueue(Generic[KeyType]):
         self._due[key] = due
         self._count += 1
         heapq.heappush(self._later, (due, self._count, key))
-        self._wake.set()
+        self._set_alarm()
 
     def retry(self, key: KeyType, at_least: float = 0.0) -> float:
         """Call for *key* again after a failure; returns the seconds until then."""
@@ -62,21 +62,10 @@ class WorkQueue(Generic[KeyType]):
 
     async def take(self) -> tuple[KeyType, float]:
         """Return the next key and since when it is due; `done` must follow."""
-        loop = asyncio.get_running_loop()
-        while True:
-            self._move_due(loop.time())
-            if self._ready:
-                key = self._ready.popleft()
-                wanted = self._waiting.pop(key)
-                self._working.add(key)
-                return key, wanted
-            self._wake.clear()
-            timeout = self._later[0][0] - loop.time() if self._later else None
-            try:
-                async with asyncio.timeout(timeout):
-                    await self._wake.wait()
-            except TimeoutError:
-                continue
+        key = await self._ready.get()
+        wanted = self._waiting.pop(key)
+        self._working.add(key)
+        return key, wanted
 
     def done(self, key: KeyType) -> None:
         """Say that the work on *key* is over."""
@@ -90,12 +79,25 @@ class WorkQueue(Generic[KeyType]):
             self._again.setdefault(key, since)
         elif key not in self._waiting:
             self._waiting[key] = since
-            self._ready.append(key)
-            self._wake.set()
+            self._ready.put_nowait(key)
 
-    def _move_due(self, now: float) -> None:
+    def _set_alarm(self) -> None:
+        """Have one timer for all keys: it rings when the next of them falls due."""
+        if not self._later:
+            return
+        due = self._later[0][0]
+        if self._alarm is not None:
+            if self._alarm.when() <= due:
+                return
+            self._alarm.cancel()
+        self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm = None
+        now = asyncio.get_running_loop().time()
         while self._later and self._later[0][0] <= now:
             due, _, key = heapq.heappop(self._later)
             if self._due.get(key) == due:
                 del self._due[key]
                 self._add_now(key, due)
+        self._set_alarm()

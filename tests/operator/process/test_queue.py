@@ -1,7 +1,7 @@
 """The queue of keys: once each, one at a time, later when asked for later."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from functools import wraps
 from typing import Any
 
@@ -84,3 +84,55 @@ async def test_since_when_a_key_is_due_is_told() -> None:
     queue.add("a")
     _, since = await queue.take()
     assert abs(since - now) < 0.01
+
+
+class Counted:
+    """Awaits *wanted*, and counts how often it is given the processor."""
+
+    def __init__(self, wanted: Awaitable[Any]) -> None:
+        self._wanted = wanted
+        self.turns = 0
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        inner = self._wanted.__await__()
+        while True:
+            self.turns += 1
+            try:
+                waits_for = next(inner)
+            except StopIteration as end:
+                return end.value
+            yield waits_for
+
+
+@in_loop
+async def test_a_key_that_falls_due_wakes_one_of_those_who_wait() -> None:
+    async def awaited(what: Counted) -> Any:
+        return await what
+
+    queue: WorkQueue[str] = WorkQueue()
+    takers = [Counted(queue.take()) for _ in range(20)]
+    tasks = [asyncio.create_task(awaited(each)) for each in takers]
+    await asyncio.sleep(0)
+    queue.add("later", after=0.02)
+    queue.add("b", after=0.04)
+    queue.add("a", after=0.01)
+    queue.add("now")
+    # This wakes nobody: it is called for earlier.
+    queue.add("later", after=60)
+    await asyncio.sleep(0.1)
+    assert [task.result()[0] for task in tasks[:4]] == ["now", "a", "later", "b"]
+    assert [each.turns for each in takers] == [2] * 4 + [1] * 16
+    for task in tasks[4:]:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@in_loop
+async def test_a_key_is_not_lost_with_one_who_is_cancelled_when_it_is_woken() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    first, second = (asyncio.create_task(queue.take()) for _ in range(2))
+    await asyncio.sleep(0)
+    queue.add("a")
+    first.cancel()
+    assert (await second)[0] == "a"
+    assert await taken(queue, 0.01) is None
