@@ -14,6 +14,7 @@ from lockkeeper_operator.destinations.releasing import release_all
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.server import connect
 from lockkeeper_operator.process import logs
+from lockkeeper_operator.process.allocator import give_back_large_blocks
 from lockkeeper_operator.process.options import (
     ANALYTICS,
     BACKUPS,
@@ -192,6 +193,7 @@ def run(
         host=host,
         port=port,
     )
+    give_back_large_blocks()
     raise typer.Exit(asyncio.run(_run(options)))
 
 
