@@ -60,6 +60,16 @@ class Brokers:
         """Return the pods' uids by their names."""
         return {pod["metadata"]["name"]: pod["metadata"]["uid"] for pod in self.pods()}
 
+    def lives(self) -> dict[str, tuple[str, list[int]]]:
+        """Return what tells of any restart, by pod: its uid, and its containers' restarts."""
+        return {
+            pod["metadata"]["name"]: (
+                pod["metadata"]["uid"],
+                [status["restartCount"] for status in pod["status"]["containerStatuses"]],
+            )
+            for pod in self.pods()
+        }
+
     def with_role(self, role: str) -> list[Manifest]:
         """Return the pods whose brokers say that they have *role*."""
         return [

@@ -17,6 +17,8 @@ RECONNECTING = (
     "&nested.wireFormat.maxInactivityDuration=10000"
 )
 """What the Secret's URL has, too: see docs/operating/failover.md."""
+AUTHORITY = "/client-secret/ca.crt"
+"""Who vouches for the brokers' certificates, in the client Secret as pods see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,12 @@ class Client:
                 raise
             return self.namespace.kubectl("logs", self.name)
 
+    def run(self, program: str, *arguments: str) -> str:
+        """Return what a Python *program* prints beside it."""
+        return self.namespace.kubectl(
+            "exec", self.name, "--", "python", "-c", program, *arguments
+        ).strip()
+
     def numbers(self) -> set[int]:
         """Return the numbers of its messages."""
         return {note.number for note in self.notes()}
@@ -81,6 +89,8 @@ class Clients:
     node: str = ""
     through: str = "service"
     host: str = ""
+    tls: bool = False
+    """Whether they connect with TLS, and trust whom the client Secret trusts, nobody else."""
 
     def start(self, verb: str, queue: str) -> Client:
         """Start a client, and wait until it has noted its first message."""
@@ -111,6 +121,9 @@ class Clients:
             return {"valueFrom": {"secretKeyRef": {"name": secret, "key": key}}}
 
         by_service = f"failover:(tcp://$(HOST):$(PORT)){RECONNECTING}"
+        if self.tls:
+            trusting = f"&nested.ssl.caFile={AUTHORITY}"
+            by_service = f"failover:(ssl://$(HOST):$(PORT)){RECONNECTING}{trusting}"
         url = "$(URI)" if self.through == "uri" else by_service
         environment = {
             "HOST": {"value": self.host} if self.host else value("host"),
@@ -125,7 +138,10 @@ class Clients:
             "image": self.image,
             "command": ["python", *command],
             "env": [{"name": key, **source} for key, source in environment.items()],
-            "volumeMounts": [{"name": SCRIPTS, "mountPath": f"/{SCRIPTS}"}],
+            "volumeMounts": [
+                {"name": SCRIPTS, "mountPath": f"/{SCRIPTS}"},
+                {"name": "secret", "mountPath": AUTHORITY.removesuffix("/ca.crt")},
+            ],
             "securityContext": {
                 "allowPrivilegeEscalation": False,
                 "capabilities": {"drop": ["ALL"]},
@@ -139,7 +155,10 @@ class Clients:
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             "containers": [container],
-            "volumes": [{"name": SCRIPTS, "configMap": {"name": SCRIPTS}}],
+            "volumes": [
+                {"name": SCRIPTS, "configMap": {"name": SCRIPTS}},
+                {"name": "secret", "secret": {"secretName": secret}},
+            ],
         }
         if self.node:
             spec["nodeSelector"] = {HOST_NAME_LABEL: self.node}

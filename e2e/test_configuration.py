@@ -1,7 +1,5 @@
 """What brokers can take over while they run reaches them, and no pod starts anew."""
 
-from typing import Any
-
 from brokers import Brokers, broker
 from kube import wait_until
 
@@ -9,7 +7,7 @@ from kube import wait_until
 def test_policies_change_without_a_restart(brokers: Brokers) -> None:
     brokers.namespace.apply(broker(brokers.name))
     brokers.wait_settled()
-    before, configuration = _lives(brokers), _configuration(brokers)
+    before, configuration = brokers.lives(), _configuration(brokers)
     policies = [{"match": "ORDERS.>", "kind": "Queue", "prefetch": {"queue": 10}}]
     brokers.namespace.patch("broker", brokers.name, {"spec": {"destinationPolicies": policies}})
     taken = wait_until(
@@ -21,20 +19,9 @@ def test_policies_change_without_a_restart(brokers: Brokers) -> None:
         seconds=90,
     )
     print(f"configuration applied after {taken:.1f} s")
-    assert _lives(brokers) == before
+    assert brokers.lives() == before
 
 
 def _configuration(brokers: Brokers) -> str:
     resource = brokers.resource() or {}
     return str(resource.get("status", {}).get("configuration", ""))
-
-
-def _lives(brokers: Brokers) -> dict[str, Any]:
-    """Return what tells of any restart, by pod."""
-    return {
-        pod["metadata"]["name"]: (
-            pod["metadata"]["uid"],
-            [status["restartCount"] for status in pod["status"]["containerStatuses"]],
-        )
-        for pod in brokers.pods()
-    }
