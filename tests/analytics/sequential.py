@@ -205,6 +205,7 @@ class History:
             self._add(entry, _moment(entry))
             return
         self.files[entry.file_id].refers.add(message.located.file_id)
+        self.destination(entry.place).files.add(entry.file_id)
         message.located, message.facts = entry, entry.facts
 
     # Transactions
@@ -246,6 +247,8 @@ class History:
                 }
             self._forget(before, entry, "replaced", forgotten)
         self.subscriptions[entry.place, key] = life.subscriptions[key] = subscription
+        subscription.needs |= life.creations if entry.retroactive else set()
+        life.creations.add(entry.file_id)
         if entry.retroactive and _is_topic(entry.place):
             for message in life.live.values():
                 message.waiting[key] = None
@@ -282,6 +285,7 @@ class History:
             known.state, known.end = "dropped", entry
             self.ended_subscriptions.append(known)
         life.subscriptions.clear()
+        life.creations.clear()
         life.files.clear()
         for identifier in list(life.live):
             self._end(life, identifier, lives.DROPPED, _moment(entry))

@@ -127,13 +127,23 @@ class Transaction:
 
 
 class Subscription:
-    """A durable subscription from its create record on."""
+    """A durable subscription from its create record on; it `needs` files to be what it is."""
 
-    __slots__ = ("acknowledged", "create_files", "end", "entry", "last", "state", "unmatched")
+    __slots__ = (
+        "acknowledged",
+        "create_files",
+        "end",
+        "entry",
+        "last",
+        "needs",
+        "state",
+        "unmatched",
+    )
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.create_files = {entry.file_id}
+        self.needs = {entry.file_id}
         self.state = "live"
         self.end: Entry | None = None
         self.last: End | None = None
@@ -166,6 +176,7 @@ class DestinationLife:
     """One destination: its live messages in order, its subscriptions, and what it has seen."""
 
     __slots__ = (
+        "creations",
         "ends",
         "files",
         "first",
@@ -183,6 +194,7 @@ class DestinationLife:
         self.live: dict[str, Message] = {}
         self.subscriptions: dict[str, Subscription] = {}
         self.files: set[int] = set()
+        self.creations: set[int] = set()
         self.ends: dict[str, int] = {}
         self.stored = self.stored_bytes = 0
         self.first: int | None = None

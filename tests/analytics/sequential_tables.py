@@ -195,7 +195,7 @@ class _Needs:
             for owner in sorted({owner for owner, _ in self.messages})
         }
         self.subscriptions = sorted(
-            {key for (_, key), one in history.subscriptions.items() if one.entry.file_id == number}
+            {key for (_, key), one in history.subscriptions.items() if number in one.needs}
         )
         self.transactions = sorted(
             identifier for identifier, opened in history.open.items() if number in opened.files

@@ -1,5 +1,22 @@
 -- What in a data file keeps it there: live messages by destination (one of a topic counts once),
--- durable subscriptions that were made in it, and transactions without an outcome.
+-- durable subscriptions that were made in it, and transactions without an outcome. A retroactive
+-- subscription needs those before it, too: they kept the messages that it found.
+WITH made AS (
+    SELECT directory, subscription, since FROM live_subscriptions
+    UNION ALL
+    SELECT live.directory, live.subscription, earlier.since
+    FROM subscribed live
+    JOIN subscribed earlier
+        ON live.directory = earlier.directory
+        AND live.destination_kind = earlier.destination_kind
+        AND live.destination = earlier.destination AND earlier.since < live.since
+    LEFT JOIN periods
+        ON live.directory = periods.directory
+        AND live.destination_kind = periods.destination_kind
+        AND live.destination = periods.destination AND purged IS NULL
+    WHERE live.retroactive AND live.until IS NULL AND live.destination_kind LIKE '%topic'
+        AND earlier.since > coalesce(begins, -1)
+)
 SELECT directory, CAST(shiftright(located, 32) AS INT) AS file_id, 'messages' AS what,
     destination_kind || '://' || destination AS owner,
     count(*) AS messages, sum(record_bytes) AS bytes
@@ -10,7 +27,7 @@ FROM (
 GROUP BY ALL
 UNION ALL
 SELECT DISTINCT directory, CAST(shiftright(since, 32) AS INT), 'subscription', subscription, 0, 0
-FROM live_subscriptions
+FROM made
 UNION ALL
 SELECT DISTINCT directory, file_id, 'transaction', transaction, 0, 0
 FROM transaction_records WHERE settled IS NULL

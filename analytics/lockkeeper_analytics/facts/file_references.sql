@@ -75,7 +75,6 @@ pairs AS (
         AND arrivals.destination_kind = periods.destination_kind
         AND arrivals.destination = periods.destination
         AND position > begins AND position < purged
-    WHERE arrival <> 'moved'
 )
 SELECT DISTINCT directory, CAST(file_id AS INT) AS file_id, CAST(refers AS INT) AS refers
 FROM pairs WHERE file_id <> refers

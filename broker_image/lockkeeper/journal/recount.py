@@ -82,16 +82,17 @@ class _Destination:
     """
 
     added_in: set[int] = field(default_factory=set)
+    begun_in: set[int] = field(default_factory=set)
     added: dict[str, int] = field(default_factory=dict)
     messages: dict[str | None, dict[str, _Message]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class _Created:
-    """A durable subscription: the files with its creation; the last is what keeps it alive."""
+    """A durable subscription: the files with its creation, and those that it cannot do without."""
 
     files: set[int]
-    last: int
+    needs: set[int]
 
 
 @dataclass(slots=True)
@@ -262,7 +263,10 @@ class _Counter:
                 self.files[file_id].refers |= before.files
             return
         files = {file_id} if before is None else before.files | {file_id}
-        self._subscriptions[record.destination, key] = _Created(files, file_id)
+        begun_in = self._of(record.destination).begun_in
+        needs = begun_in | {file_id} if record.retroactive else {file_id}
+        self._subscriptions[record.destination, key] = _Created(files, needs)
+        begun_in.add(file_id)
         retained: dict[str, _Message] = {}
         if record.retroactive:
             retained = forgotten
@@ -275,7 +279,8 @@ class _Counter:
         live = self._hold_prepared()
         pending = {}
         for (topic, key), created in self._subscriptions.items():
-            self.files[created.last].is_pinned = True
+            for file_id in created.needs:
+                self.files[file_id].is_pinned = True
             pending[topic, key] = len(self._of(topic).messages.get(key, {}))
         for owner in self._held:
             pending[owner] = pending.get(owner, 0) + 1

@@ -58,7 +58,7 @@ def described(file_references: FileReferences, current: int) -> list[StoreFile]:
 def _created_in(file_references: FileReferences, file_id: int) -> tuple[str, ...]:
     """Return the keys of the subscriptions that the file keeps alive, each once."""
     places = file_references.subscriptions.items()
-    return tuple(dict.fromkeys(key for (_, key), one in places if one.last_create == file_id))
+    return tuple(dict.fromkeys(key for (_, key), one in places if one.needs(file_id)))
 
 
 def movable_subscriptions(

@@ -167,7 +167,7 @@ class Compaction:
             frozenset(related & everything.keys() - {file_id}),
             {files.file_id: files.end},
             [
-                Subscribed(key, topic, each.last_create, each.record)
+                Subscribed(key, topic, each.last_create, each.is_retroactive)
                 for (topic, key), each in file_references.subscriptions.items()
             ],
             frozenset(file_references.prepared),

@@ -52,13 +52,17 @@ class FileEntry:
 
 
 class DestinationReferences:
-    """One destination: its encoded field, the files with adds of it, its subscriptions."""
+    """One destination: its encoded field, the files with adds of it, its subscriptions.
+
+    `creations` are the files with records that create subscriptions, also former ones.
+    """
 
     __slots__ = (
         "_add_frame",
         "_add_sizes",
         "_remove_lead",
         "_remove_sizes",
+        "creations",
         "destination",
         "field",
         "files",
@@ -70,6 +74,7 @@ class DestinationReferences:
         self.destination = destination
         self.field = destination_field(destination)
         self.files: set[int] = set()
+        self.creations: set[int] = set()
         self.last_file = 0
         self.subscriptions: dict[str, SubscriptionReferences] = {}
         self._add_sizes = self._remove_sizes = (0, 0)
@@ -94,22 +99,40 @@ class DestinationReferences:
 class SubscriptionReferences:
     """One durable subscription: its create records' files (the last is what keeps it alive).
 
-    `pending` counts the messages it has not consumed.
+    `pending` counts the messages it has not consumed, `record` creates it anew, without any.
+    `earlier` are files that a retroactive one needs besides: subscriptions that were created
+    there kept the messages that it found (kahadb.md section 6).
     """
 
-    __slots__ = ("create_files", "last_create", "pending", "record", "subscription")
+    __slots__ = (
+        "create_files",
+        "earlier",
+        "is_retroactive",
+        "last_create",
+        "pending",
+        "record",
+        "subscription",
+    )
 
     def __init__(self, subscription: Subscription, record: bytes) -> None:
         self.subscription = subscription
         self.record = record
         self.create_files: set[int] = set()
+        self.earlier: set[int] = set()
+        self.is_retroactive = False
         self.last_create = 0
         self.pending = 0
 
     def created_in(self, file_id: int) -> None:
-        """Note that the create record was written into *file_id*."""
+        """Note that *file_id* has the record that creates it, without what was there before."""
         self.create_files.add(file_id)
         self.last_create = file_id
+        self.is_retroactive = False
+        self.earlier = set()
+
+    def needs(self, file_id: int) -> bool:
+        """Tell whether without a file it would not be there, or not wait for what it does."""
+        return file_id == self.last_create or file_id in self.earlier
 
 
 class PreparedReferences:
@@ -200,6 +223,7 @@ class FileReferences:
             file_references.awaiting -= file_ids
         for destination in self.destinations.values():
             destination.files -= file_ids
+            destination.creations -= file_ids
         for subscription in self.subscriptions.values():
             subscription.create_files -= file_ids
 
@@ -231,4 +255,7 @@ class FileReferences:
     def pinned(self) -> set[int]:
         """Return the files that live subscriptions and prepared transactions need."""
         files = {entry.last_create for entry in self.subscriptions.values()}
-        return files.union(*(entry.files for entry in self.prepared.values()))
+        return files.union(
+            *(entry.earlier for entry in self.subscriptions.values() if entry.earlier),
+            *(entry.files for entry in self.prepared.values()),
+        )

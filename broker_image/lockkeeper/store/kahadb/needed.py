@@ -151,6 +151,7 @@ class Sifting:
         self._removals: list[_Own] = []
         self._created: dict[Place, _Own] = {}
         self._begun: dict[Place | Destination, set[int]] = {}
+        self._retroactive = {one.topic for one in question.holders if one.retroactive}
         self._batches: list[list[_Own]] = []
         self._turn = 0
 
@@ -314,6 +315,8 @@ class Sifting:
             if own is not None and self._begun.get(place):
                 self._end_begun(own, self._begun[place])
         elif own is not None:
+            if topic in self._retroactive:
+                raise UndecidedError("messages in it may be those that a subscription found")
             own.turn = self._turn
             self._created[place] = own
         elif self._rank[file_id] < self._own_rank:

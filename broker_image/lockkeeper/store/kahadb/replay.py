@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from lockkeeper.journal import records
@@ -396,10 +397,18 @@ class Replay:
             created = self.file_references.unsubscribe(replayed.destination, key)
             self.file_references.files[file_id].refers |= created
             return
-        entry = SubscriptionReferences(subscription, encoded)
+        # If it is repeated, it has received already what was there before.
+        again = encode_record(replace(record, retroactive=False)) if record.retroactive else encoded
+        entry = SubscriptionReferences(subscription, again)
         self.file_references.subscribe(entry)
         entry.created_in(file_id)
-        replayed.pending[key] = replayed.retained(forgotten) if record.retroactive else {}
+        creations = self.file_references.destination(replayed.destination).creations
+        replayed.pending[key] = {}
+        if record.retroactive:
+            replayed.pending[key] = replayed.retained(forgotten)
+            entry.is_retroactive = True
+            entry.earlier = set(creations)
+        creations.add(file_id)
 
     def _operations(self, opened: OpenTransaction, prepared: PreparedReferences) -> list[Operation]:
         """Return what a prepared transaction will do; what it consumes is live no more."""

@@ -19,10 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, control_record
-from lockkeeper.journal.decode import decode_record
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.journal.files import data_file_name, list_data_files
-from lockkeeper.journal.records import Subscription as SubscriptionRecord
 from lockkeeper.journal.rewritten import in_reading_order
 from lockkeeper.journal.scan import Batch, scan_file
 from lockkeeper.journal.walk import walk_batch
@@ -68,7 +66,7 @@ class Subscribed(NamedTuple):
     key: str
     topic: Destination
     created_in: int
-    record: bytes
+    is_retroactive: bool
 
 
 class Task(NamedTuple):
@@ -225,13 +223,11 @@ def _holders(task: Task, order: Sequence[int]) -> list[Holder]:
     rank = {file_id: at for at, file_id in enumerate(order)}
     own = rank[task.file_id]
     holders = []
-    for key, topic, created_in, encoded in task.subscribed:
-        record = decode_record(encoded)
-        assert isinstance(record, SubscriptionRecord)
+    for key, topic, created_in, is_retroactive in task.subscribed:
         # One whose record still waits to be written begins behind everything.
         place = rank[created_in] if created_in else len(rank)
         since = (place > own) - (place < own)
-        holders.append(Holder(key, topic, since, bool(record.retroactive)))
+        holders.append(Holder(key, topic, since, is_retroactive))
     return holders
 
 
