@@ -1,10 +1,8 @@
-"""Measures our broker beside ActiveMQ, in the same minutes, with ActiveMQ's own Java client.
+"""Measures our broker beside others, in the same minutes, with ActiveMQ's own Java client.
 
-Or beside itself without the flight recorder, for what that costs.
-
-Each round runs every scenario against one broker and then against the other, in an order that
-changes from round to round, so that a noisy machine is noisy for both. The client takes most of
-the machine, therefore the broker's own CPU time per message is the steadiest number.
+Each round runs every scenario against one broker after the other, in an order that changes from
+round to round, so that a noisy machine is noisy for all. The client takes most of the machine,
+therefore the broker's own CPU time per message is the steadiest number.
 """
 
 import argparse
@@ -19,15 +17,12 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-HERE = Path(__file__).parent
+from others import COMMANDS, HERE, OURS, URL_OPTIONS, brokers, java_project, missing, start
+
+from lockkeeper.journal.records import Trace
+from lockkeeper.journal.verify import StoredRecord, read_records
+
 RESULTS = HERE / "results"
-sys.path.insert(0, str(HERE.parent / "tests" / "interop"))
-
-import brokers  # noqa: E402
-import java_project  # noqa: E402
-
-from lockkeeper.journal.records import Trace  # noqa: E402
-from lockkeeper.journal.verify import StoredRecord, read_records  # noqa: E402
 
 SCENARIOS = {
     "a": "persistent sends, each answered, 1 producer (latency: send)",
@@ -37,24 +32,39 @@ SCENARIOS = {
     "e": "topic, 1 producer and 10 consumers (counted: deliveries)",
     "f": "a backlog of 50,000 persistent messages is emptied",
     "g": "1,000 persistent messages/s (latency: send to listener)",
+    "h": "persistent, 4 producers, 10 consumers with selectors that share nothing",
+    "i": "persistent, 1,000 message groups, 4 producers and 4 consumers",
+    "j": "persistent, 1 producer, 100 durable subscribers (counted: deliveries)",
+    "k": "persistent, bodies of 100 KiB, 4 producers and 4 consumers",
+    "l": "persistent, bodies of 5 MiB, 1 producer and 1 consumer",
+    "m": "1,000 persistent messages/s over 1,000 connections (latency: send to listener)",
+    "n": "topic, 1 producer and 100 consumers (counted: deliveries)",
+    "o": "non-persistent requests and replies, 4 at a time (latency: round trip)",
+    "p": "a backlog of 1,000,000 persistent messages is emptied",
 }
-LATENCY_SCENARIOS = "abg"
+USUAL = "abcdefg"
+LATENCY_SCENARIOS = "abgmo"
 """Where latency says something; elsewhere it is only what is under way by the rate."""
 
-OURS, THEIRS, UNRECORDED = "lockkeeper", "activemq", "unrecorded"
 CLOCK_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-LOAD_SECONDS_MAX = 600
+LOAD_SECONDS_MAX = 1800
 
 
 @dataclass(frozen=True)
 class Result:
-    """One run of a scenario: rate in messages/s, CPU in µs per message, latencies in µs."""
+    """One run of a scenario: rate in messages/s, CPU in µs per message, latencies in µs.
+
+    `calls` are those of the broker that read or write something, for each message; `peak_mb` the
+    most memory that it has had since its start.
+    """
 
     broker: str
     scenario: str
     round: int
     rate: float
     cpu_us: float
+    calls: float
+    peak_mb: float
     p50_us: float | None = None
     p99_us: float | None = None
     p999_us: float | None = None
@@ -64,10 +74,15 @@ class Result:
 MEASURES = {
     "rate": ("msgs/s", "{:,.0f}"),
     "cpu_us": ("CPU µs/msg", "{:.1f}"),
+    "calls": ("I/O calls", "{:.2f}"),
+    "peak_mb": ("peak MB", "{:,.0f}"),
     "p50_us": ("p50 µs", "{:,.0f}"),
     "p99_us": ("p99 µs", "{:,.0f}"),
     "p999_us": ("p99.9 µs", "{:,.0f}"),
 }
+
+
+LATENCIES = ("p50_us", "p99_us", "p999_us")
 
 
 def cpu_seconds(process_id: int) -> float:
@@ -78,14 +93,19 @@ def cpu_seconds(process_id: int) -> float:
     return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS_PER_SECOND
 
 
-def start(kind: str, directory: Path) -> brokers.RunningBroker:
-    """Start a broker that keeps its data below *directory*."""
-    if kind != UNRECORDED:
-        return brokers.start_broker(kind, directory)
-    port = brokers.free_port()
-    configuration = str(HERE / UNRECORDED)
-    command = brokers.lockkeeper_command(directory, port, configuration)
-    return brokers.RunningBroker(kind, port, directory, command)
+def io_calls(process_id: int) -> int:
+    """Return how often a process has read or written something."""
+    told = dict(
+        line.split(": ") for line in Path(f"/proc/{process_id}/io").read_text().splitlines()
+    )
+    return int(told["syscr"]) + int(told["syscw"])
+
+
+def peak_megabytes(process_id: int) -> float:
+    """Return the most memory that a process has had."""
+    status = Path(f"/proc/{process_id}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:"))
+    return int(line.split()[1]) * 1024 / 1e6
 
 
 def run_load(
@@ -93,25 +113,31 @@ def run_load(
 ) -> Result:
     """Run one scenario; the broker's CPU time is read when the load says START and END."""
     command = ["java", "-Xmx512M", "-cp", classpath, "dev.lockkeeper.bench.Load"]
-    marks: dict[str, float] = {}
+    marks: dict[str, tuple[float, int]] = {}
+    url = running.url + URL_OPTIONS.get(running.kind, "")
     last = ""
     with subprocess.Popen(
-        [*command, scenario, running.url, *times], stdout=subprocess.PIPE, text=True
+        [*command, scenario, url, *times], stdout=subprocess.PIPE, text=True
     ) as load:
         assert load.stdout is not None
         for line in load.stdout:
             last = line.strip()
             if last in ("START", "END"):
-                marks[last] = cpu_seconds(running.process.pid)
+                pid = running.process.pid
+                marks[last] = cpu_seconds(pid), io_calls(pid)
         if load.wait(LOAD_SECONDS_MAX) != 0:
             raise RuntimeError(f"scenario {scenario} failed against {running.kind}")
     found = json.loads(last)
+    messages = max(found["messages"], 1)
+    (cpu, calls), (cpu_before, calls_before) = marks["END"], marks["START"]
     return Result(
         running.kind,
         scenario,
         number,
         rate=found["messages"] / found["seconds"],
-        cpu_us=(marks["END"] - marks["START"]) / max(found["messages"], 1) * 1e6,
+        cpu_us=(cpu - cpu_before) / messages * 1e6,
+        calls=(calls - calls_before) / messages,
+        peak_mb=peak_megabytes(running.process.pid),
         **{name: found.get(name) for name in ("p50_us", "p99_us", "p999_us", "max_us")},
     )
 
@@ -146,22 +172,29 @@ def median_of(results: list[Result], broker: str, scenario: str, measure: str) -
     return median(values) if values and None not in values else None
 
 
-def table(results: list[Result], scenarios: list[str], beside: str) -> str:
-    """Return the medians of both brokers and what ours is of the other's."""
+def table(results: list[Result], scenarios: list[str], kinds: list[str]) -> str:
+    """Return the medians of all brokers, in Markdown, and how the first is to each other one."""
+    first, *others = kinds
     lines = []
     for scenario in scenarios:
-        lines.append(f"\n{scenario}: {SCENARIOS[scenario]}")
-        lines.append(f"  {'':12}{OURS:>14}{beside:>14}{'ratio':>9}")
+        heads = [f"{first} / {each}" for each in others]
+        lines += [f"\n**{scenario}**: {SCENARIOS[scenario]}\n"]
+        lines += [f"| | {' | '.join([*kinds, *heads])} |", "|---" * (1 + len(kinds + heads)) + "|"]
         for measure, (title, form) in MEASURES.items():
-            if measure.startswith("p") and scenario not in LATENCY_SCENARIOS:
+            if (
+                measure.endswith("_us")
+                and measure != "cpu_us"
+                and scenario not in LATENCY_SCENARIOS
+            ):
                 continue
-            ours = median_of(results, OURS, scenario, measure)
-            theirs = median_of(results, beside, scenario, measure)
-            if ours is None and theirs is None:
-                continue
-            shown = ["-" if each is None else form.format(each) for each in (ours, theirs)]
-            ratio = f"{ours / theirs:.2f}x" if ours is not None and theirs else "-"
-            lines.append(f"  {title:12}{shown[0]:>14}{shown[1]:>14}{ratio:>9}")
+            found = [median_of(results, kind, scenario, measure) for kind in kinds]
+            shown = ["-" if each is None else form.format(each) for each in found]
+            ours = found[0]
+            shown += [
+                "-" if ours is None or not each else f"{ours / each:.2f}" for each in found[1:]
+            ]
+            if any(each is not None for each in found):
+                lines.append(f"| {title} | {' | '.join(shown)} |")
     return "\n".join(lines)
 
 
@@ -195,17 +228,16 @@ def save(results: list[Result], options: argparse.Namespace) -> Path:
 
 def arguments() -> argparse.Namespace:
     """Return what the command line asks for."""
-    parser = argparse.ArgumentParser(description="Our broker beside ActiveMQ.")
+    parser = argparse.ArgumentParser(description="Our broker beside others.")
     letters = "".join(SCENARIOS)
-    parser.add_argument("--scenarios", default=letters, help=f"letters of {letters}")
+    parser.add_argument("--scenarios", default=USUAL, help=f"letters of {letters}")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=6.0, help="measured time of a run")
     parser.add_argument("--warm-up", type=float, default=3.0, help="time before it, in seconds")
     parser.add_argument(
-        "--beside", choices=[THEIRS, UNRECORDED], default=THEIRS,
-        help="the other: ActiveMQ, or ours without its flight recorder",
+        "--brokers", nargs="+", choices=COMMANDS, default=[OURS, "activemq"],
+        help="what is measured; all others are compared with the first one",
     )  # fmt: skip
-    parser.add_argument("--only", choices=[OURS, THEIRS], help="measure only this broker")
     parser.add_argument(
         "--directory", type=Path, default=RESULTS, help="where journals go: a real disk, not tmpfs"
     )
@@ -228,8 +260,8 @@ def main() -> None:
     running: list[brokers.RunningBroker] = []
     with TemporaryDirectory(dir=options.directory, prefix="journals-") as directory:
         try:
-            for kind in [options.only] if options.only else [OURS, options.beside]:
-                why = brokers.missing(kind)
+            for kind in dict.fromkeys(options.brokers):
+                why = missing(kind)
                 if why:
                     print(f"Without {kind}: {why}.")
                 else:
@@ -240,7 +272,7 @@ def main() -> None:
         finally:
             for broker in running:
                 broker.stop()
-        print(table(results, options.scenarios, options.beside))
+        print(table(results, options.scenarios, [broker.kind for broker in running]))
         for broker in running:
             if broker.kind == OURS:
                 print(f"\n{recorded(broker.directory / 'data')}")

@@ -5,23 +5,25 @@ import java.util.concurrent.TimeUnit;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
 
-/** Scenario f: a consumer, prefetch 1000, AUTO acknowledge, empties a queue that was full. */
+/** Scenarios f and p: a consumer, prefetch 1000, AUTO acknowledge, empties a full queue. */
 final class Backlog {
 
     private static final int WARM_UP_MESSAGES = 5_000;
-    private static final int MESSAGES = 50_000;
     private static final int TRANSACTION = 500;
-    private static final long SECONDS_MAX = 300;
+    private static final long SECONDS_MAX = 600;
 
     private Backlog() {}
 
-    static void drain(Clients clients, Meter meter) throws Exception {
-        fill(clients, WARM_UP_MESSAGES);
-        consume(clients, meter, WARM_UP_MESSAGES);
-        fill(clients, MESSAGES);
-        meter.start();
-        consume(clients, meter, MESSAGES);
-        meter.end();
+    /** Returns the load that empties a queue of so many messages. */
+    static Load.Workload of(int messages) {
+        return (clients, meter) -> {
+            fill(clients, WARM_UP_MESSAGES);
+            consume(clients, meter, WARM_UP_MESSAGES);
+            fill(clients, messages);
+            meter.start();
+            consume(clients, meter, messages);
+            meter.end();
+        };
     }
 
     private static void fill(Clients clients, int count) throws Exception {

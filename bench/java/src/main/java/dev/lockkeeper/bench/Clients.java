@@ -13,6 +13,7 @@ import javax.jms.Message;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
+import javax.jms.Topic;
 import org.apache.activemq.ActiveMQConnectionFactory;
 import org.apache.activemq.command.ActiveMQQueue;
 import org.apache.activemq.command.ActiveMQTopic;
@@ -43,7 +44,7 @@ final class Clients implements AutoCloseable {
         return new ActiveMQQueue(name);
     }
 
-    Destination topic() {
+    Topic topic() {
         return new ActiveMQTopic(name);
     }
 
@@ -52,8 +53,16 @@ final class Clients implements AutoCloseable {
     }
 
     Session session(boolean transacted) throws JMSException {
+        return session(transacted, null);
+    }
+
+    /** Returns a session on a connection of its own, with a client id unless that is null. */
+    Session session(boolean transacted, String clientId) throws JMSException {
         Connection connection = factory.createConnection();
         connections.add(connection);
+        if (clientId != null) {
+            connection.setClientID(clientId);
+        }
         connection.start();
         int mode = transacted ? Session.SESSION_TRANSACTED : Session.AUTO_ACKNOWLEDGE;
         return connection.createSession(transacted, mode);
@@ -70,9 +79,14 @@ final class Clients implements AutoCloseable {
 
     /** Returns a message of 1 KiB that starts with the time of its sending. */
     static Message message(Session session) throws JMSException {
+        return message(session, BODY_BYTES);
+    }
+
+    /** Returns a message of so many bytes that starts with the time of its sending. */
+    static Message message(Session session, int bytes) throws JMSException {
         BytesMessage message = session.createBytesMessage();
         message.writeLong(System.nanoTime());
-        message.writeBytes(new byte[BODY_BYTES - Long.BYTES]);
+        message.writeBytes(new byte[bytes - Long.BYTES]);
         return message;
     }
 
@@ -83,7 +97,11 @@ final class Clients implements AutoCloseable {
 
     /** Consumes with a listener: counts, records the latency, gives a permit back. */
     void listen(Destination destination, Semaphore permits) throws JMSException {
-        MessageConsumer consumer = session(false).createConsumer(destination);
+        listen(session(false).createConsumer(destination), permits);
+    }
+
+    /** Lets a consumer count, record the latency, and give a permit back. */
+    void listen(MessageConsumer consumer, Semaphore permits) throws JMSException {
         Meter.Recorder recorder = meter.recorder();
         consumer.setMessageListener(message -> {
             try {
@@ -137,7 +155,8 @@ final class Clients implements AutoCloseable {
         }
     }
 
-    private void fail(Throwable thrown) {
+    /** Lets the load end with what went wrong, unless it ends anyway. */
+    void fail(Throwable thrown) {
         if (!stopping) {
             failure = thrown;
             thrown.printStackTrace();

@@ -2,35 +2,62 @@ package dev.lockkeeper.bench;
 
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.locks.LockSupport;
+import javax.jms.Destination;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
+import org.apache.activemq.command.ActiveMQQueue;
 
-/** Scenario g: 1,000 persistent messages a second; latency from the send call to the listener. */
+/** 1,000 persistent messages a second; latency from the send call to the listener. */
 final class FixedRate {
 
-    private static final int PRODUCERS = 4;
-    private static final long NANOS_BETWEEN_SENDS = PRODUCERS * 1_000_000L;
+    private static final long RATE = 1000;
 
     private FixedRate() {}
 
+    /** Scenario g: four producers and a consumer of one queue. */
     static void latency(Clients clients, Meter meter) throws Exception {
         Semaphore unbounded = new Semaphore(0);
         clients.listen(clients.queue(), unbounded);
-        for (int i = 0; i < PRODUCERS; i++) {
-            Session session = clients.session(false);
-            MessageProducer producer = Clients.producer(session, clients.queue(), true);
-            long first = System.nanoTime() + i * NANOS_BETWEEN_SENDS / PRODUCERS;
-            clients.run(() -> send(clients, session, producer, first));
+        for (int i = 0; i < 4; i++) {
+            start(clients, clients.queue(), i, 4);
         }
+        measure(clients, meter, unbounded);
+    }
+
+    /** Scenario m: the same over 1,000 connections, two for each queue. */
+    static void connections(Clients clients, Meter meter) throws Exception {
+        Semaphore unbounded = new Semaphore(0);
+        int queues = 500;
+        for (int i = 0; i < queues; i++) {
+            Destination queue = new ActiveMQQueue(clients.name + "." + i);
+            clients.listen(queue, unbounded);
+            start(clients, queue, i, queues);
+        }
+        measure(clients, meter, unbounded);
+    }
+
+    private static void measure(Clients clients, Meter meter, Semaphore unbounded)
+            throws Exception {
         meter.measure();
         clients.stop(unbounded);
         clients.settle();
     }
 
-    private static void send(Clients clients, Session session, MessageProducer producer, long first)
+    /** Lets one of several producers send its share of the messages. */
+    private static void start(Clients clients, Destination queue, int number, int producers)
             throws Exception {
-        for (long due = first; !clients.stopping(); due += NANOS_BETWEEN_SENDS) {
-            for (long wait; (wait = due - System.nanoTime()) > 0; ) {
+        Session session = clients.session(false);
+        MessageProducer producer = Clients.producer(session, queue, true);
+        long between = producers * 1_000_000_000L / RATE;
+        long first = System.nanoTime() + number * between / producers;
+        clients.run(() -> send(clients, session, producer, first, between));
+    }
+
+    private static void send(
+            Clients clients, Session session, MessageProducer producer, long first, long between)
+            throws Exception {
+        for (long due = first; !clients.stopping(); due += between) {
+            for (long wait; (wait = due - System.nanoTime()) > 0 && !clients.stopping(); ) {
                 LockSupport.parkNanos(wait);
             }
             producer.send(Clients.message(session));

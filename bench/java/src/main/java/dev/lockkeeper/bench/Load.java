@@ -10,20 +10,29 @@ import java.util.Map;
  */
 public final class Load {
 
-    private static final Map<String, Workload> WORKLOADS = Map.of(
-            "a", Throughput::persistentSends,
-            "b", Throughput::sharedQueue,
-            "c", Throughput::transactions,
-            "d", Throughput::nonPersistent,
-            "e", Throughput::fanOut,
-            "f", Backlog::drain,
-            "g", FixedRate::latency);
+    private static final Map<String, Workload> WORKLOADS = Map.ofEntries(
+            Map.entry("a", Throughput::persistentSends),
+            Map.entry("b", Throughput::sharedQueue),
+            Map.entry("c", Throughput::transactions),
+            Map.entry("d", Throughput::nonPersistent),
+            Map.entry("e", Throughput.fanOut(10)),
+            Map.entry("f", Backlog.of(50_000)),
+            Map.entry("g", FixedRate::latency),
+            Map.entry("h", Throughput::selectors),
+            Map.entry("i", Throughput::groups),
+            Map.entry("j", Throughput::durableSubscribers),
+            Map.entry("k", Throughput.ofSize(100 << 10, 4, 200)),
+            Map.entry("l", Throughput.ofSize(5 << 20, 1, 8)),
+            Map.entry("m", FixedRate::connections),
+            Map.entry("n", Throughput.fanOut(100)),
+            Map.entry("o", RequestReply::roundTrips),
+            Map.entry("p", Backlog.of(1_000_000)));
 
     private Load() {}
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length != 4 || !WORKLOADS.containsKey(arguments[0])) {
-            System.err.println("usage: Load a|b|c|d|e|f|g BROKER_URL WARM_UP_SECONDS SECONDS");
+            System.err.println("usage: Load a|b|…|p BROKER_URL WARM_UP_SECONDS SECONDS");
             System.exit(2);
         }
         Meter meter =

@@ -1,8 +1,10 @@
 package dev.lockkeeper.bench;
 
 import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicInteger;
 import javax.jms.Destination;
 import javax.jms.JMSException;
+import javax.jms.Message;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
@@ -12,6 +14,8 @@ final class Throughput {
 
     private static final int UNDER_WAY_MAX = 5000;
     private static final int TRANSACTION = 100;
+    private static final int LANES = 10;
+    private static final int GROUPS = 1000;
 
     private Throughput() {}
 
@@ -57,18 +61,107 @@ final class Throughput {
             clients.listen(destination, permits);
         }
         for (int i = 0; i < producers; i++) {
+            send(clients, destination, persistent, permits, 1, Clients::message);
+        }
+        measure(clients, meter, permits);
+    }
+
+    /** Scenario h: four producers, ten consumers with a selector each, which share nothing. */
+    static void selectors(Clients clients, Meter meter) throws Exception {
+        Semaphore permits = new Semaphore(UNDER_WAY_MAX);
+        for (int lane = 0; lane < LANES; lane++) {
             Session session = clients.session(false);
-            MessageProducer producer = Clients.producer(session, destination, persistent);
-            clients.run(() -> {
-                while (!clients.stopping()) {
-                    permits.acquire();
-                    producer.send(Clients.message(session));
-                }
+            clients.listen(session.createConsumer(clients.queue(), "lane = " + lane), permits);
+        }
+        AtomicInteger sent = new AtomicInteger();
+        for (int i = 0; i < 4; i++) {
+            send(clients, clients.queue(), true, permits, 1, session -> {
+                Message message = Clients.message(session);
+                message.setIntProperty("lane", sent.getAndIncrement() % LANES);
+                return message;
             });
         }
+        measure(clients, meter, permits);
+    }
+
+    /** Scenario i: four producers and four consumers, 1,000 message groups. */
+    static void groups(Clients clients, Meter meter) throws Exception {
+        Semaphore permits = new Semaphore(UNDER_WAY_MAX);
+        for (int i = 0; i < 4; i++) {
+            clients.listen(clients.queue(), permits);
+        }
+        AtomicInteger sent = new AtomicInteger();
+        for (int i = 0; i < 4; i++) {
+            send(clients, clients.queue(), true, permits, 1, session -> {
+                Message message = Clients.message(session);
+                message.setStringProperty("JMSXGroupID", "g" + sent.getAndIncrement() % GROUPS);
+                return message;
+            });
+        }
+        measure(clients, meter, permits);
+    }
+
+    /** Returns the load of persistent messages of so many bytes, as many producers as consumers. */
+    static Load.Workload ofSize(int bytes, int workers, int underWay) {
+        return (clients, meter) -> {
+            Semaphore permits = new Semaphore(underWay);
+            for (int i = 0; i < workers; i++) {
+                clients.listen(clients.queue(), permits);
+                send(clients, clients.queue(), true, permits, 1,
+                        session -> Clients.message(session, bytes));
+            }
+            measure(clients, meter, permits);
+        };
+    }
+
+    /** Scenario j: one producer, 100 durable subscribers of a topic; counted are deliveries. */
+    static void durableSubscribers(Clients clients, Meter meter) throws Exception {
+        int subscribers = 100;
+        Semaphore permits = new Semaphore(UNDER_WAY_MAX);
+        Session[] sessions = new Session[subscribers];
+        MessageConsumer[] consumers = new MessageConsumer[subscribers];
+        for (int i = 0; i < subscribers; i++) {
+            sessions[i] = clients.session(false, clients.name + "." + i);
+            consumers[i] = sessions[i].createDurableSubscriber(clients.topic(), "s");
+            clients.listen(consumers[i], permits);
+        }
+        send(clients, clients.topic(), true, permits, subscribers, Clients::message);
+        measure(clients, meter, permits);
+        for (int i = 0; i < subscribers; i++) {
+            consumers[i].close();
+            sessions[i].unsubscribe("s");
+        }
+    }
+
+    /** Lets a producer send, as long as there are permits for *copies* of each message. */
+    private static void send(
+            Clients clients,
+            Destination destination,
+            boolean persistent,
+            Semaphore permits,
+            int copies,
+            Maker maker)
+            throws JMSException {
+        Session session = clients.session(false);
+        MessageProducer producer = Clients.producer(session, destination, persistent);
+        clients.run(() -> {
+            while (!clients.stopping()) {
+                permits.acquire(copies);
+                producer.send(maker.message(session));
+            }
+        });
+    }
+
+    private static void measure(Clients clients, Meter meter, Semaphore permits) throws Exception {
         meter.measure();
         clients.stop(permits);
         clients.settle();
+    }
+
+    /** Makes the next message. */
+    @FunctionalInterface
+    private interface Maker {
+        Message message(Session session) throws JMSException;
     }
 
     /** Scenario c: four producers and four consumers, transactions of 100 persistent messages. */
@@ -121,23 +214,15 @@ final class Throughput {
         }
     }
 
-    /** Scenario e: one producer, ten consumers of a topic; counted are deliveries. */
-    static void fanOut(Clients clients, Meter meter) throws Exception {
-        int consumers = 10;
-        Semaphore permits = new Semaphore(UNDER_WAY_MAX);
-        for (int i = 0; i < consumers; i++) {
-            clients.listen(clients.topic(), permits);
-        }
-        Session session = clients.session(false);
-        MessageProducer producer = Clients.producer(session, clients.topic(), false);
-        clients.run(() -> {
-            while (!clients.stopping()) {
-                permits.acquire(consumers);
-                producer.send(Clients.message(session));
+    /** Returns the load of one producer and so many consumers of a topic; counts deliveries. */
+    static Load.Workload fanOut(int consumers) {
+        return (clients, meter) -> {
+            Semaphore permits = new Semaphore(UNDER_WAY_MAX);
+            for (int i = 0; i < consumers; i++) {
+                clients.listen(clients.topic(), permits);
             }
-        });
-        meter.measure();
-        clients.stop(permits);
-        clients.settle();
+            send(clients, clients.topic(), false, permits, consumers, Clients::message);
+            measure(clients, meter, permits);
+        };
     }
 }
