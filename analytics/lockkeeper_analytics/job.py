@@ -17,17 +17,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.facts.journal import AT_A_TIME, Journal, journal_of, read_records, settled
+from lockkeeper_analytics.facts.journal import (
+    AT_A_TIME,
+    Journal,
+    journal_of,
+    read_journals,
+    settled,
+)
 from lockkeeper_analytics.narrowing import Narrowing
 from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
-from lockkeeper_analytics.reading.pins import text_of
 from lockkeeper_analytics.reports import GROUPS, REPORTS
 from lockkeeper_analytics.results import Read, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
-from lockkeeper_analytics.spark.pinning import pinned
 from lockkeeper_analytics.spark.session import DRIVER_MEMORY, answering, start_session, suited
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -94,13 +98,10 @@ def analyze(
         tell("starting Spark")
         with _spark(session, master, memory, scratch, out / LOG, size) as spark:
             tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
-            how = {"corrupt": options["corrupt"]}
-            if not shared:
-                # Executors that are lost are replaced, and what they had read is read again.
-                how["pinned"] = text_of(pinned(spark, checked.directories))
-            records = read_records(spark, list(checked.directories), **how)
+            # Executors that are lost are replaced, and what they had read is read again.
+            source = read_journals(spark, checked.directories, skip_corrupt, is_pinned=not shared)
             folder = scratch / "frames" if shared else None
-            journal = settled(journal_of(records, narrowing), folder, at_a_time, tell)
+            journal = settled(journal_of(source, narrowing), folder, at_a_time, tell)
             read = Read(
                 checked.directories,
                 options,

@@ -9,15 +9,18 @@ from journal_maker import START
 from pyspark.sql import DataFrame, SparkSession
 
 from lockkeeper_analytics.facts.journal import RECORD_COLUMNS, Journal, journal_of
+from lockkeeper_analytics.facts.tables import Source, listed
 from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tables.options import parse_options
 
 
 def journal_in(spark: SparkSession, *directories: Path) -> Journal:
     """Return the journal of all *directories* together."""
+    there = listed(spark, list(map(str, directories)))
     options = {"path": ",".join(map(str, directories)), "columns": ",".join(RECORD_COLUMNS)}
     batches = list(TABLES["records"].batches(parse_options(options)))
-    return journal_of(spark.createDataFrame(pa.Table.from_batches(batches)))
+    records = spark.createDataFrame(pa.Table.from_batches(batches))
+    return journal_of(Source(records, there))
 
 
 def dicts(frame: DataFrame) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from journal_two_runs import write_two_runs
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics import job
-from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
+from lockkeeper_analytics.facts.journal import journal_of, read_journals, settled
 from lockkeeper_analytics.reports import GROUPS, REPORTS
 from lockkeeper_analytics.spark.collected import gathered
 
@@ -53,7 +53,7 @@ def test_all_reports_have_the_rows_that_each_has_alone(spark, directory, tmp_pat
     before = jobs_of(spark)
     job.analyze([str(directory)], out, session=spark)
     assert jobs_of(spark) - before <= JOBS_MAX
-    journal = settled(journal_of(read_records(spark, [str(directory)])), tmp_path / "frames")
+    journal = settled(journal_of(read_journals(spark, [str(directory)])), tmp_path / "frames")
     for name in REPORTS:
         alone, told = journal.report(name).toArrow(), pq.read_table(out / f"{name}.parquet")
         assert told.equals(alone) and told.schema.equals(alone.schema), name
@@ -67,7 +67,7 @@ def leaves_of(frame):
 def test_rows_that_executors_keep_are_those_of_files_and_their_plans_as_small(
     spark, directory, tmp_path
 ):
-    journal = journal_of(read_records(spark, [str(directory)]))
+    journal = journal_of(read_journals(spark, [str(directory)]))
     written, kept = settled(journal, tmp_path / "frames"), settled(journal, None)
     for name in ("backlog", "redeliveries", "garbage", "totals"):
         ours, theirs = kept.report(name), written.report(name)

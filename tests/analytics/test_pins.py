@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper_analytics import job
 from lockkeeper_analytics.errors import AnalyticsError, GoneError, OptionError
+from lockkeeper_analytics.facts import journal
 from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reading.pins import may_grow, pins_in, sound_end, text_of
 from lockkeeper_analytics.spark.pinning import pinned
@@ -102,7 +103,7 @@ def test_a_run_on_a_cluster_pins_what_it_reads(
         return pins
 
     seen = len(rows_of(maker.directory))
-    monkeypatch.setattr(job, "pinned", pinning)
+    monkeypatch.setattr(journal, "pinned", pinning)
 
     def run():
         out = tmp_path / "report"

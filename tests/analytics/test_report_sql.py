@@ -9,7 +9,7 @@ from journal_two_runs import write_two_runs
 from report_rows import assert_same, plain
 
 from lockkeeper.client import Acknowledge, connect
-from lockkeeper_analytics.facts.journal import journal_of, read_records, settled
+from lockkeeper_analytics.facts.journal import journal_of, read_journals, settled
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.sql import query
 from lockkeeper_analytics.texts import view_texts
@@ -61,7 +61,7 @@ def journal(request, spark, tmp_path_factory):
     else:
         places = [request.path.parents[1] / "golden" / "kahadb" / name for name in ACTIVEMQ]
     directories = list(map(str, places))
-    frames = settled(journal_of(read_records(spark, directories)), folder / "frames")
+    frames = settled(journal_of(read_journals(spark, directories)), folder / "frames")
     return frames, directories
 
 
@@ -84,7 +84,7 @@ def test_what_records_hold_whole_adds_no_cells_to_the_rates(spark, tmp_path):
     directory = str(maker.directory)
     place = (directory, "queue", "ORDERS")
     expected = [(*place, START + at, 1.0, 0.0, 0.0, 0.0, 1) for at in (0, 9000)]
-    table = journal_of(read_records(spark, [directory])).report("rates").toArrow()
+    table = journal_of(read_journals(spark, [directory])).report("rates").toArrow()
     asked = list(query.run(REPORTS["rates"].sql, {"path": directory}))
     for batches in ([table], asked):
         rows = [row for batch in batches for row in batch.to_pylist()]

@@ -15,7 +15,7 @@ from report_rows import assert_same
 
 from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper_analytics import job
-from lockkeeper_analytics.facts.journal import AT_A_TIME, journal_of, read_records, settled
+from lockkeeper_analytics.facts.journal import AT_A_TIME, journal_of, read_journals, settled
 from lockkeeper_analytics.narrowing import COUNTING, REPORTS, Narrowing
 from lockkeeper_analytics.reading.asked import is_asked_for
 from lockkeeper_analytics.reports import REPORTS as ALL_REPORTS
@@ -209,8 +209,8 @@ def test_views_take_destinations_with_signs_of_sql_and_of_patterns(place):
 
 @pytest.fixture(scope="module")
 def journal(spark, place, tmp_path_factory):
-    records = read_records(spark, [place[0]])
-    return settled(journal_of(records), tmp_path_factory.mktemp("frames"))
+    source = read_journals(spark, [place[0]])
+    return settled(journal_of(source), tmp_path_factory.mktemp("frames"))
 
 
 @pytest.mark.spark
@@ -233,13 +233,14 @@ def test_narrowed_reports_of_spark_are_those_of_the_whole_journal_cut_down(journ
 def test_until_tells_what_was_then_but_for_what_keeps_files(spark, tmp_path):
     write_two_runs(tmp_path / "made")
     options = {"path": str(tmp_path / "made"), "until": str(START + 1000)}
-    records = journal_in(spark, tmp_path / "made").present.frame("records").persist()
-    journal = journal_of(records, narrowing_of(options))
+    source = journal_in(spark, tmp_path / "made").source
+    source.records.persist()
+    journal = journal_of(source, narrowing_of(options))
     garbage = journal.report("garbage").toArrow().to_pylist()
     assert_same(garbage, asked("FROM garbage_report", {"path": options["path"]}))
     backlog = journal.report("backlog").toArrow().to_pylist()
     assert_same(backlog, asked("FROM backlog_report", options))
-    records.unpersist()
+    source.records.unpersist()
 
 
 @pytest.mark.spark

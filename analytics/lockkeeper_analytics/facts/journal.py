@@ -1,6 +1,6 @@
 """A journal as the reports see it: a few data frames, each written once and read often."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
-from lockkeeper_analytics.facts.tables import frames_of
+from lockkeeper_analytics.facts.tables import Source, frames_of, listed
 from lockkeeper_analytics.narrowing import (
     COUNTING,
     EVERYTHING,
@@ -22,7 +22,9 @@ from lockkeeper_analytics.narrowing import (
     Narrowing,
     kept,
 )
+from lockkeeper_analytics.reading.pins import text_of
 from lockkeeper_analytics.spark.datasource import FORMAT
+from lockkeeper_analytics.spark.pinning import pinned
 from lockkeeper_analytics.texts import REPORT
 
 AT_A_TIME = 3
@@ -63,9 +65,10 @@ RECORD_COLUMNS = (
 class Journal:
     """Tables and views of a journal up to the bound `until` of *narrowing*, and of its *present*.
 
-    The other bounds of *narrowing* choose what reports show.
+    They are made of *source*. The other bounds of *narrowing* choose what reports show.
     """
 
+    source: Source
     frames: Frames
     present: Frames
     narrowing: Narrowing = EVERYTHING
@@ -89,23 +92,37 @@ class Journal:
         return CountedFrames(self.frames, self.narrowing)
 
 
-def read_records(session: SparkSession, directories: list[str], **options: str | bool) -> DataFrame:
-    """Return the records of *directories* with the columns that reports need."""
-    reader = session.read.format(FORMAT).options(**options)
-    return reader.option("columns", ",".join(RECORD_COLUMNS)).load(",".join(directories))
+def read_journals(
+    session: SparkSession,
+    directories: Sequence[str],
+    skip_corrupt: bool = False,
+    is_pinned: bool = False,
+) -> Source:
+    """Return the records of *directories* with the columns that reports need.
+
+    The directories are listed now, the records are read later; with *is_pinned* those that are
+    there now. Raises OptionError, NoJournalError, and what `pinned` raises.
+    """
+    there = listed(session, directories)
+    reader = session.read.format(FORMAT).option("corrupt", "skip" if skip_corrupt else "fail")
+    if is_pinned:
+        reader = reader.option("pinned", text_of(pinned(session, directories)))
+    records = reader.option("columns", ",".join(RECORD_COLUMNS)).load(",".join(directories))
+    return Source(records, there)
 
 
-def journal_of(records: DataFrame, narrowing: Narrowing = EVERYTHING) -> Journal:
-    """Return the journal made of all *records*; everything is computed when it is asked for.
+def journal_of(source: Source, narrowing: Narrowing = EVERYTHING) -> Journal:
+    """Return the journal made of all of *source*; everything is computed when it is asked for.
 
     *narrowing* tells what of it reports show.
     """
-    register_functions(records.sparkSession)
+    register_functions(source.records.sparkSession)
     cut = read_often(name + REPORT for name in REPORTS)
-    present = frames_of(records, cut)
-    until = narrowing.until
-    frames = frames_of(_until(records, until), cut) if until else present
-    return Journal(frames, present, narrowing)
+    frames = present = frames_of(source, cut)
+    if narrowing.until:
+        then = source._replace(records=_until(source.records, narrowing.until))
+        frames = frames_of(then, cut)
+    return Journal(source, frames, present, narrowing)
 
 
 def settled(
@@ -120,9 +137,9 @@ def settled(
     None: executors on other machines keep what they made on their own disks. Spark gets *at_a_time*
     jobs at once. *tell* hears of each step.
     """
-    made = journal_of(
-        _settle(journal.present.frame("records"), folder, "records"), journal.narrowing
-    )
+    source = journal.source
+    records = _settle(source.records, folder, "records")
+    made = journal_of(source._replace(records=records), journal.narrowing)
     frames = made.frames
     with ThreadPoolExecutor(at_a_time) as pool:
 

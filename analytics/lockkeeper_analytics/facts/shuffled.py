@@ -8,15 +8,15 @@ from pyspark.sql import functions as F
 from lockkeeper_analytics.errors import OptionError
 from lockkeeper_analytics.facts.frames import quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
-from lockkeeper_analytics.facts.tables import frames_of
+from lockkeeper_analytics.facts.tables import Source, frames_of, listed
 from lockkeeper_analytics.narrowing import TABLES as RULES
 from lockkeeper_analytics.narrowing import Narrowing, kept
-from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DEFAULT_COLUMNS
+from lockkeeper_analytics.reading.schema import COLUMNS, DEFAULT_COLUMNS
 from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.tables.derived import columns_behind
 from lockkeeper_analytics.tables.options import parse_options
 
-_LINES = ("directory", BROKER, "file_id", "offset", "recorder")
+_LINES = ("directory", "file_id", "offset", "recorder")
 
 
 def read_table(
@@ -26,7 +26,7 @@ def read_table(
 
     The rows are those of the data source, in no order, with its options `columns`, `destination`,
     `since`, `until`, `corrupt`. There a directory is one partition, which one worker tells from its
-    first record on; here records are shuffled by message. Raises OptionError.
+    first record on; here records are shuffled by message. Raises OptionError, NoJournalError.
     """
     if name not in RULES:
         raise OptionError(f"table {name!r} is none of {', '.join(RULES)}: read it with spark.read")
@@ -34,6 +34,7 @@ def read_table(
     asked = parse_options({**options, "path": path, "table": name})
     columns = columns_behind(name, asked.columns)
     register_functions(session)
+    there = listed(session, directories)
     source = session.read.format(FORMAT).option("columns", ",".join((*columns, *_more(columns))))
     whole = {each: options[each] for each in ("until", "corrupt") if each in options}
     records = source.options(**whole).load(path)
@@ -42,7 +43,7 @@ def read_table(
         for each in DEFAULT_COLUMNS
         if each not in records.columns
     }
-    frames = frames_of(records.withColumns(absent), read_often({name}))
+    frames = frames_of(Source(records.withColumns(absent), there), read_often({name}))
     narrowing = Narrowing(asked.destinations, asked.since)
     told = frames.ask(kept(name, RULES[name], narrowing, quoted))
     return told.select(*asked.columns)

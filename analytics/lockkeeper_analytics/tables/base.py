@@ -5,6 +5,10 @@ from lockkeeper_analytics.tables.data_files import DATA_FILES, JOURNALS
 
 BASE = {
     table.name: table
-    for table in (records.TABLE, statistics.TABLE, events.TABLE, DATA_FILES, JOURNALS)
+    for table in (DATA_FILES, JOURNALS, records.TABLE, statistics.TABLE, events.TABLE)
 }
-"""Each by its name."""
+"""Each by its name, in the order in which they are read.
+
+What is listed comes first: a broker goes on meanwhile, and of a file that was not the last one
+when it was listed, all records are read.
+"""

@@ -98,7 +98,7 @@ class Database:
         connection.execute(dialect())
 
     def offer(self, schemas: Iterable[str], tables: Mapping[str, pa.Schema]) -> None:
-        """Make *tables*, empty, in each of *schemas*."""
+        """Make *tables*, empty, in each of *schemas*; they are filled in this order."""
         for schema in schemas:
             self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {schema}")
             for name, arrow in tables.items():
@@ -116,9 +116,9 @@ class Database:
         limit = self._bound_memory()
         used = [made for made in views if made.place in needed]
         there = {made.place for made in views}
-        for place, columns in needed.items():
-            if place not in there:
-                self._fill(place, columns, fill)
+        for place in self._columns:
+            if place in needed and place not in there:
+                self._fill(place, needed[place], fill)
         tables = _worth_tables(used, scans)
         last_reads = _last_reads(used, tables, scans)
         for made in used:
