@@ -100,8 +100,16 @@ COUNTING = (
 )
 """The reports whose figures count what happened from then on, and not what was before."""
 
-PRESENT = ("garbage",)
-"""The reports that tell of the journal's end, whatever is asked for."""
+PRESENT = (
+    "garbage" + REPORT,
+    "files",
+    "kept_files",
+    "file_links",
+    "file_pins",
+    "present_files",
+)
+"""The views that tell of files as they are now, until whenever is asked for: nobody is to remove
+one that is needed for what came later."""
 
 REPORTS = {
     "rates": _IN_CELLS,

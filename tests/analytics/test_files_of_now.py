@@ -7,6 +7,7 @@ from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper_analytics.facts.journal import journal_of, read_journals
 from lockkeeper_analytics.facts.shuffled import read_table
 from lockkeeper_analytics.facts.tables import Source
+from lockkeeper_analytics.narrowing import PRESENT
 from lockkeeper_analytics.sql import query
 from lockkeeper_analytics.tables import records
 from lockkeeper_analytics.tables.base import BASE
@@ -77,6 +78,34 @@ def test_a_table_of_spark_frees_no_file_that_was_written_to_meanwhile(spark, mak
     rows = {row["file"]: row for row in files.toArrow().to_pylist()}
     assert rows.keys() == {"db-1.log"}
     assert not rows["db-1.log"]["freed_by_cleanup"]
+
+
+@pytest.mark.parametrize("until", [str(START - 1000), str(START + 50)])
+def test_files_are_told_as_they_are_now_until_whenever(maker, until):
+    """Then nothing in the first file was live, or there was nothing at all."""
+    goes_on(maker)
+    now = rows_of(maker.directory, table="files")
+    assert rows_of(maker.directory, table="files", until=until) == now
+    assert asked(GARBAGE, maker.directory, until=until) == []
+    assert asked(FILES, maker.directory, until=until) == []
+
+
+@pytest.mark.parametrize("view", PRESENT)
+def test_what_is_behind_them_is_told_of_now_until_whenever(maker, view):
+    goes_on(maker)
+    options = {"path": str(maker.directory)}
+    then, now = (
+        [row for batch in query.run(f"FROM {view} ORDER BY ALL", each) for row in batch.to_pylist()]
+        for each in ({**options, "until": str(START + 50)}, options)
+    )
+    assert then == now
+
+
+def test_messages_are_told_as_they_were_beside_files_as_they_are(maker):
+    goes_on(maker)
+    text = """SELECT (SELECT count(*) FROM messages WHERE outcome = 'pending') AS file
+        UNION ALL SELECT sum(live_messages) FROM files"""
+    assert asked(text, maker.directory, until=str(START + 50)) == [0, 2]
 
 
 def in_order(rows):

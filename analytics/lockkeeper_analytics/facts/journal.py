@@ -75,15 +75,12 @@ class Journal:
 
     def frame(self, name: str) -> DataFrame:
         """Return all rows of the table or view *name*."""
-        return self.frames.frame(name)
+        return (self.present if name in PRESENT else self.frames).frame(name)
 
     def report(self, name: str) -> DataFrame:
         """Return the rows of report *name* that are asked for."""
         view = name + REPORT
-        if name in COUNTING:
-            rows = self._counting.frame(view)
-        else:
-            rows = (self.present if name in PRESENT else self.frames).frame(view)
+        rows = self._counting.frame(view) if name in COUNTING else self.frame(view)
         text = kept("asked_rows", REPORTS[name], self.narrowing, quoted)
         return self.frames.ask(text, asked_rows=rows)
 

@@ -9,8 +9,8 @@ from lockkeeper_analytics.errors import OptionError
 from lockkeeper_analytics.facts.frames import quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
 from lockkeeper_analytics.facts.tables import Source, frames_of, listed
+from lockkeeper_analytics.narrowing import PRESENT, Narrowing, kept
 from lockkeeper_analytics.narrowing import TABLES as RULES
-from lockkeeper_analytics.narrowing import Narrowing, kept
 from lockkeeper_analytics.reading.schema import COLUMNS, DEFAULT_COLUMNS
 from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.tables.derived import columns_behind
@@ -37,6 +37,8 @@ def read_table(
     there = listed(session, directories)
     source = session.read.format(FORMAT).option("columns", ",".join((*columns, *_more(columns))))
     whole = {each: options[each] for each in ("until", "corrupt") if each in options}
+    if name in PRESENT:
+        whole.pop("until", None)
     records = source.options(**whole).load(path)
     absent = {
         each: F.lit(None).cast(COLUMNS[each].ddl)

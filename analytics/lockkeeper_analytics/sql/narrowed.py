@@ -54,10 +54,10 @@ def _is_fact(view: str) -> bool:
 
 
 def _schema_of(view: str) -> str:
-    report = view.removesuffix(REPORT)
-    if report == view:
-        return WHOLE
-    return COUNTED if report in COUNTING else NOW if report in PRESENT else WHOLE
+    if view in PRESENT:
+        return NOW
+    is_counted = view.endswith(REPORT) and view.removesuffix(REPORT) in COUNTING
+    return COUNTED if is_counted else WHOLE
 
 
 def _shown(name: str, narrowing: Narrowing) -> str:

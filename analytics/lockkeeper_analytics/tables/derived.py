@@ -2,7 +2,7 @@
 
 Whether a message counts depends on what stands before it: everything is told from the first record
 on, and `destination` and `since` choose rows. `until` leaves out the records behind it, so that
-everything is told as of then.
+everything is told as of then; but for what is told of files, as they are now.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lockkeeper.journal.errors import JournalError
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.narrowing import TABLES, Narrowing, kept
+from lockkeeper_analytics.narrowing import PRESENT, TABLES, Narrowing, kept
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
 from lockkeeper_analytics.tables.base import BASE
@@ -82,6 +82,8 @@ def _answer(name: str, directory: str, options: ReadOptions) -> Iterator[pa.Reco
     narrowing = Narrowing(options.destinations, options.since)
     rows = kept(name, TABLES[name], narrowing, quoted)
     asked = replace(options, directories=(directory,), destinations=(), since=0)
+    if name in PRESENT:
+        asked = replace(asked, until=0)
     failures: list[Exception] = []
 
     def fill(place: Place, needed: tuple[str, ...]) -> pa.RecordBatchReader:
