@@ -2,7 +2,7 @@
 -- six at least: of fewer a median says little. Far is Iglewicz and Hoaglin's modified z-score above
 -- 3.5, by the median absolute deviation, a twentieth of the median at least, since even traffic has
 -- hardly any. What is told is twice as much or half, and by twenty messages or ms: less is no
--- alarm. The last period is not over, and left out.
+-- alarm. The last period of a directory is not over, and left out.
 WITH placed AS (
     SELECT directory, destination_kind, destination, enqueued, dequeued, dead_lettered,
         div(second, seconds) * seconds AS begins
@@ -15,10 +15,11 @@ counts AS (
         coalesce(sum(dead_lettered), 0) AS dead_lettered
     FROM placed GROUP BY ALL
 ),
-over_at AS (SELECT max(begins) AS last FROM counts),
+over_at AS (SELECT directory, max(begins) AS last FROM counts GROUP BY directory),
 spans AS (
     SELECT directory, destination_kind, destination, min(begins) AS begins, last
-    FROM counts CROSS JOIN over_at GROUP BY directory, destination_kind, destination, last
+    FROM counts JOIN over_at USING (directory)
+    GROUP BY directory, destination_kind, destination, last
 ),
 periods AS (
     SELECT directory, destination_kind, destination,
@@ -56,7 +57,7 @@ measures AS (
     FROM filled
     UNION ALL
     SELECT directory, destination_kind, destination, begins, 'p99_ms', value
-    FROM late CROSS JOIN over_at WHERE begins < last
+    FROM late JOIN over_at USING (directory) WHERE begins < last
 ),
 compared AS (
     SELECT measures.*, array_agg(value) OVER (

@@ -1,11 +1,13 @@
--- What waited at the end of each cell of time, from the first message on: messages in the journal,
--- for a topic those of each durable subscription. `oldest_ms` is how long the first of them had
+-- What waited at the end of each cell of time, from the first message on to the last moment that the
+-- directory tells of: messages in the journal, for a topic those of each durable subscription. `oldest_ms` is how long the first of them had
 -- been there. `depth` is what the last line of statistics in the cell says of a queue: it counts
 -- what is never written, too.
-WITH last_moment AS (SELECT max(happened_at) AS moment FROM applied_operations),
+WITH last_moment AS (
+    SELECT directory, max(happened_at) AS moment FROM applied_operations GROUP BY directory
+),
 last_cell AS (
-    SELECT seconds, div(unix_seconds(moment), seconds) * seconds AS last
-    FROM (SELECT moment, (SELECT seconds FROM cells) AS seconds FROM last_moment) told
+    SELECT directory, seconds, div(unix_seconds(moment), seconds) * seconds AS last
+    FROM (SELECT last_moment.*, (SELECT seconds FROM cells) AS seconds FROM last_moment) told
 ),
 stays AS (
     SELECT directory, destination_kind, destination, subscription, seconds, last, stored_at,
@@ -13,7 +15,7 @@ stays AS (
         coalesce(CASE WHEN ended IS NOT NULL
             THEN div(unix_seconds(coalesce(ended_at, added_at)), seconds) * seconds END,
             last + seconds) AS gone
-    FROM message_lifetimes CROSS JOIN last_cell
+    FROM message_lifetimes JOIN last_cell USING (directory)
 ),
 alike AS (
     SELECT directory, destination_kind, destination, subscription, begun, gone, seconds,
