@@ -108,6 +108,14 @@ def test_messages_are_told_as_they_were_beside_files_as_they_are(maker):
     assert asked(text, maker.directory, until=str(START + 50)) == [0, 2]
 
 
+def test_the_file_before_one_that_is_only_prepared_stays(maker):
+    """ActiveMQ prepares a file before it has filled the last one."""
+    maker.roll().path.write_bytes(EOF_RECORD + bytes(4096))
+    assert asked(GARBAGE, maker.directory) == asked(FILES, maker.directory) == []
+    (row, _) = rows_of(maker.directory, table="files")
+    assert row["pinned_by"] == ["nothing is written behind it"]
+
+
 def in_order(rows):
     """Return *rows* in an order of their own, maps as lists."""
     return sorted(repr(sorted(row.items())) for row in rows)

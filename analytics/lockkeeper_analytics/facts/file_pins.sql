@@ -1,6 +1,7 @@
 -- What in a data file keeps it there: live messages by destination (one of a topic counts once),
 -- durable subscriptions that were made in it, and transactions without an outcome. A retroactive
--- subscription needs those before it, too: they kept the messages that it found.
+-- subscription needs those before it, too: they kept the messages that it found. And that nobody
+-- knows what else is in it: what was skipped may be a message that waits.
 WITH made AS (
     SELECT directory, subscription, since FROM live_subscriptions
     UNION ALL
@@ -31,3 +32,16 @@ FROM made
 UNION ALL
 SELECT DISTINCT directory, file_id, 'transaction', transaction, 0, 0
 FROM transaction_records WHERE settled IS NULL
+UNION ALL
+SELECT checked_files.directory, checked_files.file_id, 'reason', 'damage in it was skipped', 0, 0
+FROM checked_files LEFT JOIN (
+    SELECT directory, file_id, sum(record_bytes) AS record_bytes FROM records
+    GROUP BY directory, file_id
+) seen ON checked_files.directory = seen.directory AND checked_files.file_id = seen.file_id
+WHERE is_damaged OR coalesce(record_bytes, 0) < batch_bytes
+UNION ALL
+SELECT checked_files.directory, checked_files.file_id, 'reason', 'nothing is written behind it', 0, 0
+FROM checked_files JOIN data_files
+    ON checked_files.directory = data_files.directory
+    AND checked_files.file_id = data_files.file_id
+WHERE is_open AND NOT is_current

@@ -100,7 +100,7 @@ def read_journals(
     The directories are listed now, the records are read later; with *is_pinned* those that are
     there now. Raises OptionError, NoJournalError, and what `pinned` raises.
     """
-    there = listed(session, directories)
+    there = listed(session, directories, skip_corrupt)
     reader = session.read.format(FORMAT).option("corrupt", "skip" if skip_corrupt else "fail")
     if is_pinned:
         reader = reader.option("pinned", text_of(pinned(session, directories)))

@@ -34,7 +34,7 @@ def read_table(
     asked = parse_options({**options, "path": path, "table": name})
     columns = columns_behind(name, asked.columns)
     register_functions(session)
-    there = listed(session, directories)
+    there = listed(session, directories, asked.skip_corrupt)
     source = session.read.format(FORMAT).option("columns", ",".join((*columns, *_more(columns))))
     whole = {each: options[each] for each in ("until", "corrupt") if each in options}
     if name in PRESENT:

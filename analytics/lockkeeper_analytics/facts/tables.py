@@ -15,6 +15,13 @@ from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.recorder import EVENT, STATISTICS
 from lockkeeper_analytics.reading.schema import BROKER
 from lockkeeper_analytics.tables import TABLES, events, statistics
+from lockkeeper_analytics.tables.checked_files import (
+    CHECKED_FILES,
+    Unchecked,
+    arrow_rows,
+    checked,
+    unchecked,
+)
 from lockkeeper_analytics.tables.data_files import DATA_FILES, JOURNALS
 from lockkeeper_analytics.tables.lines import LINE_COLUMNS, lines_in
 from lockkeeper_analytics.tables.options import parse_options
@@ -22,6 +29,8 @@ from lockkeeper_analytics.tables.options import parse_options
 _RECORDED = {"statistics": (STATISTICS, statistics.told_by), "events": (EVENT, events.told_by)}
 """Tables of the flight recorder: which lines tell them, and how."""
 
+
+_UNCHECKED = "directory string, file_id int, path string, following string"
 
 Listed = Mapping[str, DataFrame]
 """Tables of what directories held when they were listed, by name."""
@@ -38,14 +47,31 @@ class Source(NamedTuple):
     listed: Listed
 
 
-def listed(session: SparkSession, directories: Sequence[str]) -> Listed:
-    """Return what *directories* hold now. Raises OptionError, NoJournalError."""
-    path = ",".join(directories)
-    return {
-        table.name: session.createDataFrame(pa.Table.from_batches(table.batches(options)))
-        for table in (DATA_FILES, JOURNALS)
-        for options in [replace(parse_options({"path": path}), columns=table.default_columns)]
-    }
+def listed(session: SparkSession, directories: Sequence[str], skip_corrupt: bool = False) -> Listed:
+    """Return what *directories* hold now; executors look at what is in the files when asked to.
+
+    Raises OptionError, NoJournalError.
+    """
+    asked = parse_options({"path": ",".join(directories)})
+    there = {}
+    for table in (DATA_FILES, JOURNALS):
+        batches = table.batches(replace(asked, columns=table.default_columns))
+        there[table.name] = session.createDataFrame(pa.Table.from_batches(batches))
+    files = [each for directory in asked.directories for each in unchecked(directory)]
+    there[CHECKED_FILES.name] = _checked(session, files, skip_corrupt)
+    return there
+
+
+def _checked(session: SparkSession, files: Sequence[Unchecked], skip_corrupt: bool) -> DataFrame:
+    columns = tuple(name for name in CHECKED_FILES.columns if name != BROKER)
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            some = [Unchecked(**row) for row in batch.to_pylist()]
+            yield from arrow_rows(checked(some, skip_corrupt), columns)
+
+    told = session.createDataFrame(files, _UNCHECKED)
+    return told.mapInArrow(rows, CHECKED_FILES.ddl(columns))
 
 
 def frames_of(source: Source, cut: Set[str] = frozenset()) -> Frames:

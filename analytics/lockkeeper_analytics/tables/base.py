@@ -1,11 +1,19 @@
 """The tables that are read as they are, from which all views and the other tables are told."""
 
 from lockkeeper_analytics.tables import events, records, statistics
+from lockkeeper_analytics.tables.checked_files import CHECKED_FILES
 from lockkeeper_analytics.tables.data_files import DATA_FILES, JOURNALS
 
 BASE = {
     table.name: table
-    for table in (DATA_FILES, JOURNALS, records.TABLE, statistics.TABLE, events.TABLE)
+    for table in (
+        DATA_FILES,
+        JOURNALS,
+        CHECKED_FILES,
+        records.TABLE,
+        statistics.TABLE,
+        events.TABLE,
+    )
 }
 """Each by its name, in the order in which they are read.
 

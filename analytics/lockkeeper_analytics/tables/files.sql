@@ -36,7 +36,7 @@ words AS (
     SELECT directory, file_id,
         CASE what WHEN 'messages' THEN 2 WHEN 'subscription' THEN 3 ELSE 4 END, owner, 0,
         CASE what WHEN 'messages' THEN CAST(messages AS STRING) || ' messages of ' || owner
-            ELSE what || ' ' || owner END
+            WHEN 'reason' THEN owner ELSE what || ' ' || owner END
     FROM file_pins
     UNION ALL
     SELECT directory, file_id, 5, '', refers,
