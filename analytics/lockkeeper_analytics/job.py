@@ -32,7 +32,12 @@ from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reports import GROUPS, REPORTS
 from lockkeeper_analytics.results import Read, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
-from lockkeeper_analytics.spark.session import DRIVER_MEMORY, answering, start_session, suited
+from lockkeeper_analytics.spark.session import (
+    DRIVER_MEMORY,
+    join_without_broadcasts,
+    start_session,
+    suited,
+)
 from lockkeeper_analytics.tables.options import parse_options
 
 PAGE = "index.html"
@@ -75,8 +80,8 @@ def analyze(
     *reports* only these are made, and the page has only these. *keep_records* leaves all decoded
     records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's heap; what
     does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at once.
-    *tell* hears of each step. A *session* given is used and left running. Raises AnalyticsError,
-    and before Spark starts where it can.
+    *tell* hears of each step. The Spark of a *session* given is used; the session stays as it is.
+    Raises AnalyticsError, and before Spark starts where it can.
     """
     place = session.sparkContext.master if session else master
     shared = _is_here(place)
@@ -109,8 +114,8 @@ def analyze(
                 _version(),
                 now,
             )
-            with answering(spark):
-                outcome = _write(journal, out, names, read, at_a_time, tell)
+            join_without_broadcasts(spark)
+            outcome = _write(journal, out, names, read, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
     except (PySparkException, Py4JJavaError) as error:
@@ -125,11 +130,10 @@ def analyze(
 def _spark(
     given: SparkSession | None, master: str, memory: str, scratch: Path, log: Path, size: int
 ) -> Iterator[SparkSession]:
-    """Suit the session *given* to the work and leave it as it was; without one, have one's own."""
+    """Have a session that suits the work, of the Spark of the one *given*, or of one's own."""
     spark = given or start_session(master, memory, scratch, log, size)
     try:
-        with suited(spark, size):
-            yield spark
+        yield suited(spark, size)
     finally:
         if given is None:
             spark.stop()

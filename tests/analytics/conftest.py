@@ -17,8 +17,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = start_session("local[2]", scratch=tmp_path_factory.mktemp("spark"))
-    with suited(session, 0):
-        yield session
+    yield suited(session, 0)
     session.stop()
 
 

@@ -1,7 +1,12 @@
 """The session that reports are worked out in."""
 
-import pytest
+from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+from journal_maker import JournalMaker
+
+from lockkeeper_analytics.job import analyze
+from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.spark.session import suited
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -16,12 +21,25 @@ def test_java_has_as_much_room_for_code_as_with_both_its_compilers(spark):
 
 
 @pytest.mark.parametrize("size", [0, 2**30])
-def test_reports_are_planned_once_and_the_session_is_then_as_before(spark, size):
-    before = spark.conf.get(ADAPTIVE)
-    spark.conf.set(ADAPTIVE, "true")
-    try:
-        with suited(spark, size):
-            assert spark.conf.get(ADAPTIVE) == "false"
-        assert spark.conf.get(ADAPTIVE) == "true"
-    finally:
-        spark.conf.set(ADAPTIVE, before)
+def test_reports_are_planned_once(spark, size):
+    own = suited(spark, size)
+    assert own.conf.get(ADAPTIVE) == "false"
+    assert own.sparkContext is spark.sparkContext
+    assert own.read.format(FORMAT) is not None
+
+
+def test_runs_in_several_threads_leave_a_session_as_it_was(spark, tmp_path):
+    given = suited(spark, 2**30)
+    given.conf.set(ADAPTIVE, "true")
+    given.conf.set("spark.sql.shuffle.partitions", "77")
+    before = given.conf.getAll, given.catalog.functionExists("file_causes")
+    maker = JournalMaker(tmp_path / "journal").add(1, 0).remove(1).clock(1).flush()
+
+    def run(name):
+        out = tmp_path / name
+        return analyze([str(maker.directory)], out, reports=["inventory"], session=given).records
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(run, ["one", "other"])) == [3, 3]
+    assert (given.conf.getAll, given.catalog.functionExists("file_causes")) == before
+    assert given.range(3).count() == 3

@@ -1,10 +1,11 @@
 """Views as data frames: Spark runs the text of a view over the frames that it reads.
 
-A name stands for one frame, which is made when somebody asks for it.
+A name stands for one frame, which is made when somebody asks for it, in any thread.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
+from threading import Lock
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -28,12 +29,18 @@ class Frames:
         self.session = session
         self._known = dict(known)
         self._cut = cut
+        self._lock = Lock()
+        self._locks: dict[str, Lock] = {}
 
     def frame(self, name: str) -> DataFrame:
-        """Return the table or view *name*."""
-        if name not in self._known:
-            self._known[name] = self._made(name)
-        return self._known[name]
+        """Return the table or view *name*, which is made once, whoever else asks for it."""
+        with self._lock:
+            own = self._locks.setdefault(name, Lock())
+        # Views are read by those behind them alone, so that nobody waits for whom he lets wait.
+        with own:
+            if name not in self._known:
+                self._known[name] = self._made(name)
+            return self._known[name]
 
     def planned(self, name: str) -> DataFrame:
         """Return the table or view *name* with its plan, for somebody who writes its rows."""

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +71,11 @@ class Journal:
     frames: Frames
     present: Frames
     narrowing: Narrowing = EVERYTHING
+    _counting: CountedFrames = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Have the facts that are counted made once, whichever threads ask for reports."""
+        object.__setattr__(self, "_counting", CountedFrames(self.frames, self.narrowing))
 
     def frame(self, name: str) -> DataFrame:
         """Return all rows of the table or view *name*."""
@@ -83,10 +87,6 @@ class Journal:
         rows = self._counting.frame(view) if name in COUNTING else self.frame(view)
         text = kept("asked_rows", REPORTS[name], self.narrowing, quoted)
         return self.frames.ask(text, asked_rows=rows)
-
-    @cached_property
-    def _counting(self) -> CountedFrames:
-        return CountedFrames(self.frames, self.narrowing)
 
 
 def read_journals(

@@ -3,8 +3,7 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,30 +106,26 @@ def register(session: SparkSession) -> None:
     session.dataSource.register(LockkeeperDataSource)
 
 
-def answering(session: SparkSession) -> AbstractContextManager[None]:
-    """Let *session* answer the questions of reports, which join what is summed up, for a while."""
-    return _set_for_a_while(session, _NO_BROADCASTS)
+def suited(session: SparkSession, size: int) -> SparkSession:
+    """Return a session like *session* that is quick for the reports of journals of *size* bytes.
+
+    It is that of the same Spark with its own settings, views and functions: *session* is somebody
+    else's, who has other things to do with it, perhaps meanwhile.
+    """
+    java: Any = session
+    own = SparkSession(session.sparkContext, java._jsparkSession.cloneSession())
+    _set(own, _SMALL_SETTINGS if size <= SMALL_BYTES else _REPORT_SETTINGS)
+    return own
 
 
-def suited(session: SparkSession, size: int) -> AbstractContextManager[None]:
-    """Make *session* quick for the reports of journals of *size* bytes, for a while."""
-    return _set_for_a_while(session, _SMALL_SETTINGS if size <= SMALL_BYTES else _REPORT_SETTINGS)
+def join_without_broadcasts(session: SparkSession) -> None:
+    """Let *session* answer the questions of reports, which join what is summed up."""
+    _set(session, _NO_BROADCASTS)
 
 
-@contextmanager
-def _set_for_a_while(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set *settings*; it may be somebody else's session, who has other things to do with it."""
-    before = {name: session.conf.get(name, None) for name in settings}
+def _set(session: SparkSession, settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, earlier in before.items():
-            if earlier is None:
-                session.conf.unset(name)
-            else:
-                session.conf.set(name, earlier)
 
 
 def _tail_of(log: Path | None) -> str:
