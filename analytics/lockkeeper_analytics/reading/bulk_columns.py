@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lockkeeper.journal.walk import ADD
 from lockkeeper.message.destination import SCHEMES, Destination
+from lockkeeper_analytics.reading.arrays import array_of, texts_of
 from lockkeeper_analytics.reading.bulk import Bulk, Numbers
 from lockkeeper_analytics.reading.bulk_facts import FACTS
 from lockkeeper_analytics.reading.columns import MESSAGE_TYPES, trace_text
@@ -31,22 +32,11 @@ def _times(name: str, values: Numbers) -> pa.Array:
     return pa.array(values * 1000, pa.int64(), mask=values == 0).cast(COLUMNS[name].arrow)
 
 
-def texts(values: pa.Array) -> pa.Array:
-    """Return binary *values* as texts; only where one is no UTF-8 it is looked at by itself."""
-    try:
-        return values.cast(pa.string())
-    except pa.ArrowInvalid:
-        found = values.to_pylist()
-        return pa.array(
-            [None if each is None else each.decode("utf-8", "replace") for each in found]
-        )
-
-
 def _destination(value_of: Callable[[Destination], str]) -> Builder:
     def build(rows: Rows, bulk: Bulk) -> pa.Array:
         codes = rows.destination_codes
         names = [value_of(rows.destination(each.as_py())) for each in codes.dictionary]
-        return pa.array(names, pa.string()).take(codes.indices)
+        return array_of(names, pa.string()).take(codes.indices)
 
     return build
 
@@ -56,7 +46,7 @@ def _transaction(rows: Rows, bulk: Bulk) -> pa.Array:
     values = found or [None] * len(bulk)
     for index, record in bulk.others.items():
         values[index] = record[7]
-    return pa.array([rows.transaction(each) for each in values], pa.string())
+    return array_of([rows.transaction(each) for each in values], pa.string())
 
 
 def _message_type(rows: Rows, bulk: Bulk) -> pa.Array:
@@ -71,7 +61,7 @@ def _trace(is_recorder: bool) -> Builder:
         values: list[bytes | None] = [None] * len(bulk)
         for index, record in bulk.others.items():
             values[index] = trace_text(rows.data, record, is_recorder)
-        return texts(pa.array(values, pa.binary()))
+        return texts_of(pa.array(values, pa.binary()))
 
     return build
 
@@ -82,8 +72,8 @@ BULK_BUILDERS: dict[str, Builder] = {
     "kind": lambda rows, bulk: _KINDS.take(pa.array(bulk["command"])),
     "destination_kind": _destination(lambda found: SCHEME_OF[found.kind]),
     "destination": _destination(lambda found: found.name),
-    "message_id": lambda rows, bulk: texts(bulk.slices("id")),
-    "subscription": lambda rows, bulk: texts(bulk.slices("key")),
+    "message_id": lambda rows, bulk: texts_of(bulk.slices("id")),
+    "subscription": lambda rows, bulk: texts_of(bulk.slices("key")),
     "transaction": _transaction,
     "written_after": lambda rows, bulk: _times("written_after", rows.bounds.after),
     "written_before": lambda rows, bulk: _times("written_before", rows.bounds.before),

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lockkeeper.journal.walk import REMOVE
+from lockkeeper_analytics.reading.arrays import array_of, text_in
 from lockkeeper_analytics.reading.bulk import Bulk, slices_of
 from lockkeeper_analytics.reading.columns import BUILDERS, pairs_in
 from lockkeeper_analytics.reading.frames import CAUSE_PROPERTY, Head, Tail, cause_in
@@ -56,7 +57,7 @@ def _rare(name: str, part: int, field: str) -> Builder:
         values = [None] * len(bulk)
         for index, each in odd.items():
             values[index] = getattr(each, field)
-        return pa.array(values, COLUMNS[name].arrow)
+        return array_of(values, COLUMNS[name].arrow)
 
     return build
 
@@ -68,7 +69,7 @@ def _producer(rows: Rows, bulk: Bulk) -> pa.Array:
     places[plain] = frames.producer_at[frames.is_plain]
     sizes[plain] = frames.producer_size[frames.is_plain]
     codes = slices_of(bulk.data, places, sizes).dictionary_encode()
-    names = pa.array([_producer_text(each.as_py()) for each in codes.dictionary], pa.string())
+    names = array_of([_producer_text(each.as_py()) for each in codes.dictionary], pa.string())
     found = names.take(codes.indices)
     odd = {index: each[0] for index, each in rows.odd_frames.items() if each}
     if not odd:
@@ -76,12 +77,12 @@ def _producer(rows: Rows, bulk: Bulk) -> pa.Array:
     values = found.to_pylist()
     for index, head in odd.items():
         values[index] = head.producer
-    return pa.array(values, pa.string())
+    return array_of(values, pa.string())
 
 
 def _producer_text(octets: bytes) -> str | None:
     """Return `connectionId:sessionId:value` of a producer's bytes."""
-    connection = octets[_PRODUCER_TEXT_AT:-16].decode("utf-8", "replace")
+    connection = text_in(octets[_PRODUCER_TEXT_AT:-16])
     value = int.from_bytes(octets[-16:-8], "big", signed=True)
     session = int.from_bytes(octets[-8:], "big", signed=True)
     return f"{connection}:{session}:{value}"
@@ -115,7 +116,7 @@ def _told(name: str, value_of: Callable[[bytes | None], Any]) -> Builder:
         for index, each in octets.items():
             if each is not None:
                 values[index] = rows.guarded(rows.records[index], partial(_of, value_of, each))
-        return pa.array(values, COLUMNS[name].arrow)
+        return array_of(values, COLUMNS[name].arrow)
 
     return build
 

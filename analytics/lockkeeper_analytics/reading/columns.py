@@ -15,6 +15,7 @@ from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.message.primitives import Value
+from lockkeeper_analytics.reading.arrays import array_of, repeated, texts_of
 from lockkeeper_analytics.reading.bulk import Numbers
 from lockkeeper_analytics.reading.frames import cause_in, decode_info, properties_in, stored_time
 from lockkeeper_analytics.reading.recorder import PREFIX
@@ -29,7 +30,7 @@ MESSAGE_TYPES = {kind.value: kind.name.lower() for kind in MessageType}
 
 
 def _array(name: str, values: list[Any]) -> pa.Array:
-    return pa.array(values, COLUMNS[name].arrow)
+    return array_of(values, COLUMNS[name].arrow)
 
 
 def _times(name: str, values: Sequence[int | None] | Numbers) -> pa.Array:
@@ -41,17 +42,12 @@ def _times(name: str, values: Sequence[int | None] | Numbers) -> pa.Array:
 
 
 def _utf8(values: list[bytes | None]) -> pa.Array:
-    """Texts that Arrow decodes itself, all at once; only bad UTF-8 is handled one by one."""
-    try:
-        return pa.array(values, pa.binary()).cast(pa.string())
-    except pa.ArrowInvalid:
-        texts = [None if value is None else value.decode("utf-8", "replace") for value in values]
-        return pa.array(texts, pa.string())
+    return texts_of(pa.array(values, pa.binary()))
 
 
 def _constant(name: str, value_of: Callable[[Rows], Any]) -> Builder:
     def build(rows: Rows) -> pa.Array:
-        return pa.repeat(pa.scalar(value_of(rows), COLUMNS[name].arrow), len(rows))
+        return repeated(value_of(rows), len(rows), COLUMNS[name].arrow)
 
     return build
 

@@ -20,6 +20,7 @@ from lockkeeper.message.layout import (
 )
 from lockkeeper.message.primitives import Value, decode_map
 from lockkeeper.message.text import decode_text
+from lockkeeper_analytics.reading.arrays import text_in
 
 # originalTransactionId, group id, group sequence, correlation id: 7 zeros when there are none;
 # then persistent, expiration, priority, the flag of replyTo, timestamp.
@@ -165,7 +166,7 @@ class FrameReader:
         prefix = data[position : start + lead.sequence_at]
         position = skip_string(data, position + 2) + 16 if data[position] else position + 1
         original_at = skip_nested(data, skip_nested(data, position))
-        producer = lead.producer[:-1].decode("utf-8", "replace") or None
+        producer = text_in(lead.producer[:-1]) or None
         if not data[original_at] and lead.text_view is None:
             return _Lead(prefix, lead.sequence_at + 16, producer, None, None)
         fields = _full_head(self._decoded(data, start, end))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from lockkeeper_analytics.reading.arrays import array_of, repeated
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
 from lockkeeper_analytics.streams.offsets import Lost
@@ -63,7 +64,7 @@ class Table(NamedTuple):
         name = options.broker_of(piece if isinstance(piece, str) else piece.directory)
         for batch in self.read(piece, asked):
             told = {each: batch.column(each) for each in others}
-            told[BROKER] = pa.repeat(pa.scalar(name), batch.num_rows)
+            told[BROKER] = repeated(name, batch.num_rows, self.columns[BROKER].arrow)
             arrays = [told[each] for each in options.columns]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.arrow(options.columns))
 
@@ -77,8 +78,9 @@ class Table(NamedTuple):
             "offset": lost.start,
             **self.lost(lost),
         }
-        row = {name: told.get(name) for name in options.columns}
-        return pa.RecordBatch.from_pylist([row], schema=self.arrow(options.columns))
+        schema = self.arrow(options.columns)
+        arrays = [array_of([told.get(field.name)], field.type) for field in schema]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 class Fields(NamedTuple):
@@ -95,7 +97,7 @@ class Fields(NamedTuple):
             arrays = []
             for name in names:
                 get = self.getters[name]
-                arrays.append(pa.array([get(row) for row in some], self.columns[name].arrow))
+                arrays.append(array_of([get(row) for row in some], self.columns[name].arrow))
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
