@@ -1,6 +1,7 @@
 """Records read all at once give the rows that records read one by one give."""
 
 import random
+from functools import partial
 
 import pytest
 from journal_maker import ORDERS, JournalMaker, rows_of, transaction
@@ -154,9 +155,7 @@ def test_small_chunks(golden, monkeypatch):
     directory = golden / "amq-5.17.2-crash"
     expected = one_by_one(directory, monkeypatch)
     whole = reading.read_chunks
-    monkeypatch.setattr(
-        reading, "read_chunks", lambda path, *rest: whole(path, *rest, chunk_bytes=3000)
-    )
+    monkeypatch.setattr(reading, "read_chunks", partial(whole, chunk_bytes=3000))
     assert rows_of(directory) == expected
 
 

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -157,7 +158,7 @@ def test_a_long_stretch_without_a_time_is_bounded_by_what_is_around_it(
     maker.roll().path.write_bytes(b"".join(control_record(each) + each for each in joined))
     maker.roll().add(1, 7000).flush()
     whole = rows.read_chunks
-    monkeypatch.setattr(rows, "read_chunks", lambda *asked: whole(*asked, chunk_bytes=10_000))
+    monkeypatch.setattr(rows, "read_chunks", partial(whole, chunk_bytes=10_000))
     counted = Counted(monkeypatch)
     assert bounds(tmp_path) == [(1000, 7000)] * 8000
     assert counted.opened["db-2.log"] == 5
@@ -185,7 +186,7 @@ def test_a_part_reads_its_bytes_once_and_little_of_its_neighbours(files, monkeyp
     options = parse_options({"path": str(files)})
     part = plan_parts(options.directories)[1]
     whole = rows.read_chunks
-    monkeypatch.setattr(rows, "read_chunks", lambda *asked: whole(*asked, chunk_bytes=50_000))
+    monkeypatch.setattr(rows, "read_chunks", partial(whole, chunk_bytes=50_000))
     counted = Counted(monkeypatch)
     assert [batch.num_rows for batch in TABLES["records"].rows(part, options)] == [1, 2]
     edge = partitions.FILE_HEAD_BYTES + edges.LOOK_BYTES

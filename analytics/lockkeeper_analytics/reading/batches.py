@@ -19,7 +19,7 @@ from lockkeeper.journal.batch import (
 )
 from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper.journal.scan import scan_file
-from lockkeeper_analytics.reading.storage import name_of, open_file
+from lockkeeper_analytics.reading.storage import open_file
 
 CHUNK_BYTES = 4 * 1024 * 1024
 DAMAGE_BYTES_MAX = 64 * 1024 * 1024
@@ -40,12 +40,13 @@ def read_chunks(
     end: int | None = None,
     skip_corrupt: bool = False,
     chunk_bytes: int = CHUNK_BYTES,
+    name: str = "",
 ) -> Iterator[Chunk]:
     """Yield the batches that begin at *start* or later and before *end*, in order.
 
     *start* must be where a batch begins. Each byte is read once, and few behind *end*. A torn tail
     ends the file like an end record. Raises CorruptBatchError for damage with sound batches
-    behind it, unless *skip_corrupt*; OSError.
+    behind it, unless *skip_corrupt*, which calls the file *name* (by default, *path*); OSError.
     """
     with open_file(path) as file:
         position: int | None = start
@@ -64,7 +65,7 @@ def read_chunks(
             position += found.stop
             missing, rest = found.missing, data[found.stop :]
             if not missing or len(fresh) < wanted:
-                position = _behind_damage(file, position, name_of(str(path)), skip_corrupt)
+                position = _behind_damage(file, position, name or str(path), skip_corrupt)
                 missing, rest = 0, b""
 
 

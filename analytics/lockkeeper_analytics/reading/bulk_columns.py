@@ -42,11 +42,8 @@ def _destination(value_of: Callable[[Destination], str]) -> Builder:
 
 
 def _transaction(rows: Rows, bulk: Bulk) -> pa.Array:
-    found = bulk.slices("transaction").to_pylist() if bulk["transaction_size"].any() else None
-    values = found or [None] * len(bulk)
-    for index, record in bulk.others.items():
-        values[index] = record[7]
-    return array_of([rows.transaction(each) for each in values], pa.string())
+    found = [rows.transaction(each) for each in bulk.transactions()]
+    return array_of(found or [None] * len(bulk), pa.string())
 
 
 def _message_type(rows: Rows, bulk: Bulk) -> pa.Array:

@@ -157,9 +157,8 @@ def _retroactive(rows: Rows) -> pa.Array:
     def value(record: QuickRecord) -> bool | None:
         if record[0] != SUBSCRIPTION or not record[5]:
             return None
-        said = decode_record(rows.data, record[1], rows.context.name)
-        assert isinstance(said, Subscription)
-        return said.retroactive or False
+        said = rows.guarded(record, lambda _start, _end: decode_record(rows.data, record[1]))
+        return isinstance(said, Subscription) and bool(said.retroactive) if said else None
 
     return _array("retroactive", [value(record) for record in rows.records])
 

@@ -14,6 +14,8 @@ CLOCK, STATISTICS, EVENT = "clock", "stats", "event"
 CLOCK_MILLISECONDS = 50
 """A batch with records of its own, written so long after the last clock line or later, carries
 one; a clock line that says `every` names another interval."""
+CLOCK_MAX = 2**53
+"""Numbers beyond, which JSON does not hold exactly, are no times of a clock."""
 
 STARTING_EVENTS = ("start", "takeover")
 STOPPING_EVENT = "stop"
@@ -37,7 +39,7 @@ def parse_line(text: bytes) -> dict[str, Any] | None:
         return None
     try:
         line = json.loads(text[len(PREFIX) :])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return line if isinstance(line, dict) else None
 
@@ -48,4 +50,6 @@ def parse_clock(text: bytes) -> tuple[int, int] | None:
     if line is None or line.get("t") != CLOCK:
         return None
     at, every = line.get("at"), line.get("every", CLOCK_MILLISECONDS)
-    return (at, at + every) if isinstance(at, int) and isinstance(every, int) else None
+    if not isinstance(at, int) or not isinstance(every, int):
+        return None
+    return (at, at + every) if 0 <= at <= CLOCK_MAX and 0 <= every <= CLOCK_MAX else None

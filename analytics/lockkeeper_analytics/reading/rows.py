@@ -1,13 +1,12 @@
 """Records of a part of a journal to Arrow batches: only the columns asked for are decoded."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
-from lockkeeper.journal.decode import decode_destination
-from lockkeeper.journal.walk import QuickRecord
+from lockkeeper.journal.errors import BadRecordError
 from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.reading.batches import Chunk, read_chunks
 from lockkeeper_analytics.reading.bulk import Bulk, Flags
@@ -30,16 +29,17 @@ NO_BOUNDS = Bounds(np.zeros(0, np.int64), np.zeros(0, np.int64))
 def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of *part*, in journal order.
 
-    Raises CorruptBatchError or BadRecordError, with file and offset, unless corrupt batches are
-    to be skipped. A file that a broker has archived meanwhile is read there; one that it has
-    deleted has no rows, or with `must_exist` raises FileNotFoundError. Of a part that is pinned,
-    GoneError tells that the file is gone or shorter.
+    Raises CorruptBatchError or BadRecordError, with directory, file and offset, unless what is
+    damaged is to be skipped. A file that a broker has archived meanwhile is read there; one that
+    it has deleted has no rows, or with `must_exist` raises FileNotFoundError. Of a part that is
+    pinned, GoneError tells that the file is gone or shorter.
     """
     for place in filter(None, (part.path, sibling_in_archive(part.path), part.held)):
         try:
             if part.is_pinned:
                 _check_length(place, part)
-            yield from _PartReader(replace(part, path=place), options).batches()
+            shown = part.path if place == part.held else place
+            yield from _PartReader(replace(part, path=place), options, shown).batches()
         except FileNotFoundError:
             continue
         return
@@ -57,24 +57,27 @@ def _check_length(place: str, part: Part) -> None:
 
 
 class _PartReader:
-    """Reads one part; remembers what does not change from chunk to chunk."""
+    """Reads one part; remembers what does not change from chunk to chunk.
 
-    def __init__(self, part: Part, options: ReadOptions) -> None:
+    Errors call the file *shown*.
+    """
+
+    def __init__(self, part: Part, options: ReadOptions, shown: str) -> None:
         self.part = part
         self.options = options
         self.schema = arrow_schema_of(options.columns)
-        self.context = Context(part, options)
+        self.context = Context(part, options, shown)
         self.needs_times = (
             bool(self.context.needs & Needs.TIMES) or options.since + options.until > 0
         )
-        self.name = self.context.name
         self.kept: dict[bytes, bool] = {b"": True}
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yield one Arrow batch for each chunk of the part."""
         part, skip_corrupt = self.part, self.options.skip_corrupt
-        chunks = read_chunks(part.path, part.start, part.end, skip_corrupt)
-        records = (located(chunk, self.name, skip_corrupt) for chunk in self._counting(chunks))
+        name = self.context.place
+        chunks = read_chunks(part.path, part.start, part.end, skip_corrupt, name=name)
+        records = (located(chunk, name, skip_corrupt) for chunk in self._counting(chunks))
         for each, bounds in self._with_bounds(records):
             rows = self._rows(each, bounds)
             if len(rows):
@@ -94,18 +97,19 @@ class _PartReader:
 
     def _rows(self, each: Located, bounds: Bounds) -> Rows:
         """Return what the options ask for of a chunk's records."""
-        if isinstance(each.records, Bulk):
-            keep = self._kept_at_once(each.records, bounds)
-            records: Bulk | list[QuickRecord] = each.records
-            if not keep.all():
-                records = each.records.kept(keep)
-        else:
-            walked = each.one_by_one
-            keep = self._kept_one_by_one(walked, bounds)
-            records = [walked[index] for index in np.flatnonzero(keep)]
+        data, base = each.chunk.data, each.chunk.base
+        records = each.records if isinstance(each.records, Bulk) else each.one_by_one
+        found = Rows(self.context, data, base, records, bounds)
+        keep = self._kept_in_time(len(records), bounds)
+        keep &= self._kept_one_by_one(found) if found.bulk is None else self._kept_at_once(found)
+        if keep.all():
+            return found
         if bounds is not NO_BOUNDS:
             bounds = Bounds(bounds.after[keep], bounds.before[keep])
-        return Rows(self.context, each.chunk.data, each.chunk.base, records, bounds)
+        if isinstance(records, Bulk):
+            return Rows(self.context, data, base, records.kept(keep), bounds)
+        kept = [records[index] for index in np.flatnonzero(keep)]
+        return Rows(self.context, data, base, kept, bounds)
 
     def _kept_in_time(self, count: int, bounds: Bounds) -> Flags:
         since, until = self.options.since, self.options.until
@@ -116,34 +120,48 @@ class _PartReader:
             keep &= bounds.after <= until
         return keep
 
-    def _kept_at_once(self, bulk: Bulk, bounds: Bounds) -> Flags:
-        keep, kinds = self._kept_in_time(len(bulk), bounds), self.options.kinds
+    def _kept_at_once(self, rows: Rows) -> Flags:
+        assert rows.bulk is not None
+        bulk, kinds = rows.bulk, self.options.kinds
+        keep = np.ones(len(bulk), np.bool_)
         if kinds:
             wanted = [number for number in range(256) if KINDS.get(number, OTHER_KIND) in kinds]
             keep &= np.isin(bulk["command"], wanted)
-        if self.options.destinations:
-            codes = bulk.slices("destination").dictionary_encode()
-            kept = [self._is_kept(each.as_py()) for each in codes.dictionary]
+        if self.options.destinations or self.options.skip_corrupt:
+            codes = rows.destination_codes
+            kept = [self._is_kept(rows, each.as_py()) for each in codes.dictionary]
             # Records that belong to no destination stay.
             index = codes.indices.fill_null(len(kept)).to_numpy(zero_copy_only=False)
             keep &= np.array([*kept, True])[index]
+        if self.options.skip_corrupt and (transactions := bulk.transactions()):
+            keep &= _flags(_is_sound(rows, each) for each in transactions)
         return keep
 
-    def _kept_one_by_one(self, records: list[QuickRecord], bounds: Bounds) -> Flags:
-        keep, kinds = self._kept_in_time(len(records), bounds), self.options.kinds
-        if kinds or self.options.destinations:
-            asked = (
-                self._is_kept(record[3]) and (not kinds or kind_of(record) in kinds)
-                for record in records
-            )
-            keep &= np.fromiter(asked, np.bool_, len(records))
+    def _kept_one_by_one(self, rows: Rows) -> Flags:
+        kinds, records = self.options.kinds, rows.records
+        keep = np.ones(len(records), np.bool_)
+        if kinds:
+            keep &= _flags(kind_of(record) in kinds for record in records)
+        if self.options.destinations or self.options.skip_corrupt:
+            keep &= _flags(self._is_kept(rows, record[3]) for record in records)
+        if self.options.skip_corrupt:
+            keep &= _flags(_is_sound(rows, record[7]) for record in records)
         return keep
 
-    def _is_kept(self, destination: bytes) -> bool:
+    def _is_kept(self, rows: Rows, destination: bytes) -> bool:
+        """Tell whether records of *destination* are asked for; one that is damaged is passed over.
+
+        So the options say, or BadRecordError is raised.
+        """
         kept = self.kept.get(destination)
         if kept is None:
-            found = decode_destination(destination)
-            kept = self.kept[destination] = is_asked_for(found, self.options.destinations)
+            try:
+                kept = is_asked_for(rows.destination(destination), self.options.destinations)
+            except BadRecordError:
+                if not self.options.skip_corrupt:
+                    raise
+                kept = False
+            self.kept[destination] = kept
         return kept
 
     def _batch(self, rows: Rows) -> pa.RecordBatch:
@@ -154,3 +172,16 @@ class _PartReader:
             for name in self.options.columns
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _flags(values: Iterable[bool]) -> Flags:
+    return np.fromiter(values, np.bool_)
+
+
+def _is_sound(rows: Rows, transaction: bytes | None) -> bool:
+    """Tell whether *transaction* can be read: without it nobody knows whether a record counts."""
+    try:
+        rows.transaction(transaction)
+    except BadRecordError:
+        return False
+    return True

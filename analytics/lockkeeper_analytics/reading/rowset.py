@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -67,12 +67,16 @@ UNMATCHED = Ack("unmatched", None, None)
 
 
 class Context:
-    """What outlives a chunk: the part, the options, and what was met before."""
+    """What outlives a chunk: the part, the options, and what was met before.
 
-    def __init__(self, part: Part, options: ReadOptions) -> None:
+    Errors call the file *place*.
+    """
+
+    def __init__(self, part: Part, options: ReadOptions, place: str = "") -> None:
         self.part = part
         self.options = options
         self.name = data_file_name(part.file_id)
+        self.place = place or part.path
         self.needs = needs_of(options.columns)
         self.with_content = any(name in options.columns for name in BODY_COLUMNS)
         self.frames = FrameReader()
@@ -171,11 +175,15 @@ class Rows:
         start, end = record[5] + 4, record[5] + record[6]
         try:
             return read(start, end)
-        except (MalformedMessageError, IndexError) as error:
+        except (MalformedMessageError, IndexError, BadRecordError) as error:
             if self.context.options.skip_corrupt:
                 return None
-            offset = self.base + record[1]
-            raise BadRecordError(str(error), self.context.name, offset) from None
+            raise self._located(error, record[1]) from None
+
+    def _located(self, error: Exception, position: int) -> BadRecordError:
+        """Return *error* with the place of the record at data[position]."""
+        reason = error.reason if isinstance(error, BadRecordError) else str(error)
+        return BadRecordError(reason, self.context.place, self.base + position)
 
     def each_tail(self, value_of: Callable[[Tail], _T]) -> list[_T | None]:
         """Return *value_of* each message's tail; malformed ones as in `guarded`."""
@@ -187,22 +195,43 @@ class Rows:
         return [None if tail is None else value(record, tail) for record, tail in pairs]
 
     def destination(self, encoded: bytes) -> Destination:
-        """Return the destination that the bytes of a KahaDestination name."""
+        """Return the destination that the bytes of a record's KahaDestination name.
+
+        Raises BadRecordError.
+        """
         known = self.context.destinations
         if encoded not in known:
-            known[encoded] = decode_destination(encoded)
+            try:
+                known[encoded] = decode_destination(encoded)
+            except BadRecordError as error:
+                bulk = self.bulk
+                had = bulk.slices("destination").to_pylist() if bulk else self._each(3)
+                raise self._located(error, self._position(had.index(encoded))) from None
         return known[encoded]
 
     def transaction(self, encoded: bytes | None) -> str | None:
-        """Return the text form of the transaction in the bytes of a KahaTransactionInfo."""
+        """Return the text form of the transaction in the bytes of a record's KahaTransactionInfo.
+
+        Raises BadRecordError.
+        """
         if encoded is None:
             return None
         known = self.context.transactions
         if encoded not in known:
             if len(known) >= TRANSACTIONS_MAX:
                 known.clear()
-            known[encoded] = _local_text(encoded) or str(decode_transaction(encoded))
+            try:
+                known[encoded] = _local_text(encoded) or str(decode_transaction(encoded))
+            except BadRecordError as error:
+                had = self.bulk.transactions() if self.bulk else self._each(7)
+                raise self._located(error, self._position(had.index(encoded))) from None
         return known[encoded]
+
+    def _each(self, field: int) -> list[Any]:
+        return [record[field] for record in self.records]
+
+    def _position(self, index: int) -> int:
+        return self.records[index][1]
 
     def _head_only(self, start: int, end: int) -> tuple[Head, None]:
         return self.context.frames.head(self.data, start, end)[0], None
