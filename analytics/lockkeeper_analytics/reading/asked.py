@@ -36,10 +36,11 @@ class StreamOptions:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What to read; `since` and `until` are in ms since the epoch, 0 for no bound.
+    """What to read; `since`, `until` and `at_most` are in ms since the epoch, 0 for no bound.
 
     `names` has a name for each of `directories`, empty for the default. With `pushdown` a query's
-    filters narrow what is read, to `kinds` (none: all) and `files`, the first and the last, too.
+    filters narrow what is read, to `kinds` (none: all) and `files`, the first and the last, too;
+    and to what is not known to be later than `at_most`. `until` is another matter: a beginning.
     What is `pinned` is read as it was then.
     """
 
@@ -49,6 +50,7 @@ class ReadOptions:
     destinations: tuple[Pattern, ...] = ()
     since: int = 0
     until: int = 0
+    at_most: int = 0
     body_bytes_max: int = BODY_BYTES_MAX
     skip_corrupt: bool = False
     pushdown: bool = False
@@ -57,6 +59,11 @@ class ReadOptions:
     kinds: frozenset[str] = frozenset()
     files: tuple[int, int] = (0, FILE_ID_MAX)
     pinned: Pins | None = None
+
+    @property
+    def latest(self) -> int:
+        """The bound of what tells its time exactly, in ms, 0 for none."""
+        return min(filter(None, (self.until, self.at_most)), default=0)
 
     def broker_of(self, directory: str) -> str:
         """Return the name for *directory*'s rows: that given for it, or else its last part."""

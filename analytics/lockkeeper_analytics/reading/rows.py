@@ -68,7 +68,7 @@ class _PartReader:
         self.schema = arrow_schema_of(options.columns)
         self.context = Context(part, options, shown)
         self.needs_times = (
-            bool(self.context.needs & Needs.TIMES) or options.since + options.until > 0
+            bool(self.context.needs & Needs.TIMES) or options.since > 0 or options.latest > 0
         )
         self.kept: dict[bytes, bool] = {b"": True}
 
@@ -112,12 +112,12 @@ class _PartReader:
         return Rows(self.context, data, base, kept, bounds)
 
     def _kept_in_time(self, count: int, bounds: Bounds) -> Flags:
-        since, until = self.options.since, self.options.until
+        since, latest = self.options.since, self.options.latest
         keep = np.ones(count, np.bool_)
         if since:
             keep &= (bounds.before == 0) | (bounds.before >= since)
-        if until:
-            keep &= bounds.after <= until
+        if latest:
+            keep &= bounds.after <= latest
         return keep
 
     def _kept_at_once(self, rows: Rows) -> Flags:

@@ -81,8 +81,8 @@ def _times(options: ReadOptions, each: Filter) -> ReadOptions:
     if isinstance(each, GreaterThan | GreaterThanOrEqual):
         return replace(options, since=max(options.since, _milliseconds(each.value)))
     if isinstance(each, LessThan | LessThanOrEqual):
-        until = _milliseconds(each.value) + 1
-        return replace(options, until=min(options.until or until, until))
+        latest = _milliseconds(each.value) + 1
+        return replace(options, at_most=min(options.at_most or latest, latest))
     return options
 
 

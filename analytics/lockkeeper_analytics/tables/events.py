@@ -83,7 +83,7 @@ TABLE = Table(
     "what happened to brokers and their clients, by the flight recorder",
     _FIELDS.columns,
     tuple(_FIELDS.columns),
-    records.plan,
+    records.plan_files,
     read,
     lost=lambda lost: {"event": LOST, "cause": f"removed before it was read: {lost}"},
 )

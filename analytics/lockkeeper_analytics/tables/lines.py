@@ -33,8 +33,8 @@ class Line(NamedTuple):
 
 def read_lines(part: Part, kind: str, options: ReadOptions) -> Iterator[Line]:
     """Yield the lines of a *kind* in *part* between the options `since` and `until`."""
-    since, until = options.since, options.until
-    asked = replace(options, columns=LINE_COLUMNS, destinations=(), since=0, until=0)
+    since, until = options.since, options.latest
+    asked = replace(options, columns=LINE_COLUMNS, destinations=(), since=0, until=0, at_most=0)
     for line in lines_in(read_part(part, asked), kind):
         at = number(line.told.get("at")) or 0
         if at >= since and not (until and at > until):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from lockkeeper.journal.files import data_file_name
 from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.beginnings import last_file_until
 from lockkeeper_analytics.reading.partitions import Part, plan_parts
 from lockkeeper_analytics.reading.records import LOST
 from lockkeeper_analytics.reading.rows import read_part
@@ -12,7 +13,22 @@ from lockkeeper_analytics.tables.shape import Table
 
 
 def plan(options: ReadOptions) -> Sequence[Part]:
-    """Return the parts of all files that may hold what is asked for. Raises NoJournalError."""
+    """Return the parts of all files that may hold what is asked for. Raises NoJournalError.
+
+    With `until`, files are read up to the first record that is younger: what is behind it is, too.
+    """
+    parts = plan_files(options)
+    if not options.until:
+        return parts
+    last = {
+        directory: last_file_until(directory, options.until, options.pinned)
+        for directory in options.directories
+    }
+    return [part for part in parts if part.file_id <= last[part.directory]]
+
+
+def plan_files(options: ReadOptions) -> Sequence[Part]:
+    """Return the parts of all files, whatever `until` says: lines tell their times themselves."""
     return plan_parts(options.directories, options.since, options.files, options.pinned)
 
 

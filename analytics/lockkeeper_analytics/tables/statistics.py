@@ -87,7 +87,7 @@ TABLE = Table(
     "the figures of destinations over time, by the flight recorder",
     _FIELDS.columns,
     tuple(_FIELDS.columns),
-    records.plan,
+    records.plan_files,
     read,
     lost=lambda _lost: {},
 )
