@@ -14,6 +14,7 @@ from lockkeeper_analytics.page.story import NEEDED, Story, span_of, tell
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.reports.report import Report, Row
 from lockkeeper_analytics.spark.collected import Collected
+from lockkeeper_analytics.values import values_of
 
 SUMMARY = "report.json"
 
@@ -31,7 +32,9 @@ class Read:
 
 def write_rows(report: Report, found: Collected, out: Path) -> list[Row]:
     """Write NAME.json to *out* with the rows that are here, and return them."""
-    rows: list[Row] = [_with_maps(row, found.first.schema) for row in found.first.to_pylist()]
+    names = found.first.schema.names
+    values = zip(*map(values_of, found.first.columns), strict=True)
+    rows = [_with_maps(dict(zip(names, each, strict=True)), found.first.schema) for each in values]
     about = {**_about(report), "rows_in_all": found.rows}
     with (out / f"{report.name}.json").open("w", encoding="utf-8") as file:
         file.write(json.dumps(about, ensure_ascii=False)[:-1] + ', "rows": [')

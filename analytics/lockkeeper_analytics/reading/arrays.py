@@ -1,18 +1,23 @@
 """Arrow arrays of what journals hold: what Arrow has no form for is shown by what comes nearest.
 
 Half a surrogate pair is no character: Java cuts texts within one, and modified UTF-8 and JSON carry
-the half that is left. Every text of every table is made here.
+the half that is left. Every text of every table is made here, and every time.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from lockkeeper.message.text import decode_text
 
 REPLACEMENT = "\ufffd"
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"""The microseconds since the epoch from the year 1 to the end of 9999, which all can show."""
+TIMESTAMP = pa.timestamp("us", tz="UTC")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -37,6 +42,24 @@ def texts_of(values: pa.Array) -> pa.Array:
         found = values.to_pylist()
         texts = [None if value is None else value.decode("utf-8", "replace") for value in found]
         return pa.array(texts, pa.string())
+
+
+def times_of(
+    milliseconds: npt.NDArray[np.int64], absent: npt.NDArray[np.bool_] | None = None
+) -> pa.Array:
+    """Return *milliseconds* since the epoch as timestamps; 0 and what is *absent* are null.
+
+    What is before the year 1 or after 9999 is the nearest time within: clients name any.
+    """
+    # Beyond the last millisecond, so that what is cut off is the last microsecond.
+    within = np.clip(milliseconds, EARLIEST // 1000, LATEST // 1000 + 1)
+    nothing = milliseconds == 0 if absent is None else absent | (milliseconds == 0)
+    return pa.array(np.minimum(within * 1000, LATEST), pa.int64(), mask=nothing).cast(TIMESTAMP)
+
+
+def microseconds(milliseconds: int) -> int:
+    """Return *milliseconds* since the epoch in microseconds, as `times_of` does."""
+    return min(max(milliseconds * 1000, EARLIEST), LATEST)
 
 
 def text_in(octets: bytes) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lockkeeper.journal.walk import ADD
 from lockkeeper.message.destination import SCHEMES, Destination
-from lockkeeper_analytics.reading.arrays import array_of, texts_of
+from lockkeeper_analytics.reading.arrays import array_of, texts_of, times_of
 from lockkeeper_analytics.reading.bulk import Bulk, Numbers
 from lockkeeper_analytics.reading.bulk_facts import FACTS
 from lockkeeper_analytics.reading.columns import MESSAGE_TYPES, trace_text
@@ -25,11 +25,6 @@ _TYPES = pa.array([MESSAGE_TYPES.get(number) for number in range(256)], pa.strin
 
 def _numbers(name: str, values: Numbers, absent: Any = None) -> pa.Array:
     return pa.array(values, COLUMNS[name].arrow, mask=absent)
-
-
-def _times(name: str, values: Numbers) -> pa.Array:
-    """Milliseconds since the epoch to timestamps; 0 is null."""
-    return pa.array(values * 1000, pa.int64(), mask=values == 0).cast(COLUMNS[name].arrow)
 
 
 def _destination(value_of: Callable[[Destination], str]) -> Builder:
@@ -72,13 +67,13 @@ BULK_BUILDERS: dict[str, Builder] = {
     "message_id": lambda rows, bulk: texts_of(bulk.slices("id")),
     "subscription": lambda rows, bulk: texts_of(bulk.slices("key")),
     "transaction": _transaction,
-    "written_after": lambda rows, bulk: _times("written_after", rows.bounds.after),
-    "written_before": lambda rows, bulk: _times("written_before", rows.bounds.before),
+    "written_after": lambda rows, bulk: times_of(rows.bounds.after),
+    "written_before": lambda rows, bulk: times_of(rows.bounds.before),
     "message_bytes": lambda rows, bulk: _numbers(
         "message_bytes", bulk["value_size"] - 4, bulk["command"] != ADD
     ),
     "message_type": _message_type,
-    "stored_at": lambda rows, bulk: _times("stored_at", bulk.stored_at()),
+    "stored_at": lambda rows, bulk: times_of(bulk.stored_at()),
     "trace": _trace(is_recorder=False),
     "recorder": _trace(is_recorder=True),
     **FACTS,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from lockkeeper.journal.walk import REMOVE
-from lockkeeper_analytics.reading.arrays import array_of, text_in
+from lockkeeper_analytics.reading.arrays import array_of, text_in, times_of
 from lockkeeper_analytics.reading.bulk import Bulk, slices_of
 from lockkeeper_analytics.reading.columns import BUILDERS, pairs_in
 from lockkeeper_analytics.reading.frames import CAUSE_PROPERTY, Head, Tail, cause_in
@@ -38,8 +38,7 @@ def _figure(name: str, part: int, field: str, key: str = "", is_time: bool = Fal
             absent[index] = found is None
             values[index] = getattr(found[part], field) if found else 0
         if is_time:
-            absent |= values == 0
-            return pa.array(values * 1000, pa.int64(), mask=absent).cast(COLUMNS[name].arrow)
+            return times_of(values, absent)
         if COLUMNS[name].arrow == pa.bool_():
             return pa.array(values != 0, mask=absent)
         return pa.array(values, COLUMNS[name].arrow, mask=absent)

@@ -1,9 +1,10 @@
 """One builder for each column: the records of a chunk in, an Arrow array out."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,8 +16,7 @@ from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.message.primitives import Value
-from lockkeeper_analytics.reading.arrays import array_of, repeated, texts_of
-from lockkeeper_analytics.reading.bulk import Numbers
+from lockkeeper_analytics.reading.arrays import array_of, repeated, texts_of, times_of
 from lockkeeper_analytics.reading.frames import cause_in, decode_info, properties_in, stored_time
 from lockkeeper_analytics.reading.recorder import PREFIX
 from lockkeeper_analytics.reading.records import SUBSCRIPTION, TRACE, is_message, kind_of
@@ -33,12 +33,8 @@ def _array(name: str, values: list[Any]) -> pa.Array:
     return array_of(values, COLUMNS[name].arrow)
 
 
-def _times(name: str, values: Sequence[int | None] | Numbers) -> pa.Array:
-    """Milliseconds since the epoch to timestamps; 0 and None are null."""
-    milliseconds = pa.array(values, pa.int64())
-    known = pc.not_equal(milliseconds, 0)
-    microseconds = pc.if_else(known, pc.multiply(milliseconds, 1000), None)
-    return microseconds.cast(COLUMNS[name].arrow)
+def _times(values: Iterable[int | None]) -> pa.Array:
+    return times_of(np.fromiter((value or 0 for value in values), np.int64))
 
 
 def _utf8(values: list[bytes | None]) -> pa.Array:
@@ -91,7 +87,7 @@ def _stored_at(rows: Rows) -> pa.Array:
         return stored_time(rows.data, start, end)
 
     times = [rows.guarded(record, time) if is_message(record) else 0 for record in rows.records]
-    return _times("stored_at", times)
+    return _times(times)
 
 
 def _head(name: str, field: str | None = None) -> Builder:
@@ -103,9 +99,9 @@ def _head(name: str, field: str | None = None) -> Builder:
     return build
 
 
-def _head_time(name: str, field: str) -> Builder:
+def _head_time(field: str) -> Builder:
     def build(rows: Rows) -> pa.Array:
-        return _times(name, [head and getattr(head, field) for head in rows.heads])
+        return _times(head and getattr(head, field) for head in rows.heads)
 
     return build
 
@@ -228,16 +224,16 @@ BUILDERS: dict[str, Builder] = {
     "message_id": lambda rows: _utf8([row[4] or None for row in rows.records]),
     "subscription": lambda rows: _utf8([row[8] for row in rows.records]),
     "transaction": _transaction,
-    "written_after": lambda rows: _times("written_after", rows.bounds.after),
-    "written_before": lambda rows: _times("written_before", rows.bounds.before),
+    "written_after": lambda rows: times_of(rows.bounds.after),
+    "written_before": lambda rows: times_of(rows.bounds.before),
     "message_bytes": _message_bytes,
     "message_type": _message_type,
     "stored_at": _stored_at,
     "producer_id": _head("producer_id", "producer"),
     "persistent": _head("persistent"),
     "priority": _head("priority"),
-    "sent_at": _head_time("sent_at", "timestamp"),
-    "expires_at": _head_time("expires_at", "expiration"),
+    "sent_at": _head_time("timestamp"),
+    "expires_at": _head_time("expiration"),
     "correlation_id": _head("correlation_id"),
     "group_id": _head("group_id"),
     "group_sequence": _head("group_sequence"),

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lockkeeper_analytics.reading.arrays import TIMESTAMP
+
 
 class Needs(IntFlag):
     """What has to be decoded of a record before a column is known; nothing else is touched."""
@@ -31,7 +33,7 @@ TEXT = ("string", pa.string())
 INT = ("int", pa.int32())
 LONG = ("bigint", pa.int64())
 FLAG = ("boolean", pa.bool_())
-TIME = ("timestamp", pa.timestamp("us", tz="UTC"))
+TIME = ("timestamp", TIMESTAMP)
 MAP = ("map<string,string>", pa.map_(pa.string(), pa.string()))
 BYTES = ("binary", pa.binary())
 
@@ -65,7 +67,7 @@ _ALL = (
     ("persistent", FLAG, _HEAD, "JMSDeliveryMode is PERSISTENT"),
     ("priority", INT, _HEAD, "JMSPriority, 0 to 9"),
     ("sent_at", TIME, _HEAD, "JMSTimestamp, by the client's clock"),
-    ("expires_at", TIME, _HEAD, "JMSExpiration; null: never"),
+    ("expires_at", TIME, _HEAD, "JMSExpiration; null: never; the end of 9999: then or later"),
     ("correlation_id", TEXT, _HEAD, "JMSCorrelationID"),
     ("group_id", TEXT, _HEAD, "JMSXGroupID"),
     ("group_sequence", INT, _HEAD, "JMSXGroupSeq; null without a group"),

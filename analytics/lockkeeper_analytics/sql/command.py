@@ -17,6 +17,7 @@ from rich.text import Text
 
 from lockkeeper_analytics.arguments import Destination, Directories, Since, SkipCorrupt
 from lockkeeper_analytics.reading.moments import moment
+from lockkeeper_analytics.values import values_of
 
 WIDTH_UNBOUND = 1_000_000
 ROWS_SHOWN_MAX = 10_000
@@ -126,7 +127,7 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         columns = (
             [
                 dict(value) if pa.types.is_map(column.type) and value is not None else value
-                for value in column.to_pylist()
+                for value in values_of(column)
             ]
             for column in batch.columns
         )

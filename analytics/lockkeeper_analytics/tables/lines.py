@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from lockkeeper_analytics.reading.arrays import microseconds
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.partitions import Part
 from lockkeeper_analytics.reading.recorder import PREFIX, parse_line
 from lockkeeper_analytics.reading.rows import read_part
-from lockkeeper_analytics.tables.shape import MICROSECONDS
 
 NUMBER_MAX = 2**53
 LINE_COLUMNS = ("directory", "file_id", "offset", "recorder")
@@ -28,7 +28,7 @@ class Line(NamedTuple):
     def at(self) -> int | None:
         """When it says that it was, in microseconds since the epoch."""
         at = number(self.told.get("at"))
-        return None if at is None else at * MICROSECONDS
+        return None if at is None else microseconds(at)
 
 
 def read_lines(part: Part, kind: str, options: ReadOptions) -> Iterator[Line]:

@@ -13,8 +13,6 @@ from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DIRECTORY, Colu
 from lockkeeper_analytics.streams.offsets import Lost
 
 ROWS_PER_BATCH = 8192
-MICROSECONDS = 1000
-"""In a millisecond: rows hold times in microseconds since the epoch, as Arrow does."""
 
 TEXTS = ("array<string>", pa.list_(pa.string()))
 NUMBERS = ("array<bigint>", pa.list_(pa.int64()))
