@@ -32,16 +32,15 @@ class Narrowing:
     @property
     def url_pattern(self) -> str:
         """The regular expression of the URLs asked for, such as `queue://ORDERS`, as a whole."""
-        return "^(" + self._one_of + ")$"
+        return r"\A(" + self._one_of("") + r")\z"
 
     @property
     def urls_pattern(self) -> str:
-        """The regular expression of lines with URLs of which one is asked for."""
-        return "(^|\n)(" + self._one_of + ")($|\n)"
+        """The regular expression of URLs with NULs between, of which one is asked for."""
+        return r"(\A|\x00)(" + self._one_of(r"\x00") + r")(\z|\x00)"
 
-    @property
-    def _one_of(self) -> str:
-        return "|".join(map(_expression, self.destinations))
+    def _one_of(self, end: str) -> str:
+        return "|".join(_expression(pattern, end) for pattern in self.destinations)
 
 
 EVERYTHING = Narrowing()
@@ -183,24 +182,29 @@ def kept(source: str, rule: Kept, narrowing: Narrowing, quoted: Quoted) -> str:
         pattern = quoted(narrowing.url_pattern)
         conditions.append(f"regexp_like({kind} || '://' || {name}, {pattern})")
     if rule.urls and narrowing.destinations:
+        # Names may have line breaks, but no NUL.
         pattern = quoted(narrowing.urls_pattern)
-        conditions.append(f"regexp_like(array_join({rule.urls}, chr(10)), {pattern})")
+        conditions.append(f"regexp_like(array_join({rule.urls}, chr(0)), {pattern})")
     where = " AND ".join(f"({each})" for each in conditions) or "true"
     return f"SELECT told.* FROM {source} told WHERE {where}"
 
 
-def _expression(pattern: Pattern) -> str:
-    """Return the regular expression of one pattern's URLs."""
+def _expression(pattern: Pattern, end: str) -> str:
+    """Return the regular expression of one pattern's URLs, which may have all but *end* in them.
+
+    `.` would be no line break, and `$` before the last one, too.
+    """
     kinds = [name for name, kind in SCHEMES.items() if pattern.kind in (None, kind)]
     path = list(pattern.path)
     is_open = ANY_DESCENDANT in path
     if is_open:
         path = path[: path.index(ANY_DESCENDANT)]
-    levels = [r"[^.\n]*" if level == ANY_CHILD else re.escape(level) for level in path]
+    anything = rf"[^{end}]*" if end else r"(?s:.*)"
+    levels = [rf"[^.{end}]*" if level == ANY_CHILD else re.escape(level) for level in path]
     if not is_open:
         rest = ""
     elif levels:
-        rest = r"(\..*)?"
+        rest = rf"(\.{anything})?"
     else:
-        rest = ".*"
+        rest = anything
     return f"({'|'.join(kinds)})://" + r"\.".join(levels) + rest
