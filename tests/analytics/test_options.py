@@ -1,9 +1,14 @@
 """Options are checked by name and value; what is wrong names what would be right."""
 
+from datetime import UTC, datetime
+
 import pytest
+from journal_maker import JournalMaker, rows_of
+from test_sql import printed
 
 from lockkeeper.message.destination import Kind
 from lockkeeper_analytics.errors import OptionError
+from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.schema import DEFAULT_COLUMNS
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -28,6 +33,11 @@ def parsed(**options):
         ({"bodyBytesMax": "-1"}, "option bodyBytesMax: '-1' is not a number of bytes"),
         ({"corrupt": "ignore"}, "option corrupt: 'ignore' is not one of fail, skip"),
         ({"destination": "queue://"}, "option destination: a destination needs a name"),
+        ({"since": "\u00b2"}, "option since: '\u00b2' is neither an ISO 8601 time"),
+        ({"bodyBytesMax": "\u00b2"}, "option bodyBytesMax: '\u00b2' is not a number of bytes"),
+        ({"since": "9999999999999999"}, "option since: '9999999999999999' is after the year 9999"),
+        ({"until": "9" * 5000}, "option until: '9+' is after the year 9999: it takes an ISO 8601"),
+        ({"bodyBytesMax": "9" * 5000}, "option bodyBytesMax: '9+' is more than 90071992547409"),
         ({"path": " , "}, "option path: name one or more journal directories"),
     ],
 )
@@ -58,6 +68,35 @@ def test_names_of_options_may_be_in_any_case():
 )
 def test_since_is_milliseconds_or_an_iso_time(text, milliseconds):
     assert parsed(since=text).since == milliseconds
+
+
+def test_times_before_all_records_are_bounds_like_others(tmp_path):
+    maker = JournalMaker(tmp_path).add(1, 0).flush()
+    for text in ("0001-01-01", "1969-12-31", "1970-01-01", "0001-01-01T00:00+14:00"):
+        assert (parsed(since=text).since, parsed(until=text).until) == (0, 1)
+        for columns in ("kind", "kind,written_after"):
+            assert len(rows_of(maker.directory, columns=columns, since=text)) == 1
+            assert rows_of(maker.directory, columns=columns, until=text) == []
+    assert moment("9999999d", datetime.now(UTC)) == moment("9" * 400 + "d", datetime.now(UTC))
+    assert parsed(since=moment("9999999d", datetime.now(UTC))).since == 0
+    last = parsed(since="9999-12-31T23:59:59.999Z").since
+    assert rows_of(maker.directory, table="messages", until=str(last))
+    assert rows_of(maker.directory, table="messages", since=str(last))
+
+
+def test_a_directory_that_is_there_comes_before_what_its_name_may_mean(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a,b", "data=1", "1"):
+        JournalMaker(tmp_path / name).add(1, 0).flush()
+    assert parsed(path="a,b").directories == ("a,b",)
+    assert parsed(path="a,c").directories == ("a", "c")
+    named = parsed(path="north=a,b")
+    assert (named.directories, named.names) == (("a,b",), ("north",))
+    assert parsed(path="data=1").directories == ("data=1",)
+    assert parsed(path="dota=1").names == ("dota",)
+    text = "select distinct directory from messages order by 1"
+    lines = printed(text, "a,b", "data=1", "-f", "csv").splitlines()
+    assert lines == ["directory", '"a,b"', "data=1"]
 
 
 def test_bodies_come_on_demand():

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 _DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?[dhms])+")
 _PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([dhms])")
+FIRST = "0001-01-01"
+"""What is longer ago than years count."""
 _SECONDS = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
@@ -13,4 +15,8 @@ def moment(text: str, now: datetime) -> str:
     if not _DURATION.fullmatch(text):
         return text
     seconds = sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
-    return (now.astimezone(UTC) - timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    try:
+        then = now.astimezone(UTC) - timedelta(seconds=seconds)
+    except OverflowError:
+        return FIRST
+    return then.isoformat(timespec="milliseconds")

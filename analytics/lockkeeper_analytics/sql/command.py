@@ -74,7 +74,7 @@ def sql(
 
     now = datetime.now(UTC)
     options = {
-        "path": ",".join(directories),
+        "paths": json.dumps(directories),
         "destination": destination,
         "since": moment(since, now),
         "until": moment(until, now),

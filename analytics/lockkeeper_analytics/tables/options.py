@@ -1,6 +1,7 @@
 """Options of the data source: checked by name and value before anything is read."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from difflib import get_close_matches
 
 from lockkeeper.message.destination import SCHEMES, parse_destination
 from lockkeeper_analytics.errors import OptionError
+from lockkeeper_analytics.reading.arrays import LATEST
 from lockkeeper_analytics.reading.asked import BODY_BYTES_MAX, Pattern, ReadOptions, StreamOptions
 from lockkeeper_analytics.reading.pins import pins_in
 from lockkeeper_analytics.reading.schema import BODY_COLUMNS
@@ -34,6 +36,9 @@ NAMES = (
     "holdBytes",
     "holdSeconds",
 )
+DIGITS_MAX = 20
+"""Of a number only so many digits are looked at: that is beyond every bound."""
+NUMBER_MAX = 2**53
 OFFSETS_CHOICES = ("earliest", "latest")
 _NAMED = re.compile(r"([\w.-]+)=(.+)")
 
@@ -101,21 +106,33 @@ def _list(text: str) -> list[str]:
 def _places(given: Mapping[str, str]) -> dict[str, str]:
     """Return the directories, each with the name given for it: `NAME=DIR`, or nothing.
 
-    Spark gives `load(one)` as path and `load([several])` as paths, a JSON array.
+    Spark gives `load(one)` as path and `load([several])` as paths, a JSON array. A directory of
+    this machine whose name has a comma or `=` in it comes before what these stand for elsewhere.
     """
-    listed = _list(given.get("path", ""))
+    path = given.get("path", "").strip()
+    listed = [path] if _is_there(path) else _list(path)
     if "paths" in given:
         listed += json.loads(given["paths"])
     if not listed:
         raise OptionError("option path: name one or more journal directories, commas between")
     places: dict[str, str] = {}
     for each in listed:
-        named = _NAMED.fullmatch(each)
+        named = None if _is_directory(each) else _NAMED.fullmatch(each)
         name, place = (named[1], named[2]) if named else ("", each)
         if name and name in places.values() and places.get(place) != name:
             raise OptionError(f"option path: {name!r} names two directories")
         places[place] = name or places.get(place, "")
     return places
+
+
+def _is_there(place: str) -> bool:
+    """Tell whether *place*, with a name or without, is one directory of this machine."""
+    named = _NAMED.fullmatch(place)
+    return _is_directory(place) or (named is not None and _is_directory(named[2]))
+
+
+def _is_directory(place: str) -> bool:
+    return os.path.isdir(place)  # noqa: PTH112  # Path raises where a text can be no path
 
 
 def _table(name: str) -> Table:
@@ -160,26 +177,39 @@ def _pattern(text: str) -> Pattern:
 
 
 def _time(name: str, text: str) -> int:
-    """Return *text*, an ISO 8601 time (UTC unless it says otherwise) or ms, in ms."""
+    """Return *text*, an ISO 8601 time (UTC unless it says otherwise) or ms, in ms; 0: no bound.
+
+    What is before 1970 is before every record.
+    """
     if not text:
         return 0
-    if text.isdigit():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        example = "2026-01-31T12:00:00Z"
+    example = "2026-01-31T12:00:00Z"
+    if text.isdecimal():
+        milliseconds = int(text[:DIGITS_MAX])
+    else:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise OptionError(
+                f"option {name}: {text!r} is neither an ISO 8601 time such as {example} "
+                "nor milliseconds since 1970"
+            ) from None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        milliseconds = round(moment.timestamp() * 1000)
+    if milliseconds > LATEST // 1000:
         raise OptionError(
-            f"option {name}: {text!r} is neither an ISO 8601 time such as {example} "
-            "nor milliseconds since 1970"
-        ) from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return round(moment.timestamp() * 1000)
+            f"option {name}: {text!r} is after the year 9999: it takes an ISO 8601 time such as "
+            f"{example}, or milliseconds since 1970"
+        )
+    return max(milliseconds, 1 if name == "until" else 0)
 
 
 def _number(given: Mapping[str, str], name: str, usual: int, unit: str) -> int:
     text = given.get(name, str(usual))
-    if not text.isdigit():
+    if not text.isdecimal():
         raise OptionError(f"option {name}: {text!r} is not a number of {unit}")
-    return int(text)
+    number = int(text[:DIGITS_MAX])
+    if number > NUMBER_MAX:
+        raise OptionError(f"option {name}: {text!r} is more than {NUMBER_MAX} {unit}, the most")
+    return number
