@@ -29,11 +29,13 @@ from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
+from lockkeeper_analytics.reading.pins import written_bytes
 from lockkeeper_analytics.reports import GROUPS, REPORTS
 from lockkeeper_analytics.results import Read, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
 from lockkeeper_analytics.spark.session import (
     DRIVER_MEMORY,
+    SMALL_BYTES,
     join_without_broadcasts,
     start_session,
     suited,
@@ -95,14 +97,15 @@ def analyze(
     names = known_reports(reports)
     checked = parse_options({**options, "path": ",".join(directories)})
     narrowing = Narrowing(checked.destinations, checked.since, checked.until)
-    files = [file for directory in checked.directories for file in journal_files(directory)]
-    size = sum(file.size for file in files)
+    journals = [journal_files(directory) for directory in checked.directories]
+    size = written_bytes(journals, SMALL_BYTES)
+    files = sum(map(len, journals))
     out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=out))
     try:
         tell("starting Spark")
         with _spark(session, master, memory, scratch, out / LOG, size) as spark:
-            tell(f"reading {len(files)} journal file{'' if len(files) == 1 else 's'}")
+            tell(f"reading {files} journal file{'' if files == 1 else 's'}")
             # Executors that are lost are replaced, and what they had read is read again.
             source = read_journals(spark, checked.directories, skip_corrupt, is_pinned=not shared)
             folder = scratch / "frames" if shared else None

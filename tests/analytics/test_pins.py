@@ -9,7 +9,7 @@ from lockkeeper_analytics import job
 from lockkeeper_analytics.errors import AnalyticsError, GoneError, OptionError
 from lockkeeper_analytics.facts import journal
 from lockkeeper_analytics.reading.partitions import journal_files
-from lockkeeper_analytics.reading.pins import may_grow, pins_in, sound_end, text_of
+from lockkeeper_analytics.reading.pins import may_grow, pins_in, sound_end, text_of, written_bytes
 from lockkeeper_analytics.spark.pinning import pinned
 
 
@@ -114,3 +114,23 @@ def test_a_run_on_a_cluster_pins_what_it_reads(
     else:
         with pytest.raises(AnalyticsError, match=r"db-1\.log: the run had seen it and it is gone"):
             run()
+
+
+def test_room_that_a_broker_has_prepared_is_not_written_to(maker, tmp_path):
+    other = JournalMaker(tmp_path / "other").add(1, 1000).flush()
+    other.path.write_bytes(other.path.read_bytes() + EOF_RECORD + bytes(32 * 1024 * 1024))
+    journals = [journal_files(str(each.directory)) for each in (maker, other)]
+    ends = [sound_end(file.path) for files in journals for file in files]
+    assert len(ends) == 3
+    assert written_bytes(journals, 16 * 1024 * 1024) == sum(ends)
+    maker.path.unlink()
+    assert written_bytes(journals, 16 * 1024 * 1024) == ends[0] + ends[2]
+
+
+def test_files_that_no_broker_writes_to_say_enough(maker):
+    maker.roll().add(4, 1000).flush()
+    files = journal_files(str(maker.directory))
+    assert sound_end(files[1].path) < files[1].size - 4096
+    assert written_bytes([files], files[0].size - 1) == sum(file.size for file in files)
+    ends = sum(sound_end(file.path) for file in files[1:])
+    assert written_bytes([files], files[0].size) == files[0].size + ends

@@ -40,6 +40,29 @@ def sound_end(path: str) -> int:
     return end
 
 
+def written_bytes(journals: Iterable[list[DataFile]], enough: int) -> int:
+    """Return how many bytes *journals* have, without the room that brokers have prepared in files.
+
+    Where there are more than *enough* anyway, files that may grow count as long as they are.
+    """
+    growing: list[DataFile] = []
+    settled = 0
+    for files in journals:
+        growing += (last := may_grow(files))
+        settled += sum(file.size for file in files) - sum(file.size for file in last)
+    if settled > enough:
+        return settled + sum(file.size for file in growing)
+    return settled + sum(map(_written_in, growing))
+
+
+def _written_in(file: DataFile) -> int:
+    try:
+        return sound_end(file.path)
+    except OSError:
+        # Whoever reads the journal says what is wrong; a file that is gone is none of it any more.
+        return 0
+
+
 def text_of(pins: Pins) -> str:
     """Return *pins* as the option `pinned` has them."""
     told = {
