@@ -72,7 +72,9 @@ def test_what_narrows_the_way_in_arrives_at_the_service_and_restarts_nothing(
     assert _spec(namespace)["externalTrafficPolicy"] == "Local"
     master = brokers.master()
     port = _port(namespace, "orders-openwire")
-    with _connected(namespace, f"tcp://{master['status']['hostIP']}:{port}") as connection:
+    own = f"tcp://{master['status']['hostIP']}:{port}"
+    # kube-proxy hears of the port a second later than whoever reads the Service.
+    with _connected(namespace, f"failover:({own}){RECONNECTING}") as connection:
         connection.session().producer(QUEUE).send("from the master's own node")
     for standby in brokers.with_role("standby"):
         # Of the other nodes none answers.
