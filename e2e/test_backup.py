@@ -4,6 +4,7 @@ import json
 import time
 from datetime import datetime
 
+import pytest
 from brokers import Brokers, broker
 from clients import Client, Clients
 from conftest import made_namespace
@@ -11,6 +12,8 @@ from kube import Manifest, Namespace, wait_until
 
 CLAIM = "backups"
 BACKUP_SECONDS_MAX = 120.0
+RESTORED_SECONDS_MAX = 360.0
+"""A scheduler that misses how a claim is bound looks at the pod again after five minutes."""
 QUIET_SECONDS = 6.0
 """Silence after which nothing more comes."""
 UNSURE_SECONDS = 1.0
@@ -41,6 +44,7 @@ def backup(broker_name: str) -> Manifest:
     }
 
 
+@pytest.mark.timeout(900)
 def test_what_was_confirmed_before_a_backup_comes_back_once(
     brokers: Brokers, clients: Clients
 ) -> None:
@@ -93,7 +97,7 @@ def with_volume_kept(namespace: Namespace, name: str) -> None:
     made_namespace(namespace.name, "restricted")
     source = {"claim": {"name": CLAIM, "path": "before"}}
     namespace.apply(backups_claim(volumeName=volume), broker(name, bootstrap=source))
-    Brokers(namespace, name).wait_settled()
+    Brokers(namespace, name).wait_settled(RESTORED_SECONDS_MAX)
 
 
 def reclaim(namespace: Namespace, policy: str) -> str:
