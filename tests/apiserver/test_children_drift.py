@@ -202,6 +202,56 @@ def definition(kind: str, plural: str, group: str = "monitoring.coreos.com") -> 
     }
 
 
+OWN_WORDS = {
+    "tolerations": [{"key": "brokers", "operator": "Equal", "value": "", "effect": "NoSchedule"}],
+    "templatePatch": {
+        "spec": {
+            "hostNetwork": False,
+            "containers": [{"name": "broker", "env": [{"name": "PROXY", "value": ""}]}],
+            "volumes": [{"name": "temporary", "emptyDir": {"sizeLimit": "1024Mi"}}],
+        }
+    },
+}
+"""The API server leaves out what is false or empty, and writes 1Gi."""
+
+
+@in_loop
+async def test_what_the_api_server_writes_its_own_way_is_no_drift_and_keeps_nothing_back(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found:
+        async with found.operator():
+            await found.broker(replicas=2, pods=OWN_WORDS)
+            await found.ready("Broker", "demo")
+            await until(found, "StandbysReady", "True")
+            uids = await pods_of(found)
+
+            async def rolled() -> bool:
+                now = await pods_of(found)
+                return len(now) == 2 and not now & uids
+
+            await found.broker(replicas=2, pods={**OWN_WORDS, "annotations": {"team": "blue"}})
+            await eventually(rolled)
+            await until(found, "Upgrading", "False")
+        async with found.operator():
+            # A new process knows no answers yet, and goes on with what the last one left.
+            await until(found, "StandbysReady", "True")
+            uids = await pods_of(found)
+            await found.broker(replicas=2, pods={**OWN_WORDS, "annotations": {"team": "red"}})
+            await eventually(rolled)
+            assert "DriftRepaired" not in await found.events()
+            template = "/spec/template/spec"
+            operations = [{"op": "add", "path": f"{template}/hostNetwork", "value": True}]
+            await found.api.revise(BY_NAME["StatefulSet"], namespace, "demo", operations)
+
+            async def repaired() -> bool:
+                spec = (await found.get("StatefulSet", "demo"))["spec"]["template"]["spec"]
+                return "hostNetwork" not in spec
+
+            await eventually(repaired, REPAIR_SECONDS)
+            assert await written_at_rest(found) == set()
+
+
 @pytest.mark.parametrize("everywhere", [True, False])
 def test_monitors_come_and_go_with_their_definitions_and_nothing_waits_for_them(
     control_plane: ControlPlane, namespace: str, everywhere: bool

@@ -9,6 +9,7 @@ from lockkeeper_operator.kubernetes.api.errors import CONFLICT, INVALID, NOT_FOU
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, OPTIONAL_KINDS, POD
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.caches.caches import Caches
+from lockkeeper_operator.kubernetes.children.answers import Answers
 from lockkeeper_operator.kubernetes.children.clearing import Clearing
 from lockkeeper_operator.kubernetes.children.field_owners import steadfast_owners
 from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Delete, Refused
@@ -29,11 +30,13 @@ class Outcome:
     """What came of steps.
 
     *unseen* are children that were there although the caches do not have them, *problems* what
-    was not done because of others, or because the API server does not take it.
+    was not done because of others, or because the API server does not take it, *unchanged* what
+    was as it was asked for already, in the API server's own words.
     """
 
     unseen: dict[Key, Manifest] = field(default_factory=dict)
     problems: list[Conflict | Refused] = field(default_factory=list)
+    unchanged: set[Key] = field(default_factory=set)
 
 
 class Applier:
@@ -49,6 +52,7 @@ class Applier:
         """*absent* is told of a kind that the cluster does not know, and need not."""
         self._api, self._caches, self._admin, self._absent = api, caches, admin, absent
         self.clearing = Clearing(api)
+        self.answers = Answers()
 
     async def carry_out(
         self,
@@ -107,8 +111,14 @@ class Applier:
             return
         if isinstance(applied, Conflict):
             outcome.problems.append(applied)
-        elif kind in self._caches.children:
-            self._caches.children[kind].put(applied)
+            return
+        self.answers.note(manifest, applied)
+        store = self._caches.children.get(kind)
+        if store is not None:
+            before = store.get(manifest["metadata"]["namespace"], name)
+            if before is not None and _version(before) == _version(applied):
+                outcome.unchanged.add((kind, name))
+            store.put(applied)
 
     async def _applied(self, manifest: Manifest) -> Manifest | Conflict:
         """Return an object as it is once it is applied, or whose it is."""
@@ -161,3 +171,7 @@ class Applier:
             await self._admin.fence(address, fenced)
         except (BrokerRefusedError, BrokerSilentError) as error:
             log.warning("broker %s did not take its fence: %s", address.host, error)
+
+
+def _version(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["resourceVersion"])

@@ -67,6 +67,8 @@ class Observed:
     """Children that could not be brought to what they are to be, when that was tried last."""
     tolerated: Mapping[Key, frozenset[Path]] = field(default_factory=dict)
     """What is in children against our will, and comes back however often it is removed."""
+    answers: Mapping[Key, Manifest] = field(default_factory=dict)
+    """What the API server made of children that it makes otherwise than they were asked for."""
     cordoned: frozenset[str] = frozenset()
     """Names of the nodes that take no more pods."""
     bootstrap_failures: Mapping[str, str] = field(default_factory=dict)

@@ -75,7 +75,7 @@ def _child_steps(observed: Observed, desired: Desired) -> Iterator[ChildStep]:
     """Yield the steps about children."""
     owner = Owner(desired.name, desired.uid)
     present = {key: child for key, child in observed.children.items() if key[0] != JOB}
-    there = Children(present, observed.stuck, observed.tolerated)
+    there = Children(present, observed.stuck, observed.tolerated, observed.answers)
     return child_steps(owner, desired.children, there)
 
 

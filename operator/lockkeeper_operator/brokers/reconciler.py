@@ -81,7 +81,9 @@ class BrokerReconciler:
             self._credentials.forget(namespace, name)
             self._failing.pop((namespace, name), None)
             self._handovers.forget((namespace, name))
-            self._applier.clearing.forget(self._tools.caches.children_of(namespace, name).values())
+            children = self._tools.caches.children_of(namespace, name).values()
+            self._applier.clearing.forget(children)
+            self._applier.answers.forget(children)
             return None
         try:
             spec = BrokerSpec.model_validate(resource.get("spec", {}))
@@ -143,8 +145,9 @@ class BrokerReconciler:
                 configuration(subject),
             )
             problems = {(each.kind, each.name): each for each in outcome.problems}
-            done += [step for step in steps if _child_of(step) not in problems]
-            if not outcome.unseen and not problems:
+            without = problems.keys() | outcome.unchanged
+            done += [step for step in steps if _child_of(step) not in without]
+            if not outcome.unseen and not without:
                 break
             unseen |= outcome.unseen
             stuck |= problems
@@ -194,6 +197,7 @@ class BrokerReconciler:
             children,
             own,
             tolerated={key: at for key, at in tolerated.items() if at},
+            answers=self._applier.answers.about(children),
             cordoned=self._tools.cordoned(),
             bootstrap_failures=failures,
         )

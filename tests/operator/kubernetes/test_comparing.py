@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from lockkeeper_operator.kubernetes.children.comparing import Path, added, covers
+from lockkeeper_operator.kubernetes.children.comparing import Path, added, as_made, covers
 from lockkeeper_operator.kubernetes.children.field_owners import appliers_of, pointer
 from lockkeeper_operator.kubernetes.quantities import quantity
 
@@ -45,6 +45,29 @@ def test_what_was_filled_in_or_is_others_does_not_count(present: Any, wanted: An
 )
 def test_what_is_missing_or_different_counts(present: Any, wanted: Any) -> None:
     assert not covers(present, wanted)
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "made"),
+    [
+        ({"a": "1Gi", "b": 2}, {"a": "1024Mi"}, {"a": "1Gi"}),
+        ({}, {"hostNetwork": False}, {"hostNetwork": None}),
+        ([{"name": "y"}, {"name": "x", "more": 1}], [{"name": "x", "value": ""}],
+         [{"name": "x", "value": None}]),
+        ([{"port": 1}], [{"port": 1, "to": ""}], [{"port": 1, "to": None}]),
+        ([{"name": "x"}], [{"name": "x"}, {"name": "y"}], [{"name": "x"}]),
+    ],
+)  # fmt: skip
+def test_what_the_api_server_makes_of_a_wish_is_covered_until_it_changes(
+    answer: Any, wanted: Any, made: Any
+) -> None:
+    assert as_made(answer, wanted) == made
+    assert not covers(answer, wanted)
+    assert covers(answer, made)
+
+
+def test_what_the_api_server_left_out_counts_when_it_is_there() -> None:
+    assert not covers({"hostNetwork": True}, as_made({}, {"hostNetwork": False}))
 
 
 @pytest.mark.parametrize(

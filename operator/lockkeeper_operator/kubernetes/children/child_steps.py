@@ -28,20 +28,21 @@ class Children:
     """What there is of them, by kind and name.
 
     *stuck* are those that could not be brought to what they are to be, when that was tried last;
-    *tolerated* is what is in them against our will, and comes back however often it is removed.
+    *tolerated* is what is in them against our will, and comes back however often it is removed;
+    *answers* are what the API server made of what was asked for.
     """
 
     present: Mapping[Key, Manifest] = field(default_factory=dict)
     stuck: Mapping[Key, Conflict | Refused] = field(default_factory=dict)
     tolerated: Mapping[Key, frozenset[Path]] = field(default_factory=dict)
+    answers: Mapping[Key, Manifest] = field(default_factory=dict)
 
 
 def child_steps(owner: Owner, wanted: Collection[Manifest], children: Children) -> Iterator[Step]:
     """Yield the steps; none if all children are as they are *wanted*."""
     for manifest in wanted:
         key = key_of(manifest)
-        tolerated = children.tolerated.get(key, frozenset())
-        step = _step(children.present.get(key), manifest, owner, tolerated)
+        step = _step(children, key, manifest, owner)
         if isinstance(step, Create | Apply):
             step = children.stuck.get(key, step)
         if step is not None:
@@ -56,13 +57,12 @@ def stamped(manifest: Manifest) -> Manifest:
     return {**manifest, "metadata": {**metadata, "annotations": notes}}
 
 
-def _step(
-    present: Manifest | None, wanted: Manifest, owner: Owner, tolerated: frozenset[Path]
-) -> Step | None:
+def _step(children: Children, key: Key, wanted: Manifest, owner: Owner) -> Step | None:
     """Return what is to be done about one child that is wanted."""
+    present = children.present.get(key)
     if present is None:
         return Create(stamped(wanted))
-    kind, name = key_of(wanted)
+    kind, name = key
     if "deletionTimestamp" in present["metadata"]:
         return Wait(CHILD_ENDS, f"{kind} {name} is being deleted")
     other = stranger(present, owner)
@@ -71,9 +71,16 @@ def _step(
     if kind == CLAIM:
         wanted = grown(present, wanted)
     wanted = stamped(wanted)
-    if covers(present, wanted) and added(present, wanted) <= tolerated:
+    tolerated = children.tolerated.get(key, frozenset())
+    goal = _made_of(wanted, children.answers.get(key))
+    if covers(present, goal) and added(present, wanted) <= tolerated:
         return None
     return Apply(wanted, drift=_applied(present) == _applied(wanted))
+
+
+def _made_of(wanted: Manifest, answer: Manifest | None) -> Manifest:
+    """Return what the API server makes of *wanted*, as far as an *answer* tells."""
+    return wanted if answer is None or _applied(answer) != _applied(wanted) else answer
 
 
 def _applied(manifest: Manifest) -> str:

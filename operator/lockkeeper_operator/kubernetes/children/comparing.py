@@ -67,6 +67,16 @@ def covers(present: Any, wanted: Any, amounts: bool = False) -> bool:
     return bool(present == wanted)
 
 
+def as_made(present: Any, wanted: Any) -> Any:
+    """Return what is *wanted* as it is at *present*: None for what is not there."""
+    if isinstance(wanted, dict) and isinstance(present, dict):
+        return {key: as_made(present.get(key), value) for key, value in wanted.items()}
+    if isinstance(wanted, list) and isinstance(present, list):
+        partners = zip(present, _partners(present, wanted), strict=True)
+        return [as_made(item, partner) for item, partner in partners if partner is not None]
+    return present
+
+
 def added(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> frozenset[Path]:
     """Return where *present*, which covers what is *wanted*, has more than it may have."""
     found: set[Path] = set()
