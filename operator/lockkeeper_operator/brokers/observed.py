@@ -7,7 +7,12 @@ from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.kubernetes.children.comparing import Path
 from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused
 from lockkeeper_operator.kubernetes.manifests import Key, Manifest
-from lockkeeper_operator.kubernetes.pods import UNSCHEDULABLE, condition_of, trouble_of
+from lockkeeper_operator.kubernetes.pods import (
+    PENDING,
+    UNSCHEDULABLE,
+    condition_of,
+    trouble_of,
+)
 from lockkeeper_operator.names import MASTER, REVISION_ANNOTATION, STANDBY
 from lockkeeper_operator.polling.report import Report
 
@@ -20,6 +25,7 @@ class Pod:
     """One pod of a Broker; *disrupted* says that its deletion has been decided.
 
     *selected* says that its label calls it the master, which Services for clients look for.
+    *begun* says that its containers have run, if only once.
     """
 
     name: str
@@ -34,6 +40,7 @@ class Pod:
     node: str = ""
     disrupted: bool = False
     selected: bool = False
+    begun: bool = True
 
     @property
     def reached(self) -> bool:
@@ -98,4 +105,5 @@ def pod_of(manifest: Manifest, report: Report | None = None) -> Pod:
         node=manifest.get("spec", {}).get("nodeName", ""),
         disrupted=condition_of(manifest, "DisruptionTarget") == "True",
         selected=label == MASTER,
+        begun=manifest.get("status", {}).get("phase") != PENDING,
     )

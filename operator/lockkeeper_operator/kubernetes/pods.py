@@ -2,6 +2,8 @@
 
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
+PENDING = "Pending"
+"""Phase of a pod of which not all containers have run yet."""
 UNSCHEDULABLE = "Unschedulable"
 HOPELESS = frozenset(
     {
@@ -27,7 +29,8 @@ def trouble_of(pod: Manifest) -> str:
         return status.get("reason") or "Failed"
     if condition_of(pod, "PodScheduled") == "False":
         return UNSCHEDULABLE
-    for container in status.get("containerStatuses", ()):
+    first = status.get("initContainerStatuses", ()) if status.get("phase") == PENDING else ()
+    for container in (*first, *status.get("containerStatuses", ())):
         reason = container.get("state", {}).get("waiting", {}).get("reason", "")
         if reason in HOPELESS:
             return str(reason)

@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from lockkeeper_operator.brokers.observed import pod_of
+from lockkeeper_operator.kubernetes.caches.packing import trimmed
 from lockkeeper_operator.polling.report import Report
 
 
@@ -63,9 +64,22 @@ def test_a_pod_that_ends_takes_nothing_over() -> None:
         ),
         ({"containerStatuses": [{"state": {"waiting": {"reason": "ContainerCreating"}}}]}, ""),
         ({"containerStatuses": [{"state": {"running": {}}}]}, ""),
+        (
+            {
+                "phase": "Pending",
+                "initContainerStatuses": [{"state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
+            },
+            "CrashLoopBackOff",
+        ),
         ({}, ""),
     ],
 )
 def test_a_pod_that_cannot_run_says_why(status: dict[str, Any], trouble: str) -> None:
     found = pod_of(manifest(**status))
     assert (found.trouble, found.broken, found.ready) == (trouble, bool(trouble), False)
+    assert pod_of(trimmed({"kind": "Pod", **manifest(**status)})) == found
+
+
+@pytest.mark.parametrize(("phase", "begun"), [("Pending", False), ("Running", True)])
+def test_a_pod_has_begun_once_its_containers_run(phase: str, begun: bool) -> None:
+    assert pod_of(trimmed({"kind": "Pod", **manifest(phase=phase)})).begun is begun

@@ -278,6 +278,15 @@ def test_pods_of_an_old_revision_that_cannot_run_are_not_waited_for() -> None:
     )
 
 
+def test_a_pod_of_an_old_revision_that_never_began_is_not_waited_for() -> None:
+    # Its Secret is not there, say: the spec was mended, and the pod is as it was made.
+    goal = desired(replicas=1)
+    waiting = pod(0, "old", "", ready=False, begun=False, report=None)
+    assert after(goal, waiting) == (DeletePod("departures-0", "0old", "Not begun"),)
+    begins = pod(0, goal.revision, "", ready=False, begun=False, report=None)
+    assert after(goal, begins) == (Wait("PodStarts", "pods that are not ready: departures-0"),)
+
+
 def test_nothing_starts_anew_while_two_say_they_are_master() -> None:
     goal = desired()
     (wait,) = after(goal, pod(0, "old", "master"), pod(1, "old", "master"))

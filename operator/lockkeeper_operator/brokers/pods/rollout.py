@@ -4,7 +4,7 @@ At most one pod that works is away at a time by the operator's doing, and the ma
 when a standby of the new revision is proven able to take over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lockkeeper_operator.brokers.desired.target import Desired
 from lockkeeper_operator.brokers.observed import RECOVERING, Pod
@@ -19,6 +19,7 @@ TWO_MASTERS = "TwoMasters"
 NO_SUCCESSOR = "NoSuccessor"
 APPROVAL = "ApprovalNeeded"
 BROKEN = "Broken"
+NOT_BEGUN = "Not begun"
 OUTDATED = "Outdated"
 
 
@@ -28,9 +29,9 @@ def pod_steps(pods: Sequence[Pod], desired: Desired) -> tuple[Step, ...]:
         return (Wait(PODS_END, "the pods are being stopped"),) if pods else ()
     own = [pod for pod in pods if pod.name in desired.pods]
     outdated = [pod for pod in own if _is_outdated(pod, desired)]
-    broken = [pod for pod in outdated if pod.broken]
-    if broken:
-        return tuple(DeletePod(pod.name, pod.uid, BROKEN) for pod in broken)
+    useless = tuple(_useless(outdated))
+    if useless:
+        return useless
     if len(own) < len(pods):
         return (Wait(PODS_END, "surplus pods are being stopped"),)
     unready = _unready(own, desired)
@@ -39,6 +40,19 @@ def pod_steps(pods: Sequence[Pod], desired: Desired) -> tuple[Step, ...]:
     if outdated:
         return (_next_of(outdated, own, desired),)
     return _pushes(own, desired)
+
+
+def _useless(outdated: Sequence[Pod]) -> Iterator[DeletePod]:
+    """Yield the deletion of pods that do not run, and never will as they are.
+
+    What keeps one from beginning is not always told, such as a Secret that is not there; mended is
+    it only in the pod that comes after.
+    """
+    for pod in outdated:
+        if pod.broken:
+            yield DeletePod(pod.name, pod.uid, BROKEN)
+        elif not pod.begun:
+            yield DeletePod(pod.name, pod.uid, NOT_BEGUN)
 
 
 def _is_outdated(pod: Pod, desired: Desired) -> bool:

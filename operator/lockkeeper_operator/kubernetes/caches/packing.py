@@ -56,11 +56,14 @@ def _status_of_pod(status: Manifest) -> Manifest:
         for each in status.get("conditions", ())
         if each["type"] in _POD_CONDITIONS
     ]
-    kept["containerStatuses"] = [
-        {"state": {"waiting": {"reason": each["state"]["waiting"].get("reason", "")}}}
-        for each in status.get("containerStatuses", ())
-        if "waiting" in each.get("state", {})
-    ]
+    for part in ("initContainerStatuses", "containerStatuses"):
+        waiting = [
+            {"state": {"waiting": {"reason": each["state"]["waiting"].get("reason", "")}}}
+            for each in status.get(part, ())
+            if "waiting" in each.get("state", {})
+        ]
+        if waiting:
+            kept[part] = waiting
     return kept
 
 
