@@ -343,3 +343,34 @@ async def test_a_server_that_keeps_saying_no_is_told_of_in_the_status(
             control_plane.kubectl("delete", "validatingwebhookconfiguration", namespace)
         await found.ready("Broker", "demo", 60)
         assert await found.condition("Broker", "demo", "Stalled") == ("False", "GettingOn")
+
+
+@in_loop
+async def test_pods_stay_while_their_claim_is_being_deleted_and_the_status_says_so(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker(replicas=2)
+        await found.ready("Broker", "demo")
+        uids = await pods_of(found)
+        # Kubernetes keeps it as long as pods use it.
+        await found.delete("PersistentVolumeClaim", "demo-journal")
+        await until(found, "StorageBound", "False", "ClaimEnds")
+        await until(found, "Ready", "False", "ClaimEnds")
+        await until(found, "Stalled", "True", "ClaimEnds")
+        await found.broker(replicas=2, hibernated=True, pods={"annotations": {"team": "blue"}})
+
+        async def told() -> bool:
+            broker = await found.get("Broker", "demo")
+            return bool(broker["status"]["observedGeneration"] == 2)
+
+        await eventually(told)
+        assert (await found.get("StatefulSet", "demo"))["spec"]["replicas"] == 2
+        assert await pods_of(found) == uids
+        assert await written_at_rest(found) == set()
+        assert "ClaimEnds" in await found.events()
+        # Gone at last, it is made anew, and what is wanted is done.
+        claim = BY_NAME["PersistentVolumeClaim"]
+        await found.api.merge(claim, namespace, "demo-journal", {"metadata": {"finalizers": None}})
+        await until(found, "StorageBound", "True")
+        assert await found.condition("Broker", "demo") == ("False", "Hibernated")

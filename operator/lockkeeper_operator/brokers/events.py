@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 from lockkeeper_operator.brokers.bootstrapping import BOOTSTRAP_FAILED, BOOTSTRAPPING
+from lockkeeper_operator.brokers.pods.claim_ends import CLAIM_ENDS
 from lockkeeper_operator.brokers.pods.draining import MASTER_STAYS
 from lockkeeper_operator.brokers.pods.scale_in import HANDING_OVER
 from lockkeeper_operator.brokers.steps import DeletePod, Fence, Push, Step, SwitchOver
@@ -42,7 +43,7 @@ def events_of_steps(steps: Sequence[Step]) -> Iterator[Event]:
                 )
             case Wait(reason, message) if reason in (HANDING_OVER, BOOTSTRAPPING):
                 yield Event("Normal", reason, message)
-            case Wait(reason, message) if reason in (MASTER_STAYS, BOOTSTRAP_FAILED):
+            case Wait(reason, message) if reason in (CLAIM_ENDS, MASTER_STAYS, BOOTSTRAP_FAILED):
                 yield Event("Warning", reason, message)
             case Fence(pod, fenced=True):
                 yield Event(

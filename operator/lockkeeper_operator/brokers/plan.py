@@ -10,6 +10,7 @@ from dataclasses import replace
 from lockkeeper_operator.brokers.bootstrapping import JOB, bootstrap_steps, held_back
 from lockkeeper_operator.brokers.desired.target import Desired
 from lockkeeper_operator.brokers.observed import Observed
+from lockkeeper_operator.brokers.pods.claim_ends import claim_ends
 from lockkeeper_operator.brokers.pods.draining import (
     fenced_for_drain,
     handover_for_drain,
@@ -44,6 +45,14 @@ def plan(observed: Observed, desired: Desired) -> tuple[Step, ...]:
         later = held_back(desired)
         without = tuple(each for each in desired.children if each["kind"] not in later)
         return (*_child_steps(observed, replace(desired, children=without)), *filling)
+    ending = claim_ends(observed, desired)
+    if ending is not None:
+        as_it_was = replace(desired, children=held(desired, observed))
+        return (
+            *fence_steps(observed.pods, desired.fenced),
+            *_child_steps(observed, as_it_was),
+            ending,
+        )
     kept_out = fenced(observed, desired) | fenced_for_drain(observed, desired)
     fences = fence_steps(observed.pods, desired.fenced | kept_out)
     waiting = handover(observed, desired)

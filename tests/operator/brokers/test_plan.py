@@ -278,6 +278,30 @@ def test_pods_of_an_old_revision_that_cannot_run_are_not_waited_for() -> None:
     )
 
 
+@pytest.mark.parametrize("storage", [{}, {"existingClaim": "old"}])
+def test_pods_stay_as_they_are_while_their_claim_is_being_deleted(storage: Any) -> None:
+    claim = storage.get("existingClaim", "departures-journal")
+    ends = {"metadata": {"name": claim, "deletionTimestamp": "now"}}
+    old = applied(desired(storage=storage))
+    ending = {**old, ("PersistentVolumeClaim", claim): {**ends, "spec": {"volumeName": "pv-7"}}}
+    pods = (pod(0, "old", "master"), pod(1, "old", begun=False, broken=True, ready=False))
+    goal = desired(storage=storage, hibernated=True)
+    steps = plan(Observed(ending, pods), goal)
+    assert not [step for step in steps if isinstance(step, DeletePod | SwitchOver)]
+    assert not [step for step in steps if isinstance(step, Apply) and is_stateful_set(step)]
+    assert steps[-1] == Wait(
+        "ClaimEnds",
+        f"claim {claim} is being deleted, and goes with the last pod that uses it: set "
+        "persistentVolumeReclaimPolicy of volume pv-7 to Retain to keep the journal",
+    )
+    # Nobody uses it any more: there is nothing to keep.
+    assert not [step for step in plan(Observed(ending), goal) if step == steps[-1]]
+
+
+def is_stateful_set(step: Apply) -> bool:
+    return bool(step.manifest["kind"] == "StatefulSet")
+
+
 def test_a_pod_of_an_old_revision_that_never_began_is_not_waited_for() -> None:
     # Its Secret is not there, say: the spec was mended, and the pod is as it was made.
     goal = desired(replicas=1)

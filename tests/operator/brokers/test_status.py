@@ -23,9 +23,17 @@ DESIRED = Desired(
     "b", "uid", pods=("b-0", "b-1"), revision="new", configuration="c", claim="journal"
 )
 CLAIM: Manifest = {
+    "metadata": {"name": "journal"},
     "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "10Gi"}}},
     "status": {"phase": "Bound", "capacity": {"storage": "10Gi"}},
 }
+
+
+ENDING: Manifest = {**CLAIM, "metadata": {"name": "journal", "deletionTimestamp": NOW}}
+
+
+def claim(**status: Any) -> Manifest:
+    return {**CLAIM, "status": status}
 
 
 def pod(number: int, role: str, **more: Any) -> Pod:
@@ -116,8 +124,11 @@ BROKEN = pod(0, "", ready=False, broken=True, trouble="ImagePullBackOff", report
         ),
         (facts(claim=None), "StorageBound", ("False", "ClaimMissing")),
         (facts(claim=None), "Ready", ("False", "ClaimMissing")),
-        (facts(claim={"status": {"phase": "Lost"}}), "StorageBound", ("False", "ClaimLost")),
-        (facts(claim={}), "StorageBound", ("False", "ClaimPending")),
+        (facts(claim=claim(phase="Lost")), "StorageBound", ("False", "ClaimLost")),
+        (facts(claim=claim()), "StorageBound", ("False", "ClaimPending")),
+        (facts(claim=ENDING), "StorageBound", ("False", "ClaimEnds")),
+        (facts(claim=ENDING), "Ready", ("False", "ClaimEnds")),
+        (facts(claim=ENDING), "Stalled", ("True", "ClaimEnds")),
         (
             facts(claim={**CLAIM, "status": {"phase": "Bound", "capacity": {"storage": "5Gi"}}}),
             "StorageBound",

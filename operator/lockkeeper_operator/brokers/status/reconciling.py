@@ -4,6 +4,7 @@ As kstatus reads them (Flux, kpt, Argo): the first keeps a roll-out from countin
 second says that waiting alone does not help.
 """
 
+from lockkeeper_operator.brokers.pods.claim_ends import CLAIM_ENDS
 from lockkeeper_operator.brokers.status import ready, upgrading
 from lockkeeper_operator.brokers.status.facts import Facts
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
@@ -12,8 +13,8 @@ RECONCILING, STALLED = "Reconciling", "Stalled"
 PODS_BROKEN = "PodsBroken"
 HOPELESS = frozenset(
     {
-        "BootstrapFailed", "ClaimExists", "Conflict", "Failed", "Fenced", "InvalidSpec",
-        PODS_BROKEN, "Refused", "RolloutBroken", "TwoMasters",
+        "BootstrapFailed", CLAIM_ENDS, "ClaimExists", "Conflict", "Failed", "Fenced",
+        "InvalidSpec", PODS_BROKEN, "Refused", "RolloutBroken", "TwoMasters",
     }
 )  # fmt: skip
 """Reasons of Ready, where waiting alone does not help."""

@@ -1,5 +1,6 @@
 """StorageBound: the journal has its volume."""
 
+from lockkeeper_operator.brokers.pods.claim_ends import CLAIM_ENDS, why_it_ends
 from lockkeeper_operator.brokers.status.facts import Facts
 from lockkeeper_operator.kubernetes.children.claims import is_growing, requested
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
@@ -13,6 +14,9 @@ def condition(facts: Facts) -> Verdict:
     claim, name = facts.claim, facts.desired.claim
     if claim is None:
         return Verdict(TYPE, NO, "ClaimMissing", f"there is no claim {name}")
+    ending = why_it_ends(claim)
+    if ending:
+        return Verdict(TYPE, NO, CLAIM_ENDS, ending)
     phase = claim.get("status", {}).get("phase", "Pending")
     if phase != "Bound":
         return Verdict(TYPE, NO, f"Claim{phase}", f"claim {name} is {phase.lower()}")
