@@ -17,8 +17,25 @@ BROKER = {
     "metadata": {"name": "orders", "labels": {"lockkeeper.dev/class": "blue"}},
     "spec": {
         "replicas": 2,
+        "hibernated": True,
+        "paused": True,
         "storage": {"existingClaim": "old"},
-        "listeners": [{"name": "openwire", "service": {"type": "NodePort", "nodePort": 31616}}],
+        "listeners": [
+            {
+                "name": "openwire",
+                "tls": {},
+                "advertisedUrls": ["ssl://orders-0.example.com:443"],
+                "route": {"host": "orders.example.com", "ingressClassName": "nginx"},
+                "service": {
+                    "type": "NodePort",
+                    "nodePort": 31616,
+                    "annotations": {
+                        "external-dns.alpha.kubernetes.io/hostname": "orders.example.com",
+                        "example.com/internal": "true",
+                    },
+                },
+            }
+        ],
     },
 }
 NIGHTLY: dict[str, Any] = {
@@ -133,8 +150,14 @@ def test_a_restored_broker_has_the_spec_of_the_one_that_was_backed_up(
     assert spec["bootstrap"] == {"backup": "nightly", "until": until}
     assert spec["replicas"] == 2
     assert "existingClaim" not in spec["storage"]
-    assert "nodePort" not in spec["listeners"][0]["service"]
-    assert spec["listeners"][0]["service"]["type"] == "NodePort"
+    # It is another's: it serves, and takes no address of the first one.
+    assert (spec.get("hibernated"), spec.get("paused")) == (False, False)
+    (listener,) = spec["listeners"]
+    assert "route" not in listener and not listener.get("advertisedUrls")
+    service = listener["service"]
+    assert "nodePort" not in service
+    assert service["type"] == "NodePort"
+    assert service["annotations"] == {"example.com/internal": "true"}
 
 
 def test_a_restore_without_the_original_broker_names_the_field(

@@ -21,6 +21,11 @@ BACKUPS = "journalbackups.lockkeeper.dev"
 LOOK_SECONDS = 1.0
 UNSEEN_SECONDS = 20.0
 """An operator that works has looked at a new resource long before."""
+OUTER_ADDRESSES = ("route", "advertisedUrls")
+DNS_NAMES = tuple(
+    f"external-dns.alpha.kubernetes.io/{name}" for name in ("hostname", "internal-hostname")
+)
+"""Annotations by which external-dns writes a Service's address behind a name."""
 
 Tell: TypeAlias = Callable[[str], None]
 
@@ -69,7 +74,7 @@ def told(backup: Manifest) -> str:
 def restore(kubectl: Kubectl, backup: str, name: str, until: str | None, tell: Tell) -> Manifest:
     """Make the Broker *name*, which begins with *backup*, and return it once it serves.
 
-    It has the spec of the Broker that was backed up, but for ports of nodes and a claim of its own.
+    It has the spec of the Broker that was backed up, but for what only one can have (`_movable`).
     Raises CommandError.
     """
     if len(name) > BROKER_CHARACTERS_MAX:
@@ -109,15 +114,25 @@ def _known_target(kubectl: Kubectl, broker: str) -> dict[str, Any]:
 
 
 def _movable(spec: Manifest) -> Manifest:
-    """Return a Broker's spec without what no two Brokers can have."""
+    """Return a Broker's spec without what no two can have, and without what keeps it from serving.
+
+    Names and addresses of the outer world stay the first one's: its clients would come here.
+    """
+    kept = {name: value for name, value in spec.items() if name not in ("hibernated", "paused")}
     storage = {**spec.get("storage", {})}
     storage.pop("existingClaim", None)
-    listeners = []
-    for listener in spec.get("listeners", ()):
-        service = {**listener.get("service", {})}
-        service.pop("nodePort", None)
-        listeners.append({**listener, "service": service})
-    return {**spec, "storage": storage, **({"listeners": listeners} if listeners else {})}
+    listeners = [_movable_listener(listener) for listener in spec.get("listeners", ())]
+    return {**kept, "storage": storage, **({"listeners": listeners} if listeners else {})}
+
+
+def _movable_listener(listener: Manifest) -> Manifest:
+    service = {**listener.get("service", {})}
+    service.pop("nodePort", None)
+    if "annotations" in service:
+        notes = service["annotations"].items()
+        service["annotations"] = {name: value for name, value in notes if name not in DNS_NAMES}
+    kept = {name: value for name, value in listener.items() if name not in OUTER_ADDRESSES}
+    return {**kept, "service": service}
 
 
 def _check_spec(model: type[ApiModel], spec: Mapping[str, Any]) -> None:
