@@ -115,6 +115,22 @@ def test_a_backup_goes_where_those_of_the_broker_go(
     assert made["metadata"]["labels"] == {"lockkeeper.dev/class": "blue"}
 
 
+def test_a_backup_goes_there_again_and_again(
+    run: Run, control_plane: ControlPlane, namespace: str
+) -> None:
+    apply(control_plane, namespace, NIGHTLY)
+    known = {"nightly"}
+    for _ in range(2):
+        ready = [condition("Ready", "done")]
+        thread = operator(control_plane, namespace, "lkbk", known, conditions=ready, result=RESULT)
+        assert run("backup", "orders") == 0
+        thread.join()
+        there = found(control_plane, namespace, "lkbk")
+        (name,) = set(there) - known
+        assert there[name]["spec"]["target"] == {"claim": {"name": "backups", "path": "nightly"}}
+        known = set(there)
+
+
 def test_a_backup_that_fails_ends_with_the_last_lines_of_its_job(
     run: Run, control_plane: ControlPlane, namespace: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

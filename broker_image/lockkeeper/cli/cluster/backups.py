@@ -93,24 +93,29 @@ def restore(kubectl: Kubectl, backup: str, name: str, until: str | None, tell: T
 
 
 def _known_target(kubectl: Kubectl, broker: str) -> dict[str, Any]:
-    """Return where the only JournalBackup of a Broker keeps its backups, and how."""
+    """Return where the JournalBackups of a Broker keep its backups, and how the first one does.
+
+    Those that this command made are among them.
+    """
     found = [each for each in kubectl.list(BACKUPS) if each["spec"]["broker"] == broker]
-    targets = {json.dumps(each["spec"]["target"], sort_keys=True): each for each in found}
+    found.sort(key=lambda each: str(each["metadata"]["creationTimestamp"]))
+    targets = {json.dumps(_target_of(each), sort_keys=True) for each in found}
     if len(targets) != 1:
         count = "no JournalBackup" if not targets else "JournalBackups with several targets"
         raise misused(f"{broker} has {count}: say --claim NAME or --url URL")
-    (one,) = targets.values()
-    spec = {
-        field: one["spec"][field]
-        for field in ("target", "credentials", "image", "keep")
-        if field in one["spec"]
-    }
-    claim = spec["target"].get("claim")
-    if claim is not None:
-        # The directory of that resource, not one named after the new one.
-        path = claim.get("path") or one["metadata"]["name"]
-        spec["target"] = {"claim": {**claim, "path": path}}
-    return spec
+    said = found[0]["spec"]
+    kept = {field: said[field] for field in ("credentials", "image", "keep") if field in said}
+    return {"target": _target_of(found[0]), **kept}
+
+
+def _target_of(backup: Manifest) -> dict[str, Any]:
+    """Return the target of a JournalBackup with the directory that it has by its name."""
+    target: dict[str, Any] = backup["spec"]["target"]
+    claim = target.get("claim")
+    if claim is None:
+        return target
+    path = str(claim.get("path") or backup["metadata"]["name"]).strip("/")
+    return {"claim": {**claim, "path": path}}
 
 
 def _movable(spec: Manifest) -> Manifest:
