@@ -24,6 +24,9 @@ _ONE_TARGET_RULE = "[has(self.claim), has(self.url), has(self.snapshot)].exists_
 OWN_IMAGE = "target.url needs image.name: an image with lockkeeper and fsspec's package for the URL"
 _OWN_IMAGE_RULE = "!has(self.target.url) || (has(self.image) && has(self.image.name))"
 
+SAME_BROKER = "broker is immutable: what is at the target is of one Broker; make another resource"
+_SAME_BROKER_RULE = "self.broker == oldSelf.broker"
+
 
 class ClaimTarget(ApiModel):
     """A PersistentVolumeClaim for backups; not the Broker's own."""
@@ -73,10 +76,12 @@ class BackupSchedule(ApiModel):
 class JournalBackupSpec(ApiModel):
     """Settings of a backup: its Broker, target and schedule. The Broker may run meanwhile."""
 
-    model_config = ConfigDict(json_schema_extra=rules((_OWN_IMAGE_RULE, OWN_IMAGE)))
+    model_config = ConfigDict(
+        json_schema_extra=rules((_OWN_IMAGE_RULE, OWN_IMAGE), (_SAME_BROKER_RULE, SAME_BROKER))
+    )
 
     broker: ObjectName
-    """The Broker, in the same namespace."""
+    """The Broker, in the same namespace; immutable, as backups of one alone are at the target."""
     target: Target
     """Place for backups. They stay when this resource is deleted."""
     schedule: BackupSchedule | None = None

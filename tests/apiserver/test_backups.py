@@ -129,6 +129,14 @@ async def test_a_schedule_is_a_cron_job_that_follows_its_spec(
         await eventually(is_single, SECONDS)
 
 
+@in_loop
+async def test_a_backup_stays_with_its_broker(control_plane: ControlPlane, namespace: str) -> None:
+    async with world(control_plane, namespace) as found:
+        await found.make(KIND, "once", TO_CLAIM)
+        with pytest.raises(ApiError, match="broker is immutable"):
+            await found.make(KIND, "once", {**TO_CLAIM, "broker": "another"})
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [

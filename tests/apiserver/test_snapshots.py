@@ -50,6 +50,11 @@ async def test_a_snapshot_is_made_once_the_cluster_knows_them_and_a_broker_begin
             await found.delete("JournalBackup", "before")
             pages = found.api.pages(VOLUME_SNAPSHOT, namespace)
             assert [item["metadata"]["name"] async for page, _ in pages for item in page] == [name]
+            # Another one of its name makes a snapshot of its own.
+            await found.make("JournalBackup", "before", SPEC)
+            await until(found, "before", "Running")
+            pages = found.api.pages(VOLUME_SNAPSHOT, namespace)
+            assert len([item async for page, _ in pages for item in page]) == 2
         finally:
             control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
 

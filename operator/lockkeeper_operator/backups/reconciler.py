@@ -13,6 +13,7 @@ from lockkeeper_operator.backups.names import BACKUP_LABEL
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.plan import backup_plan
 from lockkeeper_operator.backups.schedule import next_due
+from lockkeeper_operator.backups.snapshots import without_others
 from lockkeeper_operator.backups.status.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of
@@ -117,6 +118,7 @@ class BackupReconciler:
         namespace, name = subject.namespace, subject.name
         wants_snapshot = subject.spec.target.snapshot is not None
         apis = await self._objects.apis() if wants_snapshot else frozenset()
-        children = await self._objects.children(namespace, name, apis)
+        found = await self._objects.children(namespace, name, apis)
+        children = without_others(found, subject.journal.claim)
         pods = await self._objects.pods(namespace, name)
         return ObservedBackup(children, tuple(pods), status, bool(apis), self.now())

@@ -1,6 +1,6 @@
 """Regular VolumeSnapshots: the next one when it is due, and those that need not be kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from lockkeeper_api.journal_backup import BackupSchedule, SnapshotTarget
@@ -12,10 +12,29 @@ from lockkeeper_operator.kubernetes.children.child_steps import stamped
 from lockkeeper_operator.kubernetes.children.ownership import stranger
 from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Step, Wait
 from lockkeeper_operator.kubernetes.jobs import Run
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest
 from lockkeeper_operator.kubernetes.times import parsed
 
 KIND = "VolumeSnapshot"
 INVALID_SCHEDULE = "InvalidSchedule"
+
+
+def without_others(children: Mapping[Key, Manifest], claim: str) -> dict[Key, Manifest]:
+    """Return *children* without snapshots of another claim than that of the Broker's journal.
+
+    Snapshots stay when their JournalBackup goes: one of the same name may have been of another
+    Broker, whose snapshots count for nothing here, and are not deleted.
+    """
+    return {
+        key: child
+        for key, child in children.items()
+        if key[0] != KIND or _source_of(child) == claim
+    }
+
+
+def _source_of(snapshot: Manifest) -> str:
+    source = snapshot.get("spec", {}).get("source", {})
+    return str(source.get("persistentVolumeClaimName", ""))
 
 
 def due_steps(

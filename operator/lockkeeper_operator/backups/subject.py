@@ -59,13 +59,17 @@ class BackupSubject:
 
     @property
     def run(self) -> str:
-        """Name of the Job, or of the CronJob; a spec that asks for something else has another."""
+        """Name of the Job, or of the CronJob; a spec that asks for something else has another.
+
+        So has the snapshot of another JournalBackup of the same name: it outlives the one before.
+        """
         if self.spec.schedule is not None:
             return f"{self.name}-backup"
         said = self.spec.model_dump(
             mode="json", by_alias=True, exclude_defaults=True, exclude=NO_NEW_BACKUP
         )
-        return f"{self.name}-backup-{hash_of(said)[:HASH_CHARACTERS]}"
+        asked = said if self.spec.target.snapshot is None else [said, self.uid]
+        return f"{self.name}-backup-{hash_of(asked)[:HASH_CHARACTERS]}"
 
 
 def labels(subject: BackupSubject) -> dict[str, str]:

@@ -7,6 +7,7 @@ from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_operator.backups.desired.run import run
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.plan import backup_plan
+from lockkeeper_operator.backups.snapshots import without_others
 from lockkeeper_operator.backups.status.status import backup_status
 from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import CLAIM_EXCLUSIVE, Journal
@@ -93,3 +94,25 @@ def test_a_cluster_without_snapshots_waits_for_another_target() -> None:
     status = told(found)
     assert true(status) == {"Stalled": "SnapshotsUnknown"}
     assert "use claim or url" in status["conditions"][0]["message"]
+
+
+def test_a_backup_of_the_same_name_makes_a_snapshot_of_its_own() -> None:
+    # The snapshot of the one before is still there: it must not pass for a new one.
+    another = replace(SUBJECT, uid="another")
+    before = there(readyToUse=True, creationTime=NOW)
+    (step,) = backup_plan(before, another)
+    assert isinstance(step, Create)
+    assert step.manifest["metadata"]["name"] != NAME
+    made = stamped(step.manifest)
+    own = {"uid": "v", "creationTimestamp": "2027-03-02T03:00:00Z"}
+    made["metadata"] |= own
+    both = replace(before, children={**before.children, key_of(made): made})
+    status = backup_status(both, another, backup_plan(both, another), (), 1, NOW)
+    assert status is not None
+    assert true(status) == {"Reconciling": "Running"}
+
+
+def test_snapshots_of_another_claim_are_nobodys_here() -> None:
+    found = dict(there(readyToUse=True).children)
+    assert without_others(found, "orders-journal") == found
+    assert without_others(found, "billing-journal") == {}
