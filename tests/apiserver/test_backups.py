@@ -130,6 +130,32 @@ async def test_a_schedule_is_a_cron_job_that_follows_its_spec(
 
 
 @in_loop
+async def test_a_journal_is_backed_up_and_analysed_whatever_else_is_wrong_with_its_broker(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker()
+        await found.ready("Broker", "demo")
+        # What the API server lets pass, and the operator does not.
+        await found.broker(analytics={"timeZone": "Mars/Olympus"})
+
+        async def is_refused() -> bool:
+            return await found.condition("Broker", "demo") == ("False", "InvalidSpec")
+
+        await eventually(is_refused)
+        await found.make(KIND, "once", TO_CLAIM)
+        await until(found, "once", "Submitted")
+        await found.make("JournalAnalysis", "once", {"source": {"broker": "demo"}})
+
+        async def is_submitted() -> bool:
+            return await found.condition("JournalAnalysis", "once", "Submitted") == (
+                "True", "Submitted",
+            )  # fmt: skip
+
+        await eventually(is_submitted, SECONDS, lambda: found.get("JournalAnalysis", "once"))
+
+
+@in_loop
 async def test_a_backup_stays_with_its_broker(control_plane: ControlPlane, namespace: str) -> None:
     async with world(control_plane, namespace) as found:
         await found.make(KIND, "once", TO_CLAIM)

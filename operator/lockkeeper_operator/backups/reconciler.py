@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 from pydantic import ValidationError
 
-from lockkeeper_api import BrokerSpec
 from lockkeeper_api.analysis.source import Source
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_backup import JournalBackupSpec
@@ -16,7 +15,7 @@ from lockkeeper_operator.backups.schedule import next_due
 from lockkeeper_operator.backups.snapshots import without_others
 from lockkeeper_operator.backups.status.status import backup_status, refused_status
 from lockkeeper_operator.backups.subject import BackupSubject
-from lockkeeper_operator.brokers.journal import claim_name, journal_of
+from lockkeeper_operator.brokers.journal import claim_name, journal_of, security_of
 from lockkeeper_operator.kubernetes.api.kinds import JOBS, VOLUME_SNAPSHOT
 from lockkeeper_operator.kubernetes.caches.store import Store
 from lockkeeper_operator.kubernetes.children.steps import Wait
@@ -100,7 +99,6 @@ class BackupReconciler:
         claim = claim_name(name, source, broker)
         found = await self._objects.claim(namespace, claim)
         node = await self._objects.node_of_claim(namespace, claim, fresh=True)
-        broker_spec = BrokerSpec.model_validate((broker or {}).get("spec", {}))
         journal = journal_of(name, source, broker, found, node)
         return BackupSubject(
             name=name,
@@ -109,7 +107,7 @@ class BackupReconciler:
             created=metadata["creationTimestamp"],
             spec=spec,
             journal=journal,
-            user=broker_spec.security.run_as_user,
+            user=security_of(broker).run_as_user,
             default_image=self._image,
             default_pull_secrets=self._pull_secrets,
         )

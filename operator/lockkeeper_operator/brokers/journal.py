@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from lockkeeper_api import BrokerSpec
 from lockkeeper_api.analysis.source import Source
+from lockkeeper_api.cluster.security import Security
+from lockkeeper_api.cluster.storage import Storage
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 OWN_GROUP = 185
@@ -81,8 +82,7 @@ def claim_name(name: str, source: Source, broker: Manifest | None) -> str:
         return journal_claim(name)
     if source.broker is None or broker is None:
         return ""
-    existing = _storage(broker).get("existingClaim")
-    return str(existing or f"{source.broker}-journal")
+    return storage_of(broker).existing_claim or f"{source.broker}-journal"
 
 
 def journal_claim(name: str) -> str:
@@ -94,10 +94,19 @@ def _within(source: Source, broker: Manifest | None) -> tuple[str, int]:
     """Return the directory within the volume, and the group of the files there."""
     if source.claim is not None:
         return source.claim.path.strip("/"), source.claim.group or OWN_GROUP
-    spec = BrokerSpec.model_validate((broker or {}).get("spec", {}))
-    return spec.storage.path.strip("/"), spec.security.fs_group
+    return storage_of(broker).path.strip("/"), security_of(broker).fs_group
 
 
-def _storage(broker: Manifest) -> dict[str, Any]:
-    found: dict[str, Any] = broker.get("spec", {}).get("storage", {})
+def storage_of(broker: Manifest | None) -> Storage:
+    """Return where a Broker says that its journal is, whatever is wrong with the rest of it."""
+    return Storage.model_validate(_said(broker, "storage"))
+
+
+def security_of(broker: Manifest | None) -> Security:
+    """Return whose the journal's files are, by a Broker's words alone."""
+    return Security.model_validate(_said(broker, "security"))
+
+
+def _said(broker: Manifest | None, part: str) -> dict[str, Any]:
+    found: dict[str, Any] = (broker or {}).get("spec", {}).get(part, {})
     return found
