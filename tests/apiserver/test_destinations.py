@@ -183,6 +183,37 @@ async def test_another_namespace_needs_the_brokers_leave(
         await found.ready("Destination", "orders")
 
 
+@in_loop
+async def test_who_is_not_let_in_keeps_nobody_out(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    other = f"{namespace}-other"
+    control_plane.kubectl("create", "namespace", other)
+    async with world(control_plane, namespace) as found, found.operator(namespaces=None):
+        allowed = {"namespaces": "Selected", "selector": {"matchLabels": {"team": "blue"}}}
+        await found.broker(allowedDestinations=allowed)
+        await found.ready("Broker", "demo")
+
+        async def has(where: str, status: str, reason: str) -> bool:
+            found.namespace = where
+            return await found.condition("Destination", "orders", "Accepted") == (status, reason)
+
+        found.namespace = other
+        await found.destination(brokerRef={"name": "demo", "namespace": namespace})
+        await eventually(lambda: has(other, "False", "NotAllowed"))
+        await asyncio.sleep(1.1)  # Who is older is told by seconds.
+        found.namespace = namespace
+        await found.destination()
+        await found.ready("Destination", "orders")
+        control_plane.kubectl("label", "namespace", other, "team=blue")
+        await eventually(lambda: has(other, "True", "Accepted"))
+        await eventually(lambda: has(namespace, "False", "NameTaken"))
+        control_plane.kubectl("label", "namespace", other, "team-")
+        await eventually(lambda: has(other, "False", "NotAllowed"))
+        await eventually(lambda: has(namespace, "True", "Accepted"))
+        await found.ready("Destination", "orders")
+
+
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("depth", [0, 2])
 def test_a_deletion_does_what_the_policy_says(

@@ -74,7 +74,7 @@ class Observer:
             broker_there=broker is not None,
             allowed=broker is not None and await self._is_allowed(broker, target, metadata),
             broker_answers=polled is not None and polled.master is not None,
-            holder=self._holder(resource, target),
+            holder="" if broker is None else await self._holder(resource, target, broker),
         )
         acceptable = facts.broker_there and facts.allowed and not facts.holder
         view = None
@@ -144,8 +144,11 @@ class Observer:
             log.warning("the operator cannot read the labels of namespace %s: %s", namespace, error)
             return {}
 
-    def _holder(self, resource: Manifest, target: Target) -> str:
-        """Return the older Destination that stands for the same, empty if there is none."""
+    async def _holder(self, resource: Manifest, target: Target, broker: Manifest) -> str:
+        """Return the older Destination that stands for the same, empty if there is none.
+
+        One that the Broker does not let in keeps nobody out.
+        """
         metadata = resource["metadata"]
         group = (TARGET_GROUP, target.namespace, target.broker, target.kind, target.name)
         names = self._tools.caches.destinations.names_in(*group)
@@ -154,7 +157,9 @@ class Observer:
             other = None
             if name != own[1:]:
                 other = self._tools.caches.destinations.get(*name)
-            if other is not None and (other["metadata"]["creationTimestamp"], *name) < own:
+            if other is None or (other["metadata"]["creationTimestamp"], *name) >= own:
+                continue
+            if await self._is_allowed(broker, target, other["metadata"]):
                 return "/".join(name)
         return ""
 

@@ -7,6 +7,7 @@ from lockkeeper_operator.kubernetes.caches.caches import (
     BROKER_GROUP,
     TARGET_GROUP,
     Caches,
+    Target,
     target_of,
 )
 from lockkeeper_operator.kubernetes.caches.store import Name
@@ -70,14 +71,16 @@ class Wakes:
             self.asking.add((target.namespace, target.broker))
         if after is None:
             # Another that stands for the same may be next in line.
-            group = (TARGET_GROUP, target.namespace, target.broker, target.kind, target.name)
-            for name in caches.destinations.names_in(*group):
+            for name in _standing_for(caches, target):
                 self.destinations.add(name)
 
     def _namespace(self, caches: Caches, namespace: str) -> None:
+        """Whoever comes or goes by its labels keeps others out, or no more."""
         for name in caches.destinations.names():
-            if name[0] == namespace:
-                self.destinations.add(name)
+            found = caches.destinations.get(*name) if name[0] == namespace else None
+            if found is not None:
+                for each in _standing_for(caches, target_of(found)):
+                    self.destinations.add(each)
 
     def _pod(self, broker: BrokerKey) -> None:
         """Ask first: what a pod says of itself counts more than what its object says."""
@@ -102,6 +105,12 @@ def asked_anew(queue: WorkQueue[Name]) -> Callable[[Manifest | None, Manifest | 
             queue.add((metadata["namespace"], metadata["name"]))
 
     return changed
+
+
+def _standing_for(caches: Caches, target: Target) -> tuple[Name, ...]:
+    """Return all Destinations that stand for the same."""
+    group = (TARGET_GROUP, target.namespace, target.broker, target.kind, target.name)
+    return caches.destinations.names_in(*group)
 
 
 def broker_of(metadata: Manifest) -> BrokerKey:
