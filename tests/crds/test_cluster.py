@@ -112,6 +112,45 @@ def test_values_that_make_no_sense_are_refused(spec: dict[str, Any]) -> None:
         broker(spec)
 
 
+@pytest.mark.parametrize(
+    ("selector", "said"),
+    [
+        ({"team": "blue"}, "team: no such field"),
+        ({"matchlabels": {"team": "blue"}}, "did you mean matchLabels?"),
+        ({"matchLabels": ["team"]}, "matchLabels: "),
+        ({"matchLabels": {"team": 7}}, "matchLabels.team: "),
+        ({"matchExpressions": [{"key": "team"}]}, "matchExpressions[0].operator: is required"),
+        ({"matchExpressions": [{"key": "team", "operator": "Near"}]}, "operator: "),
+        ({"matchExpressions": [{"key": "team", "operator": "In"}]}, "In and NotIn need values"),
+    ],
+)
+def test_a_selector_that_would_select_what_nobody_meant_is_refused(
+    selector: dict[str, Any], said: str
+) -> None:
+    spec = {"allowedDestinations": {"namespaces": "Selected", "selector": selector}}
+    with pytest.raises(ValidationError) as refused:
+        broker(spec)
+    (error,) = refused.value.errors()
+    path, reason = complaint(Broker, error)
+    assert path == "spec.allowedDestinations.selector"
+    assert said in reason
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        {},
+        {"matchLabels": None},
+        {"matchLabels": {"team": "blue"}, "matchExpressions": []},
+        {"matchExpressions": [{"key": "team", "operator": "Exists", "values": []}]},
+        {"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["red"]}]},
+    ],
+)
+def test_a_selector_as_kubernetes_has_them_is_taken(selector: dict[str, Any]) -> None:
+    spec = {"allowedDestinations": {"namespaces": "Selected", "selector": selector}}
+    assert broker(spec).spec.allowed_destinations.selector == selector
+
+
 def test_a_stop_without_time_to_hand_over_is_refused_by_the_name_of_its_field() -> None:
     assert broker({"pods": {"terminationGracePeriodSeconds": 5}}).spec.pods
     with pytest.raises(ValidationError) as refused:

@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from lockkeeper_api.cluster.label_selector import check_selector
 from lockkeeper_api.meta import ApiModel
 from lockkeeper_api.quantities import Duration, durations
 from lockkeeper_api.raw import Raw, Strings
@@ -51,7 +52,7 @@ class AllowedDestinations(ApiModel):
 
     namespaces: Literal["Same", "All", "Selected"] = "Same"
     """Cluster: the Broker's own namespace, all, or those that `selector` selects."""
-    selector: Raw | None = None
+    selector: Annotated[Raw, AfterValidator(check_selector)] | None = None
     """Cluster: Selected: a label selector of namespaces; absent: none."""
 
 

@@ -12,9 +12,9 @@ def matches(selector: Mapping[str, Any] | None, labels: Mapping[str, str]) -> bo
     """
     if selector is None:
         return False
-    wanted = selector.get("matchLabels", {})
+    wanted = selector.get("matchLabels") or {}
     return all(labels.get(key) == value for key, value in wanted.items()) and all(
-        _holds(expression, labels) for expression in selector.get("matchExpressions", ())
+        _holds(expression, labels) for expression in selector.get("matchExpressions") or ()
     )
 
 

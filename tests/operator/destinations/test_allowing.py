@@ -14,6 +14,7 @@ LABELS = {"team": "ramp", "stage": "test"}
     [
         (None, False),
         ({}, True),
+        ({"matchLabels": None, "matchExpressions": None}, True),
         ({"matchLabels": {"team": "ramp"}}, True),
         ({"matchLabels": {"team": "ramp", "stage": "live"}}, False),
         ({"matchExpressions": [{"key": "team", "operator": "In", "values": ["ramp"]}]}, True),
