@@ -8,10 +8,9 @@ from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
 
 from lockkeeper_operator.kubernetes.api.errors import ApiError
-from lockkeeper_operator.kubernetes.api.kinds import JOBS, STATEFUL_SET
+from lockkeeper_operator.kubernetes.api.kinds import JOB, POD, STATEFUL_SET
 from lockkeeper_operator.names import BOOTSTRAP_LABEL
 
-JOB = JOBS[1]
 SECONDS = 30.0
 """A Broker that waits is looked at every 5 s."""
 FROM_CLAIM = {"bootstrap": {"claim": {"name": "backups", "path": "nightly"}}}
@@ -85,6 +84,41 @@ async def test_brokers_start_once_a_job_has_filled_the_journal(
         assert [each["metadata"]["name"] for each in await jobs(found)] == [
             second["metadata"]["name"]
         ]
+
+
+@in_loop
+async def test_no_broker_starts_beside_what_still_fills_the_journal(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        await found.broker(**FROM_CLAIM)
+        await until_reason(found, "Bootstrapping")
+        (job,) = await jobs(found)
+        name, uid = job["metadata"]["name"], job["metadata"]["uid"]
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": uid}
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                "name": f"{name}-x",
+                "labels": job["spec"]["template"]["metadata"]["labels"],
+                "ownerReferences": [{**owner, "controller": True}],
+            },
+            "spec": job["spec"]["template"]["spec"],
+        }
+        await found.api.request("POST", POD.path(namespace), body=pod)
+        # Somebody is tired of waiting, and wants an empty journal. A pod takes its time to end.
+        await found.broker()
+        await eventually(lambda: found.is_gone("Job", name), SECONDS)
+        message = f"pod {name}-x still fills the journal, and must end first"
+
+        async def is_told() -> bool:
+            return await until_reason(found, "Bootstrapping") == message
+
+        await eventually(is_told, SECONDS)
+        assert await found.api.read_if_there(STATEFUL_SET, namespace, "demo") is None
+        await found.delete("Pod", f"{name}-x")
+        await found.ready("Broker", "demo", SECONDS)
 
 
 @in_loop

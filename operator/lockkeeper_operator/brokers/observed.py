@@ -80,6 +80,8 @@ class Observed:
     """Names of the nodes that take no more pods."""
     bootstrap_failures: Mapping[str, str] = field(default_factory=dict)
     """Last words of Jobs that were to fill the journal, by their names."""
+    filling: Mapping[str, str] = field(default_factory=dict)
+    """Pods that fill the journal at present: the uids of their Jobs, by their names."""
     gave_up: bool = False
     """Whether the master handed over and nobody took over in time: it is let be for a while."""
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.complaints import complaint
 from lockkeeper_operator.brokers.applying import Applier
-from lockkeeper_operator.brokers.bootstrapping import STATEFUL_SET
+from lockkeeper_operator.brokers.bootstrapping import STATEFUL_SET, filling
 from lockkeeper_operator.brokers.certificates import Certificates
 from lockkeeper_operator.brokers.credentials import CredentialStore, Who
 from lockkeeper_operator.brokers.desired.configuration import configuration
@@ -30,7 +30,7 @@ from lockkeeper_operator.brokers.status.status import (
 )
 from lockkeeper_operator.brokers.steps import Step
 from lockkeeper_operator.kubernetes.api.errors import ApiError
-from lockkeeper_operator.kubernetes.api.kinds import CLAIM, JOBS, LEASE
+from lockkeeper_operator.kubernetes.api.kinds import CLAIM, JOB, LEASE
 from lockkeeper_operator.kubernetes.caches.caches import BROKER_GROUP
 from lockkeeper_operator.kubernetes.caches.packing import trimmed
 from lockkeeper_operator.kubernetes.children.steps import Apply, Conflict, Create, Refused, Wait
@@ -60,7 +60,7 @@ class BrokerReconciler:
         self._credentials = CredentialStore(tools.api, tools.caches)
         self._certificates = Certificates(tools.authority, tools.api, tools.caches)
         self._applier = Applier(tools.api, tools.caches, tools.admin, tools.absent)
-        self._bootstraps = UnwatchedChildren(tools.api, BOOTSTRAP_LABEL, JOBS)
+        self._bootstraps = UnwatchedChildren(tools.api, BOOTSTRAP_LABEL, (JOB,))
         self._failing: dict[tuple[str, str], float] = {}
         """Brokers at which looks could not be ended, since when."""
         self._handovers = Handovers()
@@ -183,10 +183,10 @@ class BrokerReconciler:
             claim = await self._tools.api.read_if_there(CLAIM, namespace, subject.claim)
             if claim is not None and subject.spec.storage.existing_claim is not None:
                 children[key] = claim
-        failures: dict[str, str] = {}
-        if subject.first_journal is not None and (STATEFUL_SET, name) not in children:
+        jobs_pods: list[Manifest] = []
+        if (STATEFUL_SET, name) not in children:
             children |= await self._bootstraps.children(namespace, name, frozenset())
-            failures = failures_of(await self._bootstraps.pods(namespace, name))
+            jobs_pods = await self._bootstraps.pods(namespace, name)
         found = self._tools.caches.pods.group(BROKER_GROUP, namespace, name)
         pods = tuple(pod_of(pod, state.reports.get(pod["metadata"]["uid"])) for pod in found)
         own = tuple(pod for pod in pods if _is_own(pod, name))
@@ -199,7 +199,8 @@ class BrokerReconciler:
             tolerated={key: at for key, at in tolerated.items() if at},
             answers=self._applier.answers.about(children),
             cordoned=self._tools.cordoned(),
-            bootstrap_failures=failures,
+            bootstrap_failures=failures_of(jobs_pods),
+            filling=filling(jobs_pods),
         )
 
     def _with_patience(self, subject: Subject, observed: Observed, desired: Desired) -> Observed:

@@ -7,7 +7,7 @@ import pytest
 from cluster_objects import subject
 
 from lockkeeper_api.cluster.bootstrap import Bootstrap
-from lockkeeper_operator.brokers.bootstrapping import BOOTSTRAP_FAILED, BOOTSTRAPPING
+from lockkeeper_operator.brokers.bootstrapping import BOOTSTRAP_FAILED, BOOTSTRAPPING, filling
 from lockkeeper_operator.brokers.desired.first_journal import first_journal
 from lockkeeper_operator.brokers.desired.subject import Installation, Subject
 from lockkeeper_operator.brokers.desired.target import Desired, desired_of
@@ -171,6 +171,56 @@ def test_a_mended_spec_ends_the_job_before_another_begins() -> None:
         if isinstance(step, Create)
     ]
     assert names == [job_of(FROM_CLAIM)["metadata"]["name"]]
+
+
+@pytest.mark.parametrize("said", [None, FROM_CLAIM, {"snapshot": "before-1"}])
+def test_nothing_begins_before_a_job_of_an_earlier_spec_and_its_pods_have_ended(
+    said: dict[str, Any] | None,
+) -> None:
+    # Whatever is wanted now: the files of two that write at a time would be nobody's.
+    goal = desired_of(subject() if said is None else bootstrapped(said))
+    old = job_of({"claim": {"name": "wrong"}})
+    children = there(goal, {**old, "metadata": {**old["metadata"], "uid": "u"}})
+    children.pop(("StatefulSet", "departures"), None)
+    name = old["metadata"]["name"]
+    steps = plan(Observed(children), goal)
+    assert only(steps) == [
+        Delete("Job", name, "u"), Wait(BOOTSTRAPPING, f"Job {name} must end first"),
+    ]  # fmt: skip
+    assert not begun(steps)
+    # The Job is gone, by whomever; its pod takes half a minute to end.
+    without = {key: child for key, child in children.items() if key[0] != "Job"}
+    steps = plan(Observed(without, filling={"old-x": "u"}), goal)
+    assert [each.reason for each in only(steps) if isinstance(each, Wait)] == [BOOTSTRAPPING]
+    assert not begun(steps)
+    assert begun(plan(Observed(without), goal))
+
+
+def test_a_job_of_an_earlier_broker_of_the_name_has_filled_nothing() -> None:
+    goal = desired_of(bootstrapped(FROM_CLAIM))
+    job = ended(job_of(FROM_CLAIM), "Complete")
+    (owner,) = job["metadata"]["ownerReferences"]
+    job["metadata"]["ownerReferences"] = [{**owner, "uid": "of-another"}]
+    steps = plan(Observed(there(goal, job)), goal)
+    # Kubernetes is about to collect it.
+    name = job["metadata"]["name"]
+    assert only(steps) == [Wait(BOOTSTRAPPING, f"Job {name} must end first")]
+    assert not begun(steps)
+
+
+def test_pods_that_go_on_are_those_that_have_not_ended() -> None:
+    def pod(name: str, phase: str) -> Manifest:
+        owner = {"kind": "Job", "uid": f"job-of-{name}", "controller": True}
+        return {"metadata": {"name": name, "ownerReferences": [owner]}, "status": {"phase": phase}}
+
+    pods = [pod("a", "Running"), pod("b", "Succeeded"), pod("c", "Failed"), pod("d", "Pending")]
+    assert filling(pods) == {"a": "job-of-a", "d": "job-of-d"}
+
+
+def begun(steps: tuple[Step, ...]) -> bool:
+    """Return whether something that writes the journal is made."""
+    made = [step.manifest["kind"] for step in steps if isinstance(step, Create)]
+    return "Job" in made or "StatefulSet" in made
 
 
 def only(steps: tuple[Step, ...]) -> list[Step]:

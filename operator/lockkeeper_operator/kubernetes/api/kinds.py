@@ -47,7 +47,8 @@ CLAIM = Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 LEASE = Kind("coordination.k8s.io/v1", "Lease", "leases")
 VOLUME_SNAPSHOT = Kind("snapshot.storage.k8s.io/v1", "VolumeSnapshot", "volumesnapshots")
 """Where drivers of volumes make snapshots."""
-JOBS = (Kind("batch/v1", "CronJob", "cronjobs"), Kind("batch/v1", "Job", "jobs"))
+JOB = Kind("batch/v1", "Job", "jobs")
+JOBS = (Kind("batch/v1", "CronJob", "cronjobs"), JOB)
 STATEFUL_SET = Kind("apps/v1", "StatefulSet", "statefulsets")
 
 CHILDREN = (
