@@ -16,13 +16,14 @@ from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import data_file_id
 from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId
-from lockkeeper.store.backup import back_up, restore
+from lockkeeper.store.backup import back_up, copy_journal, restore
 from lockkeeper.store.backup.manifest import Manifest
 from lockkeeper.store.backup.places import LocalPlace, open_place
 from lockkeeper.store.backup.series import choose, delete_old
 from lockkeeper.store.base import Add, Operation, Reference, Remove, StoreError, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings
+from lockkeeper.store.kahadb.lock import DirectoryLock
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
 SCENARIOS = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
@@ -365,6 +366,45 @@ def test_a_restore_that_was_broken_off_is_begun_anew(journal: Path, tmp_path: Pa
     (restored / "db-1.log").write_bytes(b"already named")
     (restored / "lost+found").mkdir()
     restore(place, restored)
+    assert contents(restored) == contents(journal)
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_restore_and_a_broker_are_never_at_work_in_one_directory(
+    journal: Path, tmp_path: Path, begun: bool
+) -> None:
+    place, restored = LocalPlace(tmp_path / "backup"), tmp_path / "restored"
+    back_up(journal, place)
+    if begun:
+        # As a restore that was broken off left it: a broker has begun there since.
+        (restored / ".restoring").mkdir(parents=True)
+    broker = DirectoryLock(restored)
+    assert broker.try_acquire(1)
+    (restored / "db-1.log").write_bytes(b"of the broker")
+    with pytest.raises(StoreError, match="a broker, or another restore, has the lock"):
+        restore(place, restored)
+    with pytest.raises(StoreError, match="a broker, or another restore, has the lock"):
+        copy_journal(journal, restored)
+    assert (restored / "db-1.log").read_bytes() == b"of the broker"
+    broker.release()
+
+
+def test_a_broker_stands_by_while_its_journal_is_put_back(journal: Path, tmp_path: Path) -> None:
+    back_up(journal, LocalPlace(tmp_path / "backup"))
+    restored = tmp_path / "restored"
+    broker = DirectoryLock(restored)
+    seen: list[bool] = []
+
+    class Watched(LocalPlace):
+        def read(self, name: str) -> bytes:
+            if name.endswith(".log"):
+                seen.append(broker.try_acquire(1))
+            return super().read(name)
+
+    restore(Watched(tmp_path / "backup"), restored)
+    assert set(seen) == {False}
+    assert broker.try_acquire(1)
+    broker.release()
     assert contents(restored) == contents(journal)
 
 

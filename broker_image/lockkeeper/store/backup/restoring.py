@@ -1,9 +1,13 @@
 """A backup put back into an empty directory, whole or not at all.
 
 Files are fetched into a directory inside of it, which goes last: as long as it is there the
-restore is not finished, and the next one begins anew.
+restore is not finished, and the next one begins anew. Meanwhile the directory is locked, as a
+broker locks it: one that begins there stands by until the journal is whole.
 """
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from lockkeeper.journal.files import data_file_id
@@ -13,11 +17,12 @@ from lockkeeper.store.backup.manifest import MANIFEST_NAME, Manifest, read_manif
 from lockkeeper.store.backup.opening import count_pending, open_journal
 from lockkeeper.store.backup.places import LocalPlace, Place
 from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb.lock import LOCK_NAME, DirectoryLock
 from lockkeeper.store.kahadb.placing import sync_directory
 
 UNFINISHED_NAME = ".restoring"
-IGNORED = frozenset(("lost+found",))
-"""What a new file system has."""
+IGNORED = frozenset(("lost+found", LOCK_NAME))
+"""What a new file system has, and what no journal is in."""
 
 
 def restore(place: Place, directory: Path, until: int | None = None) -> int:
@@ -30,20 +35,22 @@ def restore(place: Place, directory: Path, until: int | None = None) -> int:
     if until is not None and until > manifest.at:
         reason = f"{place}: ends at {rfc3339(manifest.at)}; take a later backup, or that time"
         raise StoreError(reason)
-    unfinished = _begin(directory)
-    for file in manifest.files:
-        content = place.read(file.name)
-        file.require(content, str(place))
-        unfinished.write(file.name, content)
-    return _opened(directory, unfinished, until)
+    with _alone(directory):
+        unfinished = _begin(directory)
+        for file in manifest.files:
+            content = place.read(file.name)
+            file.require(content, str(place))
+            unfinished.write(file.name, content)
+        return _opened(directory, unfinished, until)
 
 
 def copy_journal(journal: Path, directory: Path, until: int | None = None) -> int:
     """Put the journal of a broker, which may write it, into *directory*; as `restore` otherwise."""
-    unfinished = _begin(directory)
-    back_up(journal, unfinished)
-    unfinished.delete(MANIFEST_NAME)
-    return _opened(directory, unfinished, until)
+    with _alone(directory):
+        unfinished = _begin(directory)
+        back_up(journal, unfinished)
+        unfinished.delete(MANIFEST_NAME)
+        return _opened(directory, unfinished, until)
 
 
 def holds_journal(directory: Path) -> bool:
@@ -60,6 +67,19 @@ def fetch_manifest(place: Place) -> Manifest:
     except FileNotFoundError as error:
         reason = f"{place}: no whole backup, {MANIFEST_NAME} is missing"
         raise StoreError(f"{reason}; name the place that `lockkeeper backup` was given") from error
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Lock the directory against brokers, and other restores. Raises StoreError."""
+    lock = DirectoryLock(directory)
+    try:
+        if not lock.try_acquire(time.time_ns() // 1_000_000):
+            reason = "a broker, or another restore, has the lock"
+            raise StoreError(f"{directory}: {reason}; stop it, or give another directory")
+        yield
+    finally:
+        lock.release()
 
 
 def _begin(directory: Path) -> LocalPlace:
