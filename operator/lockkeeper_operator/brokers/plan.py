@@ -22,10 +22,10 @@ from lockkeeper_operator.brokers.pods.scale_in import fenced, handover, held
 from lockkeeper_operator.brokers.steps import Step
 from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps
 from lockkeeper_operator.kubernetes.children.ownership import Owner
-from lockkeeper_operator.kubernetes.children.steps import Conflict, Refused, Wait
+from lockkeeper_operator.kubernetes.children.steps import Conflict, Delete, Refused, Wait
 from lockkeeper_operator.kubernetes.children.steps import Step as ChildStep
 
-STATEFUL_SET = "StatefulSet"
+STATEFUL_SET, LEASE = "StatefulSet", "Lease"
 CONTROLLER_BEHIND = "ControllerBehind"
 PODS_ARE_MADE_OF = (STATEFUL_SET, "ConfigMap")
 """Children without which a pod that starts anew would be no other than before."""
@@ -85,7 +85,14 @@ def _child_steps(observed: Observed, desired: Desired) -> Iterator[ChildStep]:
     owner = Owner(desired.name, desired.uid)
     present = {key: child for key, child in observed.children.items() if key[0] != JOB}
     there = Children(present, observed.stuck, observed.tolerated, observed.answers)
-    return child_steps(owner, desired.children, there)
+    for step in child_steps(owner, desired.children, there):
+        if not (isinstance(step, Delete) and step.kind == LEASE and _is_held(observed, desired)):
+            yield step
+
+
+def _is_held(observed: Observed, desired: Desired) -> bool:
+    """Return whether a Lease that is not wanted any more may be held: a master without it stops."""
+    return any(pod.revision != desired.revision for pod in observed.pods)
 
 
 def _controller_is_behind(observed: Observed, desired: Desired) -> bool:

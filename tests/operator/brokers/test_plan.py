@@ -278,6 +278,19 @@ def test_pods_of_an_old_revision_that_cannot_run_are_not_waited_for() -> None:
     )
 
 
+def test_a_lease_that_is_not_wanted_any_more_stays_until_no_pod_can_hold_it() -> None:
+    without = desired(locker={"lease": {"enabled": False}})
+    children = applied(without)
+    children["Lease", "departures"] = applied(desired())["Lease", "departures"]
+    gone = Delete("Lease", "departures", children["Lease", "departures"]["metadata"]["uid"])
+    begun = (pod(0, "old", "master"), pod(1, without.revision))
+    assert plan(Observed(children, begun), without) == (
+        SwitchOver("departures-0", "0old", "departures-1"),
+    )
+    rolled = (pod(0, without.revision), pod(1, without.revision, "master"))
+    assert plan(Observed(children, rolled), without) == (gone,)
+
+
 @pytest.mark.parametrize("storage", [{}, {"existingClaim": "old"}])
 def test_pods_stay_as_they_are_while_their_claim_is_being_deleted(storage: Any) -> None:
     claim = storage.get("existingClaim", "departures-journal")
