@@ -1,5 +1,6 @@
 """Backups of one journal beside each other, each in a place that is named by its time."""
 
+import calendar
 import re
 import time
 
@@ -9,6 +10,8 @@ from lockkeeper.store.base import StoreError
 
 _STAMP = "%Y%m%dT%H%M%SZ"
 _NAME = re.compile(r"\d{8}T\d{6}Z", re.ASCII)
+BROKEN_OFF_SECONDS = 86_400.0
+"""A backup that is not whole for so long is none any more; another one may take hours."""
 
 
 def next_of(series: Place) -> Place:
@@ -19,13 +22,16 @@ def next_of(series: Place) -> Place:
 def delete_old(series: Place, keep: int) -> int:
     """Delete all but the newest *keep* backups, and what was broken off; returns how many.
 
-    Raises StoreError, OSError.
+    One that is not whole may still be made, by another process. Raises StoreError, OSError.
     """
     if keep < 1:
         raise ValueError("at least one backup is kept")
-    whole = [name for name in _names(series) if _is_whole(series.below(name))]
-    kept = whole[-keep:]
-    going = [name for name in _names(series) if kept and name < kept[-1] and name not in kept]
+    names = _names(series)
+    whole = [name for name in names if _is_whole(series.below(name))]
+    if not whole:
+        return 0
+    broken_off = [name for name in names if name < whole[-1] and _is_broken_off(name)]
+    going = [*whole[:-keep], *(name for name in broken_off if name not in whole)]
     for name in going:
         _delete(series.below(name))
     return len(going)
@@ -53,6 +59,15 @@ def choose(place: Place, until: int | None) -> Place:
 def _names(series: Place) -> list[str]:
     """Return the names of the backups in a series, oldest first."""
     return [name for name in series.names() if _NAME.fullmatch(name)]
+
+
+def _is_broken_off(name: str) -> bool:
+    """Return whether a backup that is not whole is made by nobody any more."""
+    try:
+        begun = calendar.timegm(time.strptime(name, _STAMP))
+    except ValueError:
+        return True  # No time at all: nobody began it then.
+    return time.time() - begun > BROKEN_OFF_SECONDS
 
 
 def _is_whole(backup: Place) -> bool:
