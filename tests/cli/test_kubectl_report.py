@@ -34,3 +34,11 @@ def test_references_to_secrets_stay() -> None:
     reference = {"name": "TOKEN", "valueFrom": {"secretKeyRef": {"name": "a", "key": "b"}}}
     pod = {"kind": "Pod", "metadata": {}, "spec": {"initContainers": [{"env": [reference]}]}}
     assert harmless(pod)["spec"]["initContainers"][0]["env"] == [reference]
+
+
+def test_values_in_a_broker_that_patches_its_pods_are_left_out_too() -> None:
+    variable = {"name": "TOKEN", "value": "secret"}
+    patch = {"spec": {"containers": [{"name": "beside", "env": [variable]}]}}
+    broker = {"kind": "Broker", "metadata": {}, "spec": {"pods": {"templatePatch": patch}}}
+    assert "secret" not in str(harmless(broker))
+    assert variable["value"] == "secret"

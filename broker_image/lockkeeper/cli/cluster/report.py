@@ -52,19 +52,23 @@ def harmless(manifest: Manifest) -> Manifest:
         for part in ("data", "stringData"):
             if part in kept:
                 kept[part] = dict.fromkeys(kept[part], HIDDEN)
-    for container in _containers(kept):
-        for variable in container.get("env", ()):
-            if "value" in variable:
-                variable["value"] = HIDDEN
+    for variable in _variables(kept):
+        if "value" in variable:
+            variable["value"] = HIDDEN
     return dict(kept)
 
 
-def _containers(manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Yield the containers of a pod, or of the pods that an object makes."""
-    spec = manifest.get("spec", {})
-    pod = spec.get("template", {}).get("spec", spec) if isinstance(spec, dict) else {}
-    for part in ("initContainers", "containers"):
-        yield from pod.get(part, ())
+def _variables(part: Any) -> Iterator[dict[str, Any]]:
+    """Yield the variables of all environments, wherever they are: in pods, templates, patches."""
+    if isinstance(part, list):
+        for item in part:
+            yield from _variables(item)
+    if isinstance(part, dict):
+        for name, value in part.items():
+            if name == "env" and isinstance(value, list):
+                yield from (each for each in value if isinstance(each, dict))
+            else:
+                yield from _variables(value)
 
 
 def _parts(kubectl: Kubectl, name: str) -> Iterator[tuple[str, Callable[[], str]]]:
