@@ -51,6 +51,19 @@ def test_a_master_that_goes_hands_over_first_to_one_that_stays() -> None:
     assert not [step for step in steps if isinstance(step, Fence)]
 
 
+def test_pods_that_go_may_take_their_labels_away_until_they_have_handed_over() -> None:
+    pods = (pod(0, "standby"), pod(1, "standby"), pod(2, "master"))
+    assert roles_of(after(desired(1), *pods)) == []
+    served = (pod(0, "master"), pod(1, "fenced"), pod(2, "fenced"))
+    assert roles_of(after(desired(1), *served)) == [["departures-0"]]
+
+
+def roles_of(steps: tuple[Step, ...]) -> list[list[str]]:
+    """Return which pods brokers may label, where that is told."""
+    applied = [step.manifest for step in steps if isinstance(step, Apply)]
+    return [each["rules"][0]["resourceNames"] for each in applied if each["kind"] == "Role"]
+
+
 def test_nobody_is_fenced_while_no_standby_that_stays_is_proven() -> None:
     steps = after(desired(1), pod(0, "standby", able=False), pod(1, "master"), replicas=2)
     assert not [step for step in steps if isinstance(step, Fence)]

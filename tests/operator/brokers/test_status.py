@@ -267,3 +267,12 @@ def test_what_the_server_keeps_refusing_is_told_and_the_rest_of_the_status_stays
     assert after["observedGeneration"] == 4
     assert failed_status("500 InternalError: no", after, 4, LATER) is None
     assert broker_status(facts(), after, 4, LATER) is not None
+
+
+@pytest.mark.parametrize("reason", ["HandingOver", "NoSuccessor", "PodsEnd", "ChildEnds"])
+def test_what_is_not_as_the_spec_says_is_not_done_although_clients_are_served(reason: str) -> None:
+    # The master is among the pods that go, say, and has nobody to hand over to.
+    waiting = facts((*PAIR, pod(2, STANDBY)), steps=(Wait(reason, "b-2 goes"),))
+    assert condition(waiting, "Ready") == ("True", "Serving")
+    assert condition(waiting, "Reconciling") == ("True", reason)
+    assert condition(facts(steps=(Wait("MasterStays", "x"),)), "Reconciling") == ("False", "Done")

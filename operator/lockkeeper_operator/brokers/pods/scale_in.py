@@ -11,7 +11,7 @@ from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import FENCED, MASTER
 
-STATEFUL_SET = "StatefulSet"
+STATEFUL_SET, ROLE = "StatefulSet", "Role"
 HANDING_OVER = "HandingOver"
 
 
@@ -47,14 +47,25 @@ def handover(observed: Observed, desired: Desired) -> Wait | None:
 
 
 def held(desired: Desired, observed: Observed) -> tuple[Manifest, ...]:
-    """Return the children that are wanted while the StatefulSet keeps its pods."""
+    """Return the children that are wanted while the StatefulSet keeps its pods.
+
+    Whoever hands over takes away his label, and the next master does if he cannot: both may.
+    """
     replicas = _replicas(observed, desired)
-    return tuple(
-        {**child, "spec": {**child["spec"], "replicas": replicas}}
-        if child["kind"] == STATEFUL_SET
-        else child
-        for child in desired.children
-    )
+    pods = [f"{desired.name}-{number}" for number in range(replicas)]
+    return tuple(_held(child, replicas, pods) for child in desired.children)
+
+
+def _held(child: Manifest, replicas: int, pods: list[str]) -> Manifest:
+    if child["kind"] == STATEFUL_SET:
+        return {**child, "spec": {**child["spec"], "replicas": replicas}}
+    if child["kind"] == ROLE:
+        rules = [
+            {**rule, "resourceNames": pods} if rule["resources"] == ["pods"] else rule
+            for rule in child["rules"]
+        ]
+        return {**child, "rules": rules}
+    return child
 
 
 def _successors(observed: Observed, desired: Desired) -> bool:

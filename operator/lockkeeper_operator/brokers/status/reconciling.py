@@ -5,8 +5,12 @@ second says that waiting alone does not help.
 """
 
 from lockkeeper_operator.brokers.pods.claim_ends import CLAIM_ENDS
+from lockkeeper_operator.brokers.pods.rollout import NO_SUCCESSOR, PODS_END
+from lockkeeper_operator.brokers.pods.scale_in import HANDING_OVER
 from lockkeeper_operator.brokers.status import ready, upgrading
 from lockkeeper_operator.brokers.status.facts import Facts
+from lockkeeper_operator.kubernetes.children.child_steps import CHILD_ENDS
+from lockkeeper_operator.kubernetes.children.steps import Wait
 from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
 
 RECONCILING, STALLED = "Reconciling", "Stalled"
@@ -18,6 +22,10 @@ HOPELESS = frozenset(
     }
 )  # fmt: skip
 """Reasons of Ready, where waiting alone does not help."""
+UNDONE = frozenset({CHILD_ENDS, HANDING_OVER, NO_SUCCESSOR, PODS_END})
+"""Reasons to wait with fewer pods, or with children that are being deleted: clients may be served
+all the same.
+"""
 AT_REST = frozenset({"Hibernated"})
 """Reasons of Ready, where nothing is to be done although nobody is served."""
 
@@ -32,6 +40,9 @@ def reconciling(facts: Facts) -> Verdict:
         return Verdict(RECONCILING, YES, rollout.reason, rollout.message)
     if present.status != YES and present.reason not in AT_REST and not facts.desired.paused:
         return Verdict(RECONCILING, YES, present.reason, present.message)
+    for step in facts.steps:
+        if isinstance(step, Wait) and step.reason in UNDONE:
+            return Verdict(RECONCILING, YES, step.reason, step.message)
     return Verdict(RECONCILING, NO, "Done", "the Broker is as its spec says")
 
 
