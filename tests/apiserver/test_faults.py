@@ -252,3 +252,28 @@ async def test_one_that_is_stopped_gives_the_lease_back(
 
 async def _is(value: bool) -> bool:
     return value
+
+
+@in_loop
+async def test_one_object_that_is_nested_too_deep_keeps_nobody_from_others(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    levels = 3000
+    patch = '{"a":' * levels + "1" + "}" * levels
+    head = '{"apiVersion":"lockkeeper.dev/v1alpha1","kind":"Broker","metadata":{"name":"deep"},'
+    text = f'{head}"spec":{{"pods":{{"templatePatch":{patch}}}}}}}'
+    async with world(control_plane, namespace) as found:
+        async with found.operator():
+            arguments = ("create", "--validate=false", "-n", namespace, "-f", "-")
+            control_plane.kubectl(*arguments, text=text)
+            await found.broker()
+            await found.ready("Broker", "demo")
+
+            async def is_refused() -> bool:
+                return await found.condition("Broker", "deep") == ("False", "InvalidSpec")
+
+            await eventually(is_refused)
+        # A process that finds it when it begins.
+        async with found.operator():
+            await found.broker("another")
+            await found.ready("Broker", "another")

@@ -151,6 +151,22 @@ def test_a_selector_as_kubernetes_has_them_is_taken(selector: dict[str, Any]) ->
     assert broker(spec).spec.allowed_destinations.selector == selector
 
 
+def test_what_is_nested_deeper_than_any_object_of_kubernetes_is_refused() -> None:
+    def nested(levels: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for _ in range(levels - 1):
+            found = {"a": [found]} if len(found) % 2 else {"a": found}
+        return found
+
+    assert broker({"pods": {"templatePatch": nested(30)}}).spec.pods
+    with pytest.raises(ValidationError) as refused:
+        broker({"pods": {"templatePatch": nested(2000)}})
+    (error,) = refused.value.errors()
+    assert complaint(Broker, error) == (
+        "spec.pods.templatePatch", "expected at most 64 levels of mappings and lists",
+    )  # fmt: skip
+
+
 def test_a_stop_without_time_to_hand_over_is_refused_by_the_name_of_its_field() -> None:
     assert broker({"pods": {"terminationGracePeriodSeconds": 5}}).spec.pods
     with pytest.raises(ValidationError) as refused:

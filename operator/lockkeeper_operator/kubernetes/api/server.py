@@ -5,6 +5,7 @@ import json
 import os
 import random
 import ssl
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +18,9 @@ from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, EVENT, Kind
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import FIELD_MANAGER
 
+LEVELS_MAX = 11_000
+"""The API server reads objects of 10,000 levels. Python refuses 1000: one such object, in whoever's
+namespace, would keep us from reading any of its kind."""
 PAGE_OBJECTS = 250
 REQUEST_SECONDS = 15.0
 BUSY_MAX = 5
@@ -37,6 +41,7 @@ async def connect(kubeconfig: str | None = None) -> "ApiServer":
     *kubeconfig* names the file; None: the pod's account, where there is none $KUBECONFIG or the
     usual file. Raises kubernetes.aio.config.ConfigException where there is neither.
     """
+    sys.setrecursionlimit(max(LEVELS_MAX, sys.getrecursionlimit()))
     configuration = Configuration()
     try:
         if kubeconfig is not None:
