@@ -1,44 +1,126 @@
-"""Brokers that are measured: ours, ActiveMQ of the Debian package, ActiveMQ 6 and Artemis.
+"""Brokers that are measured: ours, and how each of the others is started.
 
-What Debian does not have comes from Maven Central. All have a heap of 1 GB at most, no JMX, and a
-journal that is synced before a persistent send is answered.
+ActiveMQ and RabbitMQ are Debian's packages, ActiveMQ 6 and Artemis come from Maven Central. All
+may use 1 GB, have no JMX, and sync a persistent message before they answer its sender.
 """
 
+import json
+import platform
 import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 HERE = Path(__file__).parent
 INTEROP = HERE.parent / "tests" / "interop"
 sys.path.insert(0, str(INTEROP))
 
 import brokers  # noqa: E402
+import identities  # noqa: E402
 import java_project  # noqa: E402
+import rabbitmq  # noqa: E402
 
-__all__ = ["COMMANDS", "HERE", "OURS", "URL_OPTIONS", "brokers", "java_project", "missing", "start"]
+__all__ = ["COMMANDS", "HERE", "OURS", "Measured", "brokers", "identities", "java_project",
+           "missing", "start", "version"]  # fmt: skip
 
-OURS, UNRECORDED = "lockkeeper", "unrecorded"
-"""Ours as it is, and without its flight recorder."""
+OURS, UNRECORDED, RABBITMQ = "lockkeeper", "unrecorded", "rabbitmq"
+"""Ours as it is, ours without its flight recorder, and RabbitMQ."""
 
 ARTEMIS_VERSION = "2.40.0"
 ARTEMIS = HERE / "java" / "downloads" / f"apache-artemis-{ARTEMIS_VERSION}"
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy"
 DOWNLOAD_SECONDS_MAX = 600
+START_SECONDS_MAX = 240
+SETTINGS = """\
+<broker xmlns="http://activemq.apache.org/schema/core" schedulerSupport="{}">
+  <transportConnectors>{}</transportConnectors>
+</broker>
+"""
+PLAIN = """<transportConnector name="openwire" uri="tcp://127.0.0.1:${port}?${connector}"/>"""
+TLS = """<transportConnector name="tls" uri="ssl://127.0.0.1:SECURE?${connector}"/>"""
 
 
-def _unrecorded(directory: Path, port: int) -> list[str]:
-    return brokers.lockkeeper_command(directory, port, str(HERE / UNRECORDED))
+@dataclass(frozen=True)
+class Secure:
+    """The port at which a broker listens for TLS, and what it shows there."""
+
+    port: int
+    identity: identities.Identity
 
 
-def _activemq6(directory: Path, port: int) -> list[str]:
+@dataclass(frozen=True)
+class Wanted:
+    """More than a broker has by default: TLS, and delayed delivery."""
+
+    secure: Secure | None = None
+    scheduler: bool = False
+
+    @property
+    def java_options(self) -> list[str]:
+        """The options of a Java broker that takes all this from the system's properties."""
+        options = {"schedulerSupport": str(self.scheduler).lower()}
+        if self.secure is not None:
+            store = "javax.net.ssl.keyStore"
+            options[store] = str(self.secure.identity.keystore)
+            options[f"{store}Password"] = identities.PASSWORD
+        return [f"-D{name}={value}" for name, value in options.items()]
+
+
+def _lockkeeper(directory: Path, port: int, wanted: Wanted) -> list[str]:
+    return _ours(directory, port, wanted, {"metadata": {"name": "bench"}})
+
+
+def _unrecorded(directory: Path, port: int, wanted: Wanted) -> list[str]:
+    resource = yaml.safe_load((HERE / "unrecorded.yaml").read_text())
+    return _ours(directory, port, wanted, resource)
+
+
+def _ours(directory: Path, port: int, wanted: Wanted, resource: dict[str, Any]) -> list[str]:
+    listeners: list[dict[str, Any]] = [{"name": "openwire", "port": port}]
+    spec = {"listeners": listeners, **resource.get("spec", {})}
+    spec["scheduler"] = {"enabled": wanted.scheduler}
+    command = [*brokers.LOCKKEEPER, "broker", "--data", str(directory / "data")]
+    if wanted.secure is not None:
+        tls = {"secretName": "certificate"}
+        listeners.append({"name": "tls", "port": wanted.secure.port, "tls": tls})
+        spec["access"] = {"anonymous": True}
+        shown = directory / "secrets" / "tls" / "tls"
+        shown.mkdir(parents=True)
+        shutil.copy(wanted.secure.identity.certificate, shown / "tls.crt")
+        shutil.copy(wanted.secure.identity.key, shown / "tls.key")
+        command += ["--secrets", str(directory / "secrets")]
+    kind = {"apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Broker"}
+    file = directory / "broker.yaml"
+    file.write_text(json.dumps({**kind, **resource, "spec": spec}))
+    return [*command, "-f", str(file), "--admin", "127.0.0.1:0"]
+
+
+def _activemq(directory: Path, port: int, wanted: Wanted) -> list[str]:
+    connectors = PLAIN
+    if wanted.secure is not None:
+        connectors += TLS.replace("SECURE", str(wanted.secure.port))
+    settings = directory / "settings.xml"
+    settings.write_text(SETTINGS.format(str(wanted.scheduler).lower(), connectors))
+    name = str(settings.with_suffix(""))
+    java, *rest = brokers.activemq_command(directory, port, configuration=name)
+    return [java, *wanted.java_options, *rest]
+
+
+def _activemq6(directory: Path, port: int, wanted: Wanted) -> list[str]:
     class_path = java_project.build(INTEROP / "activemq6")
-    return brokers.activemq6_command(class_path, port, directory / "data")
+    more = [] if wanted.secure is None else [f"ssl://127.0.0.1:{wanted.secure.port}"]
+    java, *rest = brokers.activemq6_command(class_path, port, directory / "data", *more)
+    return [java, *wanted.java_options, *rest]
 
 
-def _artemis(directory: Path, port: int) -> list[str]:
+def _artemis(directory: Path, port: int, wanted: Wanted) -> list[str]:
     """Return the command line of an Artemis that was made in *directory*, with its defaults."""
     _download_artemis()
     instance = directory / "instance"
@@ -54,7 +136,23 @@ def _artemis(directory: Path, port: int) -> list[str]:
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"artemis create failed:\n{done.stdout}{done.stderr}")
+    if wanted.secure is not None:
+        _add_acceptor(instance / "etc" / "broker.xml", wanted.secure)
     return [str(instance / "bin" / "artemis"), "run"]
+
+
+def _add_acceptor(configuration: Path, secure: Secure) -> None:
+    options = {
+        "sslEnabled": "true",
+        "keyStorePath": secure.identity.keystore,
+        "keyStorePassword": identities.PASSWORD,
+        "keyStoreType": "PKCS12",
+        "protocols": "CORE,OPENWIRE",
+    }
+    told = ";".join(f"{name}={value}" for name, value in options.items())
+    acceptor = f'<acceptor name="tls">tcp://127.0.0.1:{secure.port}?{told}</acceptor>'
+    text = configuration.read_text()
+    configuration.write_text(text.replace("</acceptors>", f"{acceptor}</acceptors>"))
 
 
 def _download_artemis() -> None:
@@ -72,12 +170,13 @@ def _download_artemis() -> None:
         archive.extractall(where, filter="data")
 
 
-COMMANDS: dict[str, Callable[[Path, int], list[str]]] = {
-    OURS: brokers.lockkeeper_command,
+COMMANDS: dict[str, Callable[[Path, int, Wanted], list[str]]] = {
+    OURS: _lockkeeper,
     UNRECORDED: _unrecorded,
-    "activemq": brokers.activemq_command,
+    "activemq": _activemq,
     "activemq6": _activemq6,
     "artemis": _artemis,
+    RABBITMQ: rabbitmq.command,
 }
 
 
@@ -87,13 +186,64 @@ URL_OPTIONS = {"artemis": "?jms.watchTopicAdvisories=false"}
 
 def missing(kind: str) -> str | None:
     """Return why a broker of *kind* cannot be started on this machine, or None."""
+    if kind == RABBITMQ:
+        return rabbitmq.missing()
     if kind in ("activemq6", "artemis"):
         return "there is no Java" if shutil.which("java") is None else None
     return brokers.missing(kind)
 
 
-def start(kind: str, directory: Path) -> brokers.RunningBroker:
-    """Start a broker that keeps its data below *directory*. Raises RuntimeError."""
+def version(kind: str) -> str:
+    """Return the version of a broker, of Java or of Python."""
+    if kind == "python":
+        return platform.python_version()
+    if kind == "java":
+        told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
+        return told.stderr.splitlines()[0]
+    if kind == "activemq":
+        query = ["dpkg-query", "--show", "--showformat=${Version}", kind]
+        return subprocess.run(query, capture_output=True, text=True, check=False).stdout
+    if kind == "activemq6":
+        pom = (INTEROP / "activemq6" / "pom.xml").read_text()
+        return pom.partition("<activemq.version>")[2].partition("<")[0]
+    known = {"artemis": ARTEMIS_VERSION, RABBITMQ: rabbitmq.version()}
+    return known.get(kind, metadata.version("lockkeeper-mq"))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A broker that runs, and the addresses that clients dial."""
+
+    running: brokers.RunningBroker
+    url: str
+    secure_url: str = ""
+
+    @property
+    def kind(self) -> str:
+        """One of COMMANDS."""
+        return self.running.kind
+
+
+def start(
+    kind: str,
+    directory: Path,
+    identity: identities.Identity | None = None,
+    scheduler: bool = False,
+    tracer: Sequence[str] = (),
+) -> Measured:
+    """Start a broker that keeps its data below *directory*. Raises RuntimeError.
+
+    With an *identity* it listens for TLS, too; a *tracer* is put before its command line.
+    """
     directory.mkdir(parents=True)
     port = brokers.free_port()
-    return brokers.RunningBroker(kind, port, directory, COMMANDS[kind](directory, port))
+    secure = None if identity is None else Secure(brokers.free_port(), identity)
+    command = [*tracer, *COMMANDS[kind](directory, port, Wanted(secure, scheduler))]
+    schemes = ("amqp", "amqps") if kind == RABBITMQ else ("tcp", "ssl")
+    ports = (port, 0 if secure is None else secure.port)
+    urls = [
+        f"{scheme}://127.0.0.1:{at}{URL_OPTIONS.get(kind, '')}"
+        for scheme, at in zip(schemes, ports, strict=True)
+    ]
+    process = rabbitmq.RabbitMQ if kind == RABBITMQ else brokers.RunningBroker
+    return Measured(process(kind, port, directory, command, True, START_SECONDS_MAX), *urls)

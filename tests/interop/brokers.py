@@ -155,10 +155,13 @@ def activemq_command(
     ]
 
 
-def activemq6_command(class_path: str, port: int, data: Path) -> list[str]:
-    """Return the command line of ActiveMQ 6 with its journal in `kahadb` below *data*."""
-    options = ("-Xms64M", "-Xmx1G", "-cp", class_path)
-    return ["java", *options, "dev.lockkeeper.activemq6.Main", str(port), str(data / "kahadb")]
+def activemq6_command(class_path: str, port: int, data: Path, *addresses: str) -> list[str]:
+    """Return the command line of ActiveMQ 6 with its journal in `kahadb` below *data*.
+
+    It listens at *addresses*, too.
+    """
+    command = ["java", "-Xms64M", "-Xmx1G", "-cp", class_path, "dev.lockkeeper.activemq6.Main"]
+    return [*command, str(port), str(data / "kahadb"), *addresses]
 
 
 def _activemq_template(configuration: str | None) -> str:

@@ -8,9 +8,9 @@ import javax.jms.Session;
 /** Scenarios f and p: a consumer, prefetch 1000, AUTO acknowledge, empties a full queue. */
 final class Backlog {
 
-    private static final int WARM_UP_MESSAGES = 5_000;
+    static final int WARM_UP_MESSAGES = 5_000;
     private static final int TRANSACTION = 500;
-    private static final long SECONDS_MAX = 600;
+    static final long SECONDS_MAX = 600;
 
     private Backlog() {}
 

@@ -3,7 +3,6 @@ package dev.lockkeeper.bench;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import javax.jms.BytesMessage;
 import javax.jms.Connection;
 import javax.jms.DeliveryMode;
@@ -19,22 +18,17 @@ import org.apache.activemq.command.ActiveMQQueue;
 import org.apache.activemq.command.ActiveMQTopic;
 
 /** The producers and consumers of one run, each on a connection of its own. */
-final class Clients implements AutoCloseable {
+final class Clients extends Workers {
 
     private static final int BODY_BYTES = 1024;
-    private static final long LEFT_OVER_SECONDS_MAX = 60;
-    private static final int STOP_PERMITS = 100_000;
-    private static final long QUIET_MILLIS = 300;
 
     final String name;
     private final ActiveMQConnectionFactory factory;
     private final Meter meter;
     private final List<Connection> connections = new ArrayList<>();
-    private final List<Thread> threads = new ArrayList<>();
-    private volatile boolean stopping;
-    private volatile Throwable failure;
 
     Clients(String url, String name, Meter meter) {
+        super(meter);
         this.factory = new ActiveMQConnectionFactory(url);
         this.name = name;
         this.meter = meter;
@@ -46,10 +40,6 @@ final class Clients implements AutoCloseable {
 
     Topic topic() {
         return new ActiveMQTopic(name);
-    }
-
-    boolean stopping() {
-        return stopping;
     }
 
     Session session(boolean transacted) throws JMSException {
@@ -114,39 +104,6 @@ final class Clients implements AutoCloseable {
         });
     }
 
-    /** Runs something in a thread until the load is stopped. */
-    void run(Task task) {
-        Thread thread = new Thread(() -> {
-            try {
-                task.run();
-            } catch (Throwable thrown) {
-                fail(thrown);
-            }
-        });
-        thread.start();
-        threads.add(thread);
-    }
-
-    /** Ends the threads, and throws what went wrong in one of them. */
-    void stop(Semaphore permits) throws InterruptedException {
-        stopping = true;
-        permits.release(STOP_PERMITS);
-        for (Thread thread : threads) {
-            thread.join(TimeUnit.SECONDS.toMillis(LEFT_OVER_SECONDS_MAX));
-        }
-        if (failure != null) {
-            throw new IllegalStateException("a client failed", failure);
-        }
-    }
-
-    /** Waits until the consumers have got what was under way. */
-    void settle() throws InterruptedException {
-        for (long before = -1; before != meter.total(); ) {
-            before = meter.total();
-            Thread.sleep(QUIET_MILLIS);
-        }
-    }
-
     /** Consumes what is left in the queue, so that the next run finds the broker empty. */
     void empty() throws JMSException {
         MessageConsumer consumer = session(false).createConsumer(queue());
@@ -155,24 +112,10 @@ final class Clients implements AutoCloseable {
         }
     }
 
-    /** Lets the load end with what went wrong, unless it ends anyway. */
-    void fail(Throwable thrown) {
-        if (!stopping) {
-            failure = thrown;
-            thrown.printStackTrace();
-        }
-    }
-
     @Override
     public void close() throws JMSException {
         for (Connection connection : connections) {
             connection.close();
         }
-    }
-
-    /** What a thread does. */
-    @FunctionalInterface
-    interface Task {
-        void run() throws Exception;
     }
 }

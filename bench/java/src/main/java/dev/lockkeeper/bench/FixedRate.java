@@ -48,19 +48,23 @@ final class FixedRate {
             throws Exception {
         Session session = clients.session(false);
         MessageProducer producer = Clients.producer(session, queue, true);
+        start(clients, () -> producer.send(Clients.message(session)), number, producers);
+    }
+
+    /** Lets a sender send the share of one of several producers. */
+    static void start(Workers workers, Workers.Task sender, int number, int producers) {
         long between = producers * 1_000_000_000L / RATE;
         long first = System.nanoTime() + number * between / producers;
-        clients.run(() -> send(clients, session, producer, first, between));
+        workers.run(() -> send(workers, sender, first, between));
     }
 
     private static void send(
-            Clients clients, Session session, MessageProducer producer, long first, long between)
-            throws Exception {
-        for (long due = first; !clients.stopping(); due += between) {
-            for (long wait; (wait = due - System.nanoTime()) > 0 && !clients.stopping(); ) {
+            Workers workers, Workers.Task sender, long first, long between) throws Exception {
+        for (long due = first; !workers.stopping(); due += between) {
+            for (long wait; (wait = due - System.nanoTime()) > 0 && !workers.stopping(); ) {
                 LockSupport.parkNanos(wait);
             }
-            producer.send(Clients.message(session));
+            sender.run();
         }
     }
 }

@@ -26,20 +26,33 @@ public final class Load {
             Map.entry("m", FixedRate::connections),
             Map.entry("n", Throughput.fanOut(100)),
             Map.entry("o", RequestReply::roundTrips),
-            Map.entry("p", Backlog.of(1_000_000)));
+            Map.entry("p", Backlog.of(1_000_000)),
+            Map.entry("q", Throughput::sharedQueue),
+            Map.entry("r", Throughput::nonPersistent),
+            Map.entry("s", MixedDay::pass));
 
     private Load() {}
 
     public static void main(String[] arguments) throws Exception {
         if (arguments.length != 4 || !WORKLOADS.containsKey(arguments[0])) {
-            System.err.println("usage: Load a|b|…|p BROKER_URL WARM_UP_SECONDS SECONDS");
+            System.err.println("usage: Load a|b|…|s BROKER_URL WARM_UP_SECONDS SECONDS");
             System.exit(2);
         }
         Meter meter =
                 new Meter(Double.parseDouble(arguments[2]), Double.parseDouble(arguments[3]));
         String queue = "BENCH." + arguments[0] + "." + System.nanoTime();
-        try (Clients clients = new Clients(arguments[1], queue, meter)) {
-            WORKLOADS.get(arguments[0]).run(clients, meter);
+        if (arguments[1].startsWith("amqp")) {
+            if (!RabbitLoad.WORKLOADS.containsKey(arguments[0])) {
+                System.err.println("RabbitMQ cannot carry scenario " + arguments[0]);
+                System.exit(2);
+            }
+            try (RabbitClients clients = new RabbitClients(arguments[1], queue, meter)) {
+                RabbitLoad.WORKLOADS.get(arguments[0]).run(clients, meter);
+            }
+        } else {
+            try (Clients clients = new Clients(arguments[1], queue, meter)) {
+                WORKLOADS.get(arguments[0]).run(clients, meter);
+            }
         }
         System.out.println(meter.json(arguments[0]));
     }

@@ -1,12 +1,18 @@
 package dev.lockkeeper.bench;
 
+import java.math.BigDecimal;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.stream.Collectors;
 
 /** Counts messages and keeps latencies while the measured time runs. */
 final class Meter {
+
+    private static final double[] CURVE = {
+        0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999
+    };
 
     private final LongAdder counted = new LongAdder();
     private final List<Recorder> recorders = new CopyOnWriteArrayList<>();
@@ -17,6 +23,8 @@ final class Meter {
     private long countedBefore;
     private long messages;
     private double measuredSeconds;
+    private long longestPause;
+    private long longestStall;
 
     Meter(double warmUpSeconds, double seconds) {
         this.warmUpSeconds = warmUpSeconds;
@@ -42,6 +50,20 @@ final class Meter {
         Recorder recorder = new Recorder();
         recorders.add(recorder);
         return recorder;
+    }
+
+    /** Notes for how many ns the broker gave a prober no answer. */
+    synchronized void probe(long pause) {
+        if (measuring) {
+            longestPause = Math.max(longestPause, pause);
+        }
+    }
+
+    /** Notes for how many ns the prober itself stood still. */
+    synchronized void stall(long nanos) {
+        if (measuring) {
+            longestStall = Math.max(longestStall, nanos);
+        }
     }
 
     /** Lets the load warm up, and measures it for the time that was asked for. */
@@ -76,10 +98,28 @@ final class Meter {
             latency.append(String.format(
                     ", \"p50_us\": %.1f, \"p99_us\": %.1f, \"p999_us\": %.1f, \"max_us\": %.1f",
                     at(all, 0.5), at(all, 0.99), at(all, 0.999), all[all.length - 1] / 1e3));
+            latency.append(curve(all));
+        }
+        if (longestPause > 0) {
+            latency.append(String.format(
+                    ", \"pause_us\": %.1f, \"stall_us\": %.1f",
+                    longestPause / 1e3, longestStall / 1e3));
         }
         return String.format(
                 "{\"scenario\": \"%s\", \"messages\": %d, \"seconds\": %.4f%s}",
                 scenario, messages, measuredSeconds, latency);
+    }
+
+    /** Returns latencies by percentile; those of which fewer than ten are left say nothing. */
+    private static String curve(long[] sorted) {
+        return Arrays.stream(CURVE)
+                .filter(share -> share <= 0.5 || (1 - share) * sorted.length >= 10)
+                .mapToObj(share -> String.format("\"%s\": %.1f", name(share), at(sorted, share)))
+                .collect(Collectors.joining(", ", ", \"curve\": {", "}"));
+    }
+
+    private static String name(double share) {
+        return BigDecimal.valueOf(share).movePointRight(2).stripTrailingZeros().toPlainString();
     }
 
     private static double at(long[] sorted, double share) {

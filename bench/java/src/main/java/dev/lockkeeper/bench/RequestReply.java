@@ -10,7 +10,7 @@ import javax.jms.Session;
 /** Scenario o: four clients ask, one after the other, and four services answer. */
 final class RequestReply {
 
-    private static final int PAIRS = 4;
+    static final int PAIRS = 4;
     private static final long ANSWER_MILLIS_MAX = 30_000;
 
     private RequestReply() {}

@@ -6,11 +6,11 @@ import org.apache.activemq.store.kahadb.KahaDBPersistenceAdapter;
 
 /** A broker on loopback with its journal in a directory, until it is told to stop. */
 public final class Main {
-    private static final long STORE_BYTES_MAX = 1L << 30;
+    private static final long STORE_BYTES_MAX = 16L << 30;
 
     private Main() {}
 
-    /** Runs the broker; the arguments are its port and the directory. */
+    /** Runs the broker; the arguments are its port, the directory, and more addresses. */
     public static void main(String[] arguments) throws Exception {
         File directory = new File(arguments[1]);
         KahaDBPersistenceAdapter store = new KahaDBPersistenceAdapter();
@@ -18,12 +18,16 @@ public final class Main {
         BrokerService broker = new BrokerService();
         broker.setBrokerName("localhost");
         broker.setUseJmx(false);
+        broker.setSchedulerSupport(Boolean.getBoolean("schedulerSupport"));
         broker.setDataDirectoryFile(directory.getParentFile());
         broker.setPersistenceAdapter(store);
         // By default more than machines have, and then it complains.
         broker.getSystemUsage().getStoreUsage().setLimit(STORE_BYTES_MAX);
         broker.getSystemUsage().getTempUsage().setLimit(STORE_BYTES_MAX);
         broker.addConnector("tcp://127.0.0.1:" + arguments[0]);
+        for (int i = 2; i < arguments.length; i++) {
+            broker.addConnector(arguments[i]);
+        }
         broker.start();
         broker.waitUntilStopped();
     }

@@ -1,0 +1,85 @@
+"""Options of the bench, what processes have used, and counted syncs."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import syncs
+from measuring import usage
+from run import arguments
+
+LOG = """\
+12 100.000000 fdatasync(7) = 0
+12 100.500000 io_submit(0x7f, 1, [{aio_lio_opcode=IOCB_CMD_FDSYNC, aio_fildes=9}]) = 1
+13 100.600000 io_submit(0x7f, 2, [{aio_lio_opcode=IOCB_CMD_PWRITE, aio_fildes=9}, {}]) = 2
+13 100.700000 fsync(8 <unfinished ...>
+13 100.800000 <... fsync resumed>) = 0
+12 101.000000 fsync(7) = 0
+12 101.100000 +++ exited with 0 +++
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        (["--scenarios", "aZ"], "--scenarios: Z is not among abc"),
+        (["--scenarios", ""], "--scenarios: nothing is not among abc"),
+        (["--brokers", "kafka"], "invalid choice: 'kafka'"),
+        (["--rounds", "0"], "--rounds: at least 1"),
+        (["--seconds", "0"], "--seconds: at least 0.1"),
+        (["--day", "0"], "--day: at least 0.1"),
+        (["--warm-up", "-1"], "--warm-up: at least 0"),
+    ],
+)
+def test_wrong_options_are_named(
+    given: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        arguments(given)
+    assert complaint in capsys.readouterr().err
+
+
+def test_scenarios_and_brokers_are_taken_once() -> None:
+    asked = arguments(["--scenarios", "aba", "--brokers", "rabbitmq", "lockkeeper", "rabbitmq"])
+    assert (asked.scenarios, asked.brokers) == (["a", "b"], ["rabbitmq", "lockkeeper"])
+
+
+def test_syncs_are_counted_within_the_measured_time() -> None:
+    assert syncs.count(LOG, syncs.Span(100, 101)) == 3
+    assert syncs.count(LOG, syncs.Span(100.6, 200)) == 2
+    assert syncs.count("", syncs.Span(0, 1)) == 0
+
+
+@pytest.mark.skipif(syncs.missing() is not None, reason="strace is not installed")
+def test_strace_sees_each_sync(tmp_path: Path) -> None:
+    program = (
+        "import os, sys, time; file = open(sys.argv[1], 'w')\n"
+        "for _ in range(5): os.fdatasync(file.fileno())"
+    )
+    log = tmp_path / "log"
+    before = time.time()
+    command = [*syncs.tracer(log), sys.executable, "-c", program, str(tmp_path / "file")]
+    subprocess.run(command, check=True, timeout=60)
+    deadline = time.monotonic() + 20
+    while "exited" not in log.read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert syncs.count(log.read_text(), syncs.Span(before, time.time())) == 5
+
+
+def test_the_usage_of_children_counts() -> None:
+    """A broker that lets a child do the work is not cheaper for it."""
+    child = "import time\nwhile time.process_time() < 0.3: pass\ninput()"
+    parent = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {child!r}])"
+    with subprocess.Popen([sys.executable, "-c", parent], stdin=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while usage(process.pid).cpu < 0.3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        found = usage(process.pid)
+        process.communicate(b"\n", timeout=60)
+    assert found.cpu >= 0.3
+    assert found.calls > 0
+    assert found.peak_mb > 10
+    assert usage(os.getpid()).peak_mb > 10
