@@ -7,6 +7,7 @@ may use 1 GB, have no JMX, and sync a persistent message before they answer its 
 import json
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -27,8 +28,8 @@ import identities  # noqa: E402
 import java_project  # noqa: E402
 import rabbitmq  # noqa: E402
 
-__all__ = ["COMMANDS", "HERE", "OURS", "Measured", "brokers", "identities", "java_project",
-           "missing", "start", "version"]  # fmt: skip
+__all__ = ["COMMANDS", "HERE", "OURS", "Measured", "brokers", "end_by_signal", "identities",
+           "java_project", "missing", "start", "version"]  # fmt: skip
 
 OURS, UNRECORDED, RABBITMQ = "lockkeeper", "unrecorded", "rabbitmq"
 """Ours as it is, ours without its flight recorder, and RabbitMQ."""
@@ -210,6 +211,11 @@ def version(kind: str) -> str:
     return known.get(kind, metadata.version("lockkeeper-mq"))
 
 
+def end_by_signal() -> None:
+    """Let SIGTERM end this process as Ctrl-C does, so that the brokers it has started end, too."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
 @dataclass(frozen=True)
 class Measured:
     """A broker that runs, and the addresses that clients dial."""
@@ -235,7 +241,7 @@ def start(
 
     With an *identity* it listens for TLS, too; a *tracer* is put before its command line.
     """
-    directory.mkdir(parents=True)
+    directory.mkdir(parents=True, exist_ok=True)
     port = brokers.free_port()
     secure = None if identity is None else Secure(brokers.free_port(), identity)
     command = [*tracer, *COMMANDS[kind](directory, port, Wanted(secure, scheduler))]

@@ -99,7 +99,7 @@ def markdown(told: dict[str, Any]) -> str:
     Raises InvalidReportError.
     """
     report = parse(told)
-    parts = [_head(report), *(_table(report, each) for each in report.scenarios), _behind(report)]
+    parts = [_head(report), *(_table(report, each) for each in report.scenarios), _losses(report)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -169,22 +169,26 @@ def _ratios(report: Report, kind: str, scenario: str) -> str:
     return ", ".join("-" if each is None else f"{each:.2f}" for each in found)
 
 
-def _behind(report: Report) -> str:
-    """Return a list of all in which the first broker is behind another."""
-    first, *others = report.brokers
+def behind(report: Report) -> list[str]:
+    """Return all in which the first broker is behind another."""
     lines = []
     for scenario in report.scenarios:
-        for kind in others:
+        for kind in report.brokers[1:]:
             found = [
                 f"{measure.title} {ratio:.2f}"
                 for measure, ratio in _compared(report, kind, scenario)
                 if round(ratio, 2) != 1 and (ratio < 1) == (measure.name == "rate")
             ]
             if found:
-                lines.append(f"- {scenario}, of {kind}'s: {', '.join(found)}")
+                lines.append(f"{scenario}, of {kind}'s: {', '.join(found)}")
+    return lines
+
+
+def _losses(report: Report) -> str:
+    first, *others = report.brokers
     if not others:
         return ""
-    listed = "\n".join(lines) or "- nowhere"
+    listed = "\n".join(f"- {each}" for each in behind(report) or ["nowhere"])
     return f"**Where {first} is behind**, as a ratio to the other broker:\n\n{listed}"
 
 

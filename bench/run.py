@@ -26,6 +26,7 @@ from others import (
     HERE,
     OURS,
     Measured,
+    end_by_signal,
     identities,
     java_project,
     missing,
@@ -256,6 +257,7 @@ def measure(asked: argparse.Namespace, directory: Path) -> tuple[list[Result], l
 def main() -> None:
     """Start the brokers, run the rounds, print and save."""
     asked = arguments()
+    end_by_signal()
     reason = java_project.missing()
     if reason:
         sys.exit(f"The bench needs a JDK and Maven; {reason}.")
