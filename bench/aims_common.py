@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import others
 from loads import Wire
@@ -72,9 +73,14 @@ def wire(broker: Measured, name: str, destination: Destination = WAITING) -> Wir
 
 
 @contextmanager
-def broker(directory: Path, kind: str = OURS) -> Iterator[Measured]:
+def broker(
+    directory: Path,
+    kind: str = OURS,
+    listener: dict[str, Any] | None = None,
+    spec: dict[str, Any] | None = None,
+) -> Iterator[Measured]:
     """Run a broker with its journal below *directory*."""
-    started = others.start(kind, directory)
+    started = others.start(kind, directory, listener=listener, spec=spec)
     try:
         yield started
     finally:

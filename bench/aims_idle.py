@@ -23,7 +23,7 @@ CORE_SHARE_MAX = 0.01
 QUEUE_BYTES_MAX = 1_500
 QUEUES_SECONDS_MAX = 10.0
 QUEUES_AT_ONCE = 200
-SPARE_DESCRIPTORS = 100
+SPARE_DESCRIPTORS, SPARE_DESTINATIONS = 100, 1000
 
 
 def connections(settings: Settings) -> Iterator[Figure]:
@@ -37,7 +37,11 @@ def connections(settings: Settings) -> Iterator[Figure]:
         raise SystemExit(f"This process may open {most:,} files, and needs {wanted:,}.")
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     for inactivity, words in ((0, "silent"), (LIFE_SIGNS_MS, "with life signs")):
-        with broker(settings.directory / words.replace(" ", "-")) as running:
+        place, listener = (
+            settings.directory / words,
+            {"connectionsMax": wanted, "connectionsBeforeLoginMax": wanted},
+        )
+        with broker(place, listener=listener) as running:
             process = running.running.process.pid
             held = [_connect(running, -1, inactivity)]
             before = memory(process)
@@ -116,7 +120,8 @@ def _share_of_a_core(process: int) -> float:
 
 def queues(settings: Settings) -> Iterator[Figure]:
     """Open queues by their names, without messages."""
-    with broker(settings.directory / "lockkeeper") as running:
+    spec = {"limits": {"destinations": settings.count + SPARE_DESTINATIONS}}
+    with broker(settings.directory / "lockkeeper", spec=spec) as running:
         process = running.running.process.pid
         opener = wire(running, "opener")
         _open(opener, "FIRST", QUEUES_AT_ONCE)

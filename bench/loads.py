@@ -18,8 +18,9 @@ CONTENT = (1024).to_bytes(4, "big") + bytes(1024)
 # What stands for a number that is filled in at each use, and is found nowhere else in a frame.
 NUMBER, SEQUENCE, UNIT = (bytes([each]) * 8 for each in (0x51, 0x52, 0x53))
 TRANSACTION, WINDOW, CROWD, LISTENERS = 100, 50, 8, 10
-ANSWER, DISPATCH = (
-    CODEC.encode(each())[0] for each in (openwire.Response, openwire.MessageDispatch)
+ANSWER, DISPATCH, REFUSAL = (
+    CODEC.encode(each())[0]
+    for each in (openwire.Response, openwire.MessageDispatch, openwire.ExceptionResponse)
 )
 
 
@@ -71,6 +72,8 @@ class Wire:
                 end = at + 4 + number_of(data[at : at + 4])
                 if end > len(data):
                     break
+                if data[at + 4] == REFUSAL:
+                    raise RuntimeError(f"the broker refused: {CODEC.decode(data[at + 4 : end])[0]}")
                 self._kept.setdefault(data[at + 4], []).append(data[at + 4 : end])
                 at = end
             self._rest = data[at:]

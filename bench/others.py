@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,12 @@ class Secure:
 
 @dataclass(frozen=True)
 class Wanted:
-    """More than a broker has by default: TLS, and delayed delivery."""
+    """More than a broker has by default; `listener` and `spec` are fields of our resource."""
 
     secure: Secure | None = None
     scheduler: bool = False
+    listener: dict[str, Any] = field(default_factory=dict)
+    spec: dict[str, Any] = field(default_factory=dict)
 
     @property
     def java_options(self) -> list[str]:
@@ -84,8 +86,8 @@ def _unrecorded(directory: Path, port: int, wanted: Wanted) -> list[str]:
 
 
 def _ours(directory: Path, port: int, wanted: Wanted, resource: dict[str, Any]) -> list[str]:
-    listeners: list[dict[str, Any]] = [{"name": "openwire", "port": port}]
-    spec = {"listeners": listeners, **resource.get("spec", {})}
+    listeners: list[dict[str, Any]] = [{"name": "openwire", "port": port, **wanted.listener}]
+    spec = {"listeners": listeners, **resource.get("spec", {}), **wanted.spec}
     spec["scheduler"] = {"enabled": wanted.scheduler}
     command = [*brokers.LOCKKEEPER, "broker", "--data", str(directory / "data")]
     if wanted.secure is not None:
@@ -236,15 +238,19 @@ def start(
     identity: identities.Identity | None = None,
     scheduler: bool = False,
     tracer: Sequence[str] = (),
+    listener: dict[str, Any] | None = None,
+    spec: dict[str, Any] | None = None,
 ) -> Measured:
     """Start a broker that keeps its data below *directory*. Raises RuntimeError.
 
     With an *identity* it listens for TLS, too; a *tracer* is put before its command line.
+    *listener* and *spec* are more fields of the resource, of a broker of ours.
     """
     directory.mkdir(parents=True, exist_ok=True)
     port = brokers.free_port()
     secure = None if identity is None else Secure(brokers.free_port(), identity)
-    command = [*tracer, *COMMANDS[kind](directory, port, Wanted(secure, scheduler))]
+    wanted = Wanted(secure, scheduler, listener or {}, spec or {})
+    command = [*tracer, *COMMANDS[kind](directory, port, wanted)]
     schemes = ("amqp", "amqps") if kind == RABBITMQ else ("tcp", "ssl")
     ports = (port, 0 if secure is None else secure.port)
     urls = [
