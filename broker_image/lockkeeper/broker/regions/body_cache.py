@@ -15,6 +15,8 @@ from lockkeeper.store.base import VOLATILE, WAITING, WRITTEN, Reference, body_by
 PACKED_AFTER = 4096
 ENDED = -1
 """What `Reference.held` is once nobody needs the message any more."""
+_NOTHING: deque[Reference] = deque()
+"""Stays empty: see `BodyCache._let_leave`, before which nothing is added."""
 
 
 class BodyCache:
@@ -49,8 +51,9 @@ class BodyCache:
         # Whoever has the messages; called when many bodies have left the memory.
         self.pack: Callable[[], None] = _nothing
         self.unloaded = 0
-        self.unloadable: deque[Reference] = deque()
-        self.spoolable: deque[Reference] = deque()
+        # A deque weighs 760 bytes, so destinations share these while memory was never tight.
+        self.unloadable = _NOTHING
+        self.spoolable = _NOTHING
         self.adopt(policy)
 
     def adopt(self, policy: DestinationPolicy) -> None:
@@ -88,6 +91,8 @@ class BodyCache:
     def _let_leave(self, reference: Reference) -> None:
         """Note a body that may leave the memory while it is tight."""
         if reference.state or self._may_spool:
+            if self.unloadable is _NOTHING:
+                self.unloadable, self.spoolable = deque(), deque()
             if not self.unloadable and not self.spoolable:
                 self.context.relievable.append(self)
             (self.unloadable if reference.state else self.spoolable).append(reference)

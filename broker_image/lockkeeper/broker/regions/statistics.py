@@ -11,6 +11,8 @@ from lockkeeper.store.base import Reference
 LATENCY_BUCKETS = 31
 LATENCY_BOUNDS = [(1 << bits) - 1 for bits in range(LATENCY_BUCKETS)]
 _LAST_BUCKET = LATENCY_BUCKETS - 1
+# Destinations share it until something is acknowledged there.
+_UNUSED = [0] * LATENCY_BUCKETS
 
 
 class Statistics:
@@ -41,12 +43,14 @@ class Statistics:
         self.dead_lettered = 0
         self.redelivered = 0
         self.never_written = 0
-        self.latency = [0] * LATENCY_BUCKETS
+        self.latency = _UNUSED
 
     def acknowledged(self, references: Sequence[Reference], now: int) -> None:
         """Count messages that were acknowledged at *now* (ms since the epoch)."""
         self.dequeued += len(references)
         latency = self.latency
+        if latency is _UNUSED:
+            latency = self.latency = [0] * LATENCY_BUCKETS
         for reference in references:
             message = reference.message
             assert message is not None
