@@ -31,6 +31,8 @@ from lockkeeper.transport.write_buffers import WriteBuffers
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 0.5
+# How long others have their turn between two parts of what the flight recorder notes.
+RECORDING_SECONDS = 0.01
 # How long what waits for the journal may wait for company while more and more arrives.
 GATHERING_SECONDS = 0.002
 # A process whose heart stopped for so long may have been frozen, and another be master by now.
@@ -91,6 +93,7 @@ class Engine:
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_due = NEVER
         self._heartbeat = self._loop.call_later(HEARTBEAT_SECONDS, self._beat)
+        self._recording: asyncio.TimerHandle | None = None
         descriptor = store.fileno()
         if descriptor is not None:
             self._loop.add_reader(descriptor, self._written)
@@ -320,8 +323,23 @@ class Engine:
             for peer in list(self.peers):
                 with self._contained.at("connection", peer.session.connection.address):
                     self._check_activity(peer, steady)
-            with self._contained.at("telling", "flight recorder"):
-                self.recorder.write_due_statistics(self.broker.now)
+            if self._recording is None:
+                self._record()
+        except StoreError as error:
+            self._stop_on(error)
+        self.wake()
+
+    def _record(self) -> None:
+        """Let the recorder note statistics, of very many destinations a part at a time."""
+        self._recording = None
+        with self._contained.at("telling", "flight recorder"):
+            if self.recorder.write_due_statistics(self.broker.now):
+                self._recording = self._loop.call_later(RECORDING_SECONDS, self._go_on_recording)
+
+    def _go_on_recording(self) -> None:
+        self.stamp()
+        try:
+            self._record()
         except StoreError as error:
             self._stop_on(error)
         self.wake()
@@ -350,6 +368,8 @@ class Engine:
         """Stop turning; sockets are aborted, the store is left to its owner."""
         self._is_closed = True
         self._heartbeat.cancel()
+        if self._recording is not None:
+            self._recording.cancel()
         if self._alarm is not None:
             self._alarm.cancel()
         descriptor = self.store.fileno()

@@ -4,22 +4,29 @@ ActiveMQ ignores the text of trace records. The format is docs/reference/flight-
 """
 
 import json
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.core import Broker
-from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.regions.statistics import LATENCY_BOUNDS, Statistics
+from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.journal.counters import COUNTERS
+from lockkeeper.message.destination import Destination
 from lockkeeper.server.client_recorder import ClientRecorder
 from lockkeeper.server.conversion import milliseconds
-from lockkeeper.server.views import destination_view
 from lockkeeper.store.base import Store
 from lockkeeper_api.broker import Recorder as RecorderSettings
 
 PREFIX = "lk1 "
 EVENTS_PER_WRITE_MAX = 50
 """So many events go with one write: making their lines takes less than a millisecond."""
+DESTINATIONS_AT_ONCE_MAX = 500
+"""So many are looked at before others have their turn: that takes a few milliseconds."""
 _FIGURES = (*(counter.json_name for counter in COUNTERS), "depth", "consumers")
+_counted: Callable[[Statistics], tuple[int, ...]] = attrgetter(*(each.name for each in COUNTERS))
 
 
 class FlightRecorder:
@@ -33,7 +40,10 @@ class FlightRecorder:
         self._statistics_interval = milliseconds(settings.statistics_interval)
         self._clock_at = 0
         self._statistics_at = broker.steady
-        self._written: dict[str, dict[str, Any]] = {}
+        self._left: list[Queue | Topic] = []
+        # The figures of each destination in the look before and in this one, as far as it has come.
+        self._before: dict[Destination, tuple[int, ...]] = {}
+        self._written: dict[Destination, tuple[int, ...]] = {}
         self._clients = ClientRecorder(broker)
         if self._enabled:
             broker.listen(self._clients)
@@ -52,36 +62,59 @@ class FlightRecorder:
             self._clock_at = steady
             self._write({"t": "clock", "at": now})
 
-    def write_due_statistics(self, now: int) -> None:
-        """Note the figures of changed destinations, if they are due."""
+    def write_due_statistics(self, now: int) -> bool:
+        """Note the figures of some changed destinations, if they are due.
+
+        Returns whether there are more, which are due as soon as others have had their turn.
+        """
         if not self._enabled:
-            return
+            return False
         steady = self._broker.steady
-        if steady - self._statistics_at < self._statistics_interval:
-            return
-        self._statistics_at = steady
-        connections = self._broker.connections.values()
-        self._clients.note_slow_consumers(
-            [each for one in connections for each in one.consumers.values()]
-        )
-        self.write_statistics(now)
+        if not self._left:
+            if steady - self._statistics_at < self._statistics_interval:
+                return False
+            self._statistics_at = steady
+            connections = self._broker.connections.values()
+            self._clients.note_slow_consumers(
+                [each for one in connections for each in one.consumers.values()]
+            )
+            self._begin_statistics()
+        return self._note_some(now)
 
     def write_statistics(self, now: int) -> None:
-        """Note the figures of the destinations that changed since the last note."""
+        """Note the figures of all destinations that changed since the last note."""
+        if self._enabled:
+            self._begin_statistics()
+            while self._note_some(now):
+                pass
+
+    def _begin_statistics(self) -> None:
+        self._left = [each for each in self._broker.registry if not is_advisory(each.destination)]
+        self._left.reverse()
+        # What an unfinished look has not come to stands as it stood before.
+        self._before, self._written = self._before | self._written, {}
+
+    def _note_some(self, now: int) -> bool:
+        """Note the next destinations, if they changed; tell whether there are more."""
         changed: dict[str, dict[str, Any]] = {}
-        for region in self._broker.registry:
-            if is_advisory(region.destination):
+        for _ in range(min(DESTINATIONS_AT_ONCE_MAX, len(self._left))):
+            region = self._left.pop()
+            destination = region.destination
+            if self._broker.registry.find(destination) is not region:
                 continue
-            view = destination_view(region)
-            figures = {name: view[name] for name in _FIGURES}
-            figures["latency"] = {"le": LATENCY_BOUNDS, "n": list(region.statistics.latency)}
-            name = str(region.destination)
-            if self._written.get(name) != figures:
-                self._written[name] = changed[name] = figures
-        if changed and self._enabled:
+            figures = _figures(region)
+            self._written[destination] = figures
+            if self._before.get(destination) != figures:
+                latency = {"le": LATENCY_BOUNDS, "n": list(region.statistics.latency)}
+                told = dict(zip(_FIGURES, figures, strict=True))
+                changed[str(destination)] = {**told, "latency": latency}
+        if changed:
             self._write(
                 {"t": "stats", "at": now, "broker": self._broker.name, "destinations": changed}
             )
+        if not self._left:
+            self._before = {}
+        return bool(self._left)
 
     def event(self, event: str, now: int, **details: object) -> None:
         """Note that something happened to the broker: start, takeover, configuration, stop."""
@@ -95,6 +128,12 @@ class FlightRecorder:
 
     def _write(self, record: dict[str, Any]) -> None:
         self._store.trace(PREFIX + json.dumps(record, separators=(",", ":")))
+
+
+def _figures(region: Queue | Topic) -> tuple[int, ...]:
+    """Return what of a destination a line tells; the latencies change only with `dequeued`."""
+    depth = region.depth() + region.in_flight()
+    return (*_counted(region.statistics), depth, len(region.takers()))
 
 
 def cause_of_start(last_trace: str) -> str | None:
