@@ -18,6 +18,7 @@ from lockkeeper.protocols.openwire.frames import framed
 SETTLE_SECONDS = 3.0
 IDLE_SECONDS = 20.0
 LIFE_SIGNS_MS = 30_000
+SIGN = made(openwire.KeepAliveInfo())
 CONNECTION_BYTES_MAX = 8_000
 CORE_SHARE_MAX = 0.01
 QUEUE_BYTES_MAX = 1_500
@@ -37,16 +38,18 @@ def connections(settings: Settings) -> Iterator[Figure]:
         raise SystemExit(f"This process may open {most:,} files, and needs {wanted:,}.")
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
     for inactivity, words in ((0, "silent"), (LIFE_SIGNS_MS, "with life signs")):
-        place, listener = (
-            settings.directory / words,
-            {"connectionsMax": wanted, "connectionsBeforeLoginMax": wanted},
-        )
-        with broker(place, listener=listener) as running:
+        listener = {"connectionsMax": wanted, "connectionsBeforeLoginMax": wanted}
+        with broker(settings.directory / words, listener=listener) as running:
             process = running.running.process.pid
             held = [_connect(running, -1, inactivity)]
             before = memory(process)
-            began = time.monotonic()
-            held += [_connect(running, each, inactivity) for each in range(settings.count)]
+            began = signed = time.monotonic()
+            for number in range(settings.count):
+                held.append(_connect(running, number, inactivity))
+                if inactivity and time.monotonic() - signed > _sign_seconds(inactivity):
+                    signed = time.monotonic()
+                    for connection in held:
+                        connection.sendall(SIGN)
             took = time.monotonic() - began
             _idle(held, inactivity, SETTLE_SECONDS)
             each = (memory(process) - before) / settings.count
@@ -60,16 +63,20 @@ def connections(settings: Settings) -> Iterator[Figure]:
                 connection.close()
 
 
+def _sign_seconds(inactivity: int) -> float:
+    """Return how long after a sign of life the next is due: a third of the allowed silence."""
+    return inactivity / 3000
+
+
 def _idle(held: list[socket.socket], inactivity: int, seconds: float) -> None:
     """Do nothing but give the life signs that were agreed on, three in each time."""
     ends = time.monotonic() + seconds
-    sign = made(openwire.KeepAliveInfo())
-    while inactivity and time.monotonic() + inactivity / 3000 < ends:
+    while inactivity and time.monotonic() + _sign_seconds(inactivity) < ends:
         began = time.monotonic()
         for number, connection in enumerate(held):
-            connection.sendall(sign)
+            connection.sendall(SIGN)
             # One after the other, as those of clients that know nothing of each other.
-            ahead = number / len(held) * inactivity / 3000 - (time.monotonic() - began)
+            ahead = number / len(held) * _sign_seconds(inactivity) - (time.monotonic() - began)
             if ahead > 0:
                 time.sleep(ahead)
     time.sleep(max(ends - time.monotonic(), 0))
