@@ -74,6 +74,8 @@ class PollState:
     """Digest of the list that `owned` was made from."""
     patience: float = 0.0
     """Seconds between two questions while something is going on."""
+    listing_patience: float = 0.0
+    """Seconds between two questions for destinations: the longer, the longer nothing changes."""
 
     def address(self, pod: AskedPod) -> Address:
         """Return where a pod is asked."""

@@ -20,10 +20,11 @@ from lockkeeper_operator.polling.views import report_of, view_of
 
 DESTINATIONS_SECONDS = 3.0
 STATUS_SECONDS = 9.0
+"""Of settled Brokers; as long as nothing happens to their destinations, these wait as long, too."""
 UNSETTLED_SECONDS = 1.0
 IMPATIENCE = 1.3
-"""By how much longer the next question waits when there was no news, up to that for settled ones'
-destinations: a cluster in which nothing gets on must not be kept busy by questions."""
+"""By how much longer the next question waits when there was no news: a cluster in which nothing
+gets on must not be kept busy by questions."""
 MISSES_MAX = 2
 """How many times in a row a broker may not answer before what it said last counts no more."""
 
@@ -91,9 +92,9 @@ class Poller:
         changed: frozenset[DestinationKey] | None = None
         if leader is not None and wanted:
             address = state.address(leader)
-            if state.master == address and begun - state.listed_at < DESTINATIONS_SECONDS * 0.9:
+            if state.master == address and begun - state.listed_at < state.listing_patience * 0.9:
                 return False, frozenset()
-            state.listed_at = begun
+            state.listed_at, was_touched = begun, bool(state.touched)
             try:
                 said = await self._admin.destinations(
                     address, b"" if state.touched else state.listed
@@ -103,6 +104,11 @@ class Poller:
             else:
                 state.master, state.listed = address, said.digest
                 changed = frozenset() if said.views is None else _taken(state, said.views, begun)
+                longer = max(state.listing_patience, DESTINATIONS_SECONDS) * IMPATIENCE
+                is_still = not (changed or was_touched)
+                state.listing_patience = (
+                    min(longer, STATUS_SECONDS) if is_still else DESTINATIONS_SECONDS
+                )
         else:
             state.master = None
         if (state.master is None) != (before is None):

@@ -33,7 +33,7 @@ class Inquiry:
                 self._wakes.destinations.add(each)
         if state.unsettled:
             return state.patience
-        return DESTINATIONS_SECONDS if has_any else STATUS_SECONDS
+        return max(DESTINATIONS_SECONDS, state.listing_patience) if has_any else STATUS_SECONDS
 
     def _pods(self, namespace: str, name: str) -> tuple[AskedPod, ...]:
         found = self._caches.pods.group(BROKER_GROUP, namespace, name)

@@ -7,7 +7,13 @@ from aiohttp import web
 
 from lockkeeper_operator.polling.admin_endpoint import Address, AdminEndpoints
 from lockkeeper_operator.polling.poll_state import AskedPod, PollState
-from lockkeeper_operator.polling.poller import News, Poller
+from lockkeeper_operator.polling.poller import (
+    DESTINATIONS_SECONDS,
+    IMPATIENCE,
+    STATUS_SECONDS,
+    News,
+    Poller,
+)
 
 LOOPBACK = "127.0.0.1"
 POD = AskedPod("uid", LOOPBACK, leads=True)
@@ -19,6 +25,7 @@ class Broker:
     """A broker's admin endpoint."""
 
     role: str = "master"
+    owner: str = "a/b"
     port: int = 0
     runner: web.AppRunner = field(init=False)
 
@@ -38,7 +45,8 @@ class Broker:
         if self.role != "master":
             return web.json_response({"error": "this process is not the master"}, status=409)
         kind, name = ORDERS
-        return web.json_response({"destinations": [{"kind": kind, "name": name, "owner": "a/b"}]})
+        listed = {"kind": kind, "name": name, "owner": self.owner}
+        return web.json_response({"destinations": [listed]})
 
 
 def changed(state: PollState, pod: AskedPod) -> None:
@@ -64,6 +72,38 @@ def test_a_master_that_serves_on_without_its_label_is_asked_until_it_stops() -> 
             changed(state, unlabelled)
             assert await poller.ask(state, with_destinations=True) == News(pods=True, master=True)
             assert state.master is None
+        finally:
+            await admin.close()
+            await broker.runner.cleanup()
+
+    asyncio.run(main())
+
+
+def test_destinations_to_which_nothing_happens_are_asked_for_less_often() -> None:
+    async def main() -> None:
+        broker, admin = Broker(), AdminEndpoints()
+        await broker.start()
+        poller, state = Poller(admin), PollState(0.0, broker.port)
+
+        async def patience() -> float:
+            state.listed_at = float("-inf")
+            await poller.ask(state, with_destinations=True)
+            return state.listing_patience
+
+        try:
+            changed(state, POD)
+            found = [await patience() for _ in range(7)]
+            assert found[:2] == [DESTINATIONS_SECONDS, DESTINATIONS_SECONDS * IMPATIENCE]
+            assert found == sorted(found)
+            assert found[-1] == STATUS_SECONDS
+            broker.owner = "a/c"
+            assert await patience() == DESTINATIONS_SECONDS
+            assert await patience() > DESTINATIONS_SECONDS
+            state.touched[ORDERS] = 0.0
+            assert await patience() == DESTINATIONS_SECONDS
+            # One that is not to be asked yet is not.
+            await poller.ask(state, with_destinations=True)
+            assert state.listing_patience == DESTINATIONS_SECONDS
         finally:
             await admin.close()
             await broker.runner.cleanup()
