@@ -16,11 +16,12 @@ from lockkeeper_analytics.tables.options import parse_options
 
 def journal_in(spark: SparkSession, *directories: Path) -> Journal:
     """Return the journal of all *directories* together."""
-    there = listed(spark, list(map(str, directories)))
-    options = {"path": ",".join(map(str, directories)), "columns": ",".join(RECORD_COLUMNS)}
+    names = list(map(str, directories))
+    there = listed(spark, names)
+    options = {"path": ",".join(names), "columns": ",".join(RECORD_COLUMNS)}
     batches = list(TABLES["records"].batches(parse_options(options)))
     records = spark.createDataFrame(pa.Table.from_batches(batches))
-    return journal_of(Source(records, there))
+    return journal_of(Source(records, there, names))
 
 
 def dicts(frame: DataFrame) -> list[dict[str, Any]]:

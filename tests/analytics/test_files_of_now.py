@@ -6,7 +6,6 @@ from journal_maker import START, JournalMaker, rows_of
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper_analytics.facts.journal import journal_of, read_journals
 from lockkeeper_analytics.facts.shuffled import read_table
-from lockkeeper_analytics.facts.tables import Source
 from lockkeeper_analytics.narrowing import PRESENT
 from lockkeeper_analytics.sql import query
 from lockkeeper_analytics.tables import records
@@ -65,7 +64,7 @@ def test_a_file_that_is_written_to_while_records_are_read_stays(maker, monkeypat
 @pytest.mark.parametrize("is_pinned", [False, True])
 def test_a_file_that_is_written_to_while_spark_works_stays(spark, maker, is_pinned):
     source = read_journals(spark, [str(maker.directory)], is_pinned=is_pinned)
-    read = Source(source.records.localCheckpoint(), source.listed)
+    read = source._replace(records=source.records.localCheckpoint())
     goes_on(maker)
     assert freed(journal_of(read).report("garbage")) == []
 

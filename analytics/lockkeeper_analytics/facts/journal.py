@@ -21,6 +21,7 @@ from lockkeeper_analytics.narrowing import (
     Narrowing,
     kept,
 )
+from lockkeeper_analytics.reading.beginnings import last_files
 from lockkeeper_analytics.reading.pins import text_of
 from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.spark.pinning import pinned
@@ -102,10 +103,11 @@ def read_journals(
     """
     there = listed(session, directories, skip_corrupt)
     reader = session.read.format(FORMAT).option("corrupt", "skip" if skip_corrupt else "fail")
-    if is_pinned:
-        reader = reader.option("pinned", text_of(pinned(session, directories)))
+    pins = pinned(session, directories) if is_pinned else None
+    if pins is not None:
+        reader = reader.option("pinned", text_of(pins))
     records = reader.option("columns", ",".join(RECORD_COLUMNS)).load(",".join(directories))
-    return Source(records, there)
+    return Source(records, there, directories, pins)
 
 
 def journal_of(source: Source, narrowing: Narrowing = EVERYTHING) -> Journal:
@@ -117,7 +119,7 @@ def journal_of(source: Source, narrowing: Narrowing = EVERYTHING) -> Journal:
     cut = read_often(name + REPORT for name in REPORTS)
     frames = present = frames_of(source, cut)
     if narrowing.until:
-        then = source._replace(records=_until(source.records, narrowing.until))
+        then = source._replace(records=_until(source, narrowing.until))
         frames = frames_of(then, cut)
     return Journal(source, frames, present, narrowing)
 
@@ -158,10 +160,13 @@ def settled(
     return made
 
 
-def _until(records: DataFrame, milliseconds: int) -> DataFrame:
-    """Return the *records* that are not known to be younger than what is asked for."""
+def _until(source: Source, milliseconds: int) -> DataFrame:
+    """Return the records of *source* up to the first one that is known to be younger."""
     latest = F.timestamp_millis(F.lit(milliseconds))
-    return records.where(F.col("written_after").isNull() | (F.col("written_after") <= latest))
+    kept = F.col("written_after").isNull() | (F.col("written_after") <= latest)
+    for directory, last in last_files(source.directories, milliseconds, source.pinned).items():
+        kept &= (F.col("directory") != directory) | (F.col("file_id") <= last)
+    return source.records.where(kept)
 
 
 def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:

@@ -45,7 +45,7 @@ def read_table(
         for each in DEFAULT_COLUMNS
         if each not in records.columns
     }
-    frames = frames_of(Source(records.withColumns(absent), there), read_often({name}))
+    frames = frames_of(Source(records.withColumns(absent), there, directories), read_often({name}))
     narrowing = Narrowing(asked.destinations, asked.since)
     told = frames.ask(kept(name, RULES[name], narrowing, quoted))
     return told.select(*asked.columns)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lockkeeper_analytics.facts.frames import Frames
 from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.recorder import EVENT, STATISTICS
 from lockkeeper_analytics.reading.schema import BROKER
 from lockkeeper_analytics.tables import TABLES, events, statistics
@@ -40,11 +41,14 @@ class Source(NamedTuple):
     """Records of journals, and what was listed of their directories before any record was read.
 
     A broker goes on meanwhile: of a file that was not the last one when it was listed, all records
-    are read. One that comes later is in no list.
+    are read. One that comes later is in no list. Of what the directories are `pinned` to, if
+    anything, nothing else is read.
     """
 
     records: DataFrame
     listed: Listed
+    directories: Sequence[str]
+    pinned: Pins | None = None
 
 
 def listed(session: SparkSession, directories: Sequence[str], skip_corrupt: bool = False) -> Listed:

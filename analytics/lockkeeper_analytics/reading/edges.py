@@ -71,7 +71,7 @@ def following_time(part: Part) -> int:
             if first := each.passed_over(Known()).first_told:
                 return first
     for neighbour in part.behind:
-        if first := _first_told(neighbour):
+        if first := first_told(neighbour):
             return first
     return 0
 
@@ -94,8 +94,8 @@ def _known_behind(neighbour: Neighbour) -> Known:
     return _seen(neighbour, look) or Known()
 
 
-def _first_told(neighbour: Neighbour) -> int:
-    """Return the first time that a file tells at its beginning, 0 for none."""
+def first_told(neighbour: Neighbour) -> int:
+    """Return the first time that a file tells at its head, 0 for none. Raises GoneError."""
     behind = LOOK_BYTES if neighbour.end is None else min(LOOK_BYTES, neighbour.end)
 
     def look(path: str) -> int:

@@ -13,9 +13,11 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper_analytics.errors import NoJournalError, OptionError
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
+from lockkeeper_analytics.reading.storage import DataFile
 from lockkeeper_analytics.streams.holding import Holder
 from lockkeeper_analytics.streams.offsets import (
     JournalOffset,
@@ -52,6 +54,7 @@ class JournalStreamReader(
         self._holders: dict[str, Holder] = {}
         self._target: dict[str, JournalOffset] = {}
         self._planned: dict[str, JournalOffset] = {}
+        self._last_files: dict[str, int] = {}
 
     def initialOffset(self) -> StreamOffset:
         """Return where a new query begins. Raises NoJournalError."""
@@ -108,10 +111,13 @@ class JournalStreamReader(
             tail = self._tail(name, offset_from(start[name], name).file if name in start else 0)
             since = offset_from(start[name], name) if name in start else self._beginning(tail)
             files = list(tail.files.values())
+            last = self._last_file(name, files)
             for span in tail.spans(since, until):
                 if isinstance(span, Lost):
                     self._check_loss([span])
                     pieces.append(InputPartition(span))
+                    continue
+                if span.file.file_id > last:
                     continue
                 part = part_of(tail.directory, files, files.index(span.file), span.start, span.end)
                 held = self._holder(name).place_of(span.file.file_id)
@@ -170,6 +176,15 @@ class JournalStreamReader(
         if not files:
             raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
         return Tail(directory, files, self.options.skip_corrupt)
+
+    def _last_file(self, name: str, files: Sequence[DataFile]) -> int:
+        """Return the number of the last file of a journal that may have rows until `until`."""
+        last_file = TABLES[self.options.table].last_file
+        if not self.options.until or last_file is None:
+            return FILE_ID_MAX
+        if self._last_files.get(name, FILE_ID_MAX) == FILE_ID_MAX:
+            self._last_files[name] = last_file(files, self.options.until)
+        return self._last_files[name]
 
     def _holder(self, name: str) -> Holder:
         if name not in self._holders:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lockkeeper.journal.files import data_file_name
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.beginnings import last_file_until
+from lockkeeper_analytics.reading.beginnings import last_file_until, last_files
 from lockkeeper_analytics.reading.partitions import Part, plan_parts
 from lockkeeper_analytics.reading.records import LOST
 from lockkeeper_analytics.reading.rows import read_part
@@ -20,10 +20,7 @@ def plan(options: ReadOptions) -> Sequence[Part]:
     parts = plan_files(options)
     if not options.until:
         return parts
-    last = {
-        directory: last_file_until(directory, options.until, options.pinned)
-        for directory in options.directories
-    }
+    last = last_files(options.directories, options.until, options.pinned)
     return [part for part in parts if part.file_id <= last[part.directory]]
 
 
@@ -39,5 +36,6 @@ TABLE = Table(
     DEFAULT_COLUMNS,
     plan,
     read_part,
+    last_file=last_file_until,
     lost=lambda lost: {"kind": LOST, "file": data_file_name(lost.file_id), "trace": str(lost)},
 )

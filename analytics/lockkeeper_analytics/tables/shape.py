@@ -10,6 +10,7 @@ import pyarrow as pa
 from lockkeeper_analytics.reading.arrays import array_of, repeated
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
+from lockkeeper_analytics.reading.storage import DataFile
 from lockkeeper_analytics.streams.offsets import Lost
 
 ROWS_PER_BATCH = 8192
@@ -28,6 +29,8 @@ class Table(NamedTuple):
 
     A piece is small and can be pickled. Tables without `has_destinations` take no `destination`.
     Those with `lost` can be streamed: it tells the row that stands for what was removed unread.
+    Where not every row tells its own time, `last_file` returns which of a journal's files is the
+    last one with rows until a time.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Table(NamedTuple):
     plan: Callable[[ReadOptions], Sequence[Any]]
     read: Callable[[Any, ReadOptions], Iterator[pa.RecordBatch]]
     has_destinations: bool = True
+    last_file: Callable[[Sequence[DataFile], int], int] | None = None
     lost: Callable[[Lost], Mapping[str, Any]] | None = None
 
     def ddl(self, columns: Iterable[str]) -> str:
