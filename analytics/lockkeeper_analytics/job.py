@@ -20,7 +20,6 @@ from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.facts.journal import (
     AT_A_TIME,
     Journal,
-    journal_of,
     read_journals,
     settled,
 )
@@ -36,6 +35,7 @@ from lockkeeper_analytics.spark.collected import Collected, collect
 from lockkeeper_analytics.spark.session import (
     DRIVER_MEMORY,
     SMALL_BYTES,
+    is_small,
     join_without_broadcasts,
     start_session,
     suited,
@@ -109,7 +109,7 @@ def analyze(
             # Executors that are lost are replaced, and what they had read is read again.
             source = read_journals(spark, checked.directories, skip_corrupt, is_pinned=not shared)
             folder = scratch / "frames" if shared else None
-            journal = settled(journal_of(source, narrowing), folder, at_a_time, tell)
+            journal = settled(source, folder, narrowing, at_a_time, tell, is_small(size))
             read = Read(
                 checked.directories,
                 options,
@@ -190,7 +190,8 @@ def _groups_of(names: Sequence[str]) -> list[list[str]]:
 
 
 def _answer(names: Sequence[str], journal: Journal, out: Path) -> dict[str, Collected]:
-    return collect({name: journal.report(name) for name in names}, out)
+    questions = {name: journal.question(name) for name in names}
+    return collect(journal.frames.session, questions, out)
 
 
 def _is_here(master: str) -> bool:

@@ -6,14 +6,14 @@ from journal_two_runs import write_two_runs
 from pyspark.sql import functions as F
 
 from lockkeeper_analytics import job
-from lockkeeper_analytics.facts.journal import journal_of, read_journals, settled
+from lockkeeper_analytics.facts.journal import read_journals, settled
 from lockkeeper_analytics.reports import GROUPS, REPORTS
-from lockkeeper_analytics.spark.collected import gathered
+from lockkeeper_analytics.spark.questions import Question, answers
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-JOBS_MAX = 40
-"""22 reports, the facts that they are made of, and small tables that are handed to all tasks."""
+JOBS_MAX = 12
+"""Of a small journal: its records and their number, the length of cells, five groups of reports."""
 
 
 @pytest.fixture
@@ -41,7 +41,10 @@ def test_frames_come_as_they_are(spark):
     }
     alone = {name: frame.toArrow() for name, frame in frames.items()}
     before = jobs_of(spark)
-    found = gathered(frames)
+    questions = {
+        name: Question(f"SELECT * FROM {{{name}}}", {name: frame}) for name, frame in frames.items()
+    }
+    found = answers(spark, questions, 100)
     assert jobs_of(spark) == before + 1
     assert list(found) == list(frames)
     for name, table in found.items():
@@ -53,7 +56,7 @@ def test_all_reports_have_the_rows_that_each_has_alone(spark, directory, tmp_pat
     before = jobs_of(spark)
     job.analyze([str(directory)], out, session=spark)
     assert jobs_of(spark) - before <= JOBS_MAX
-    journal = settled(journal_of(read_journals(spark, [str(directory)])), tmp_path / "frames")
+    journal = settled(read_journals(spark, [str(directory)]), tmp_path / "frames")
     for name in REPORTS:
         alone, told = journal.report(name).toArrow(), pq.read_table(out / f"{name}.parquet")
         assert told.equals(alone) and told.schema.equals(alone.schema), name
@@ -67,12 +70,20 @@ def leaves_of(frame):
 def test_rows_that_executors_keep_are_those_of_files_and_their_plans_as_small(
     spark, directory, tmp_path
 ):
-    journal = journal_of(read_journals(spark, [str(directory)]))
-    written, kept = settled(journal, tmp_path / "frames"), settled(journal, None)
+    source = read_journals(spark, [str(directory)])
+    written, kept = settled(source, tmp_path / "frames"), settled(source, None)
     for name in ("backlog", "redeliveries", "garbage", "totals"):
         ours, theirs = kept.report(name), written.report(name)
         assert leaves_of(ours) == leaves_of(theirs), name
         assert ours.toArrow().equals(theirs.toArrow()), name
+
+
+def test_a_small_journal_is_never_shuffled(spark, directory, tmp_path):
+    source = read_journals(spark, [str(directory)])
+    journal = settled(source, tmp_path / "frames", is_small=True)
+    for name in REPORTS:
+        plan = journal.report(name)._jdf.queryExecution().executedPlan().toString()
+        assert "Exchange" not in plan, name
 
 
 def test_reports_of_a_group_are_one_query():

@@ -61,7 +61,7 @@ def journal(request, spark, tmp_path_factory):
     else:
         places = [request.path.parents[1] / "golden" / "kahadb" / name for name in ACTIVEMQ]
     directories = list(map(str, places))
-    frames = settled(journal_of(read_journals(spark, directories)), folder / "frames")
+    frames = settled(read_journals(spark, directories), folder / "frames")
     return frames, directories
 
 

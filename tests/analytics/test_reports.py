@@ -8,7 +8,7 @@ from journal_maker import ORDERS, START, JournalMaker, message_id, transaction
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
-from lockkeeper_analytics.facts.journal import journal_of, read_journals, settled
+from lockkeeper_analytics.facts.journal import read_journals, settled
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -18,7 +18,7 @@ NEWS = topic("NEWS")
 
 
 def settle(spark, directories, folder):
-    return settled(journal_of(read_journals(spark, list(map(str, directories)))), folder)
+    return settled(read_journals(spark, list(map(str, directories))), folder)
 
 
 def report(journal, name):

@@ -210,7 +210,7 @@ def test_views_take_destinations_with_signs_of_sql_and_of_patterns(place):
 @pytest.fixture(scope="module")
 def journal(spark, place, tmp_path_factory):
     source = read_journals(spark, [place[0]])
-    return settled(journal_of(source), tmp_path_factory.mktemp("frames"))
+    return settled(source, tmp_path_factory.mktemp("frames"))
 
 
 @pytest.mark.spark

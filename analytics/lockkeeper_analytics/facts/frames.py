@@ -1,6 +1,7 @@
-"""Views as data frames: Spark runs the text of a view over the frames that it reads.
+"""Views as Spark runs them: their texts are parts of a query over frames.
 
-A name stands for one frame, which is made when somebody asks for it, in any thread.
+Frames are tables, and views that are kept since several others read them. A name stands for one
+frame, which is made when somebody asks for it, in any thread.
 """
 
 from collections import Counter
@@ -11,12 +12,11 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from lockkeeper_analytics.narrowing import TABLES, Narrowing, counted, counts_from_whole
+from lockkeeper_analytics.spark.questions import Question
 from lockkeeper_analytics.texts import names_read, times_read, view_texts, views_behind
 
-WHOLE_ROWS = "whole_rows"
-
-SMALL = ("present_files", "file_pins", "file_links", "kept_files")
-"""Views with few rows that one query reads several times: these are fetched once."""
+WHOLE = "whole_"
+"""Before the name of a fact: all of its rows."""
 
 
 class Frames:
@@ -44,31 +44,51 @@ class Frames:
 
     def planned(self, name: str) -> DataFrame:
         """Return the table or view *name* with its plan, for somebody who writes its rows."""
-        if name in self._known:
-            return self._known[name]
-        text = view_texts()[name]
-        # Sorting a table of all messages is for those who want it.
-        return self.ask(text.rpartition("\nORDER BY")[0] if name in TABLES else text)
+        return self._known[name] if name in self._known else self.ask(self.text_of(name))
 
     def keep(self, frames: Mapping[str, DataFrame]) -> None:
         """Let *frames*, which were written somewhere, stand for what they are named."""
         self._known.update(frames)
 
-    def ask(self, text: str, **others: DataFrame) -> DataFrame:
-        """Return the answer to *text*, which reads tables and views, and *others* by name."""
-        frames = others | {name: self.frame(name) for name in self._there(names_read(text))}
-        heads = ", ".join(f"{name} AS (SELECT * FROM {{{name}}})" for name in sorted(frames))
-        body = text.replace("{", "{{").replace("}", "}}")
-        return self.session.sql(f"WITH {heads} SELECT * FROM (\n{body}\n)", **frames)
+    def ask(self, text: str) -> DataFrame:
+        """Return the answer to *text*, which reads tables and views."""
+        return self.question(text).asked(self.session)
 
-    def _there(self, names: Iterable[str]) -> set[str]:
-        return {name for name in names if name in self._known or name in view_texts()}
+    def question(self, text: str) -> Question:
+        """Return *text* with the texts of the views behind it, and the frames that these read."""
+        views: dict[str, str] = {}
+        frames: dict[str, DataFrame] = {}
+        self._gather(text, views, frames)
+        # One frame has one name, in whichever questions.
+        keys = {name: f"{name}_{id(frame):x}" for name, frame in frames.items()}
+        heads = [f"{name} AS (SELECT * FROM {{{key}}})" for name, key in keys.items()]
+        heads += [f"{name} AS (\n{_escaped(view)}\n)" for name, view in views.items()]
+        body = f"WITH {', '.join(heads)}\nSELECT * FROM (\n{_escaped(text)}\n)"
+        return Question(body, {keys[name]: frame for name, frame in frames.items()})
+
+    def is_frame(self, name: str) -> bool:
+        """Tell whether *name* is a frame, and not a part of the queries that read it."""
+        return name in self._known or name in self._cut
+
+    def text_of(self, name: str) -> str:
+        """Return the SQL of the view *name*."""
+        text = view_texts()[name]
+        # Sorting a table of all messages is for those who want it.
+        return text.rpartition("\nORDER BY")[0] if name in TABLES else text
+
+    def _gather(self, text: str, views: dict[str, str], frames: dict[str, DataFrame]) -> None:
+        """Add what *text* reads, each view behind what it reads itself."""
+        for name in sorted(names_read(text) - views.keys()):
+            if self.is_frame(name):
+                frames[name] = self.frame(name)
+            elif name in view_texts():
+                view = self.text_of(name)
+                self._gather(view, views, frames)
+                views[name] = view
 
     def _made(self, name: str) -> DataFrame:
         frame = self.planned(name)
-        if name in self._cut:
-            return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY)
-        return self.session.createDataFrame(frame.toArrow()) if name in SMALL else frame
+        return kept_frame(frame) if name in self._cut else frame
 
 
 class CountedFrames(Frames):
@@ -79,28 +99,39 @@ class CountedFrames(Frames):
         self._whole = whole
         self._narrowing = narrowing
 
-    def _there(self, names: Iterable[str]) -> set[str]:
-        return self._whole._there(names)
+    def is_frame(self, name: str) -> bool:
+        """Tell whether *name* has all of its rows."""
+        is_there = self._whole.is_frame(name) or name in view_texts()
+        return name.startswith(WHOLE) or (is_there and counts_from_whole(name))
+
+    def text_of(self, name: str) -> str:
+        """Return the SQL of the view *name* over facts that are counted."""
+        return counted(name, super().text_of(name), WHOLE + name, self._narrowing, quoted)
 
     def _made(self, name: str) -> DataFrame:
-        if counts_from_whole(name):
-            return self._whole.frame(name)
-        text = counted(name, view_texts()[name], WHOLE_ROWS, self._narrowing, quoted)
-        if WHOLE_ROWS in names_read(text):
-            return self.ask(text, **{WHOLE_ROWS: self._whole.frame(name)})
-        return self.ask(text)
+        return self._whole.frame(name.removeprefix(WHOLE))
+
+
+def kept_frame(frame: DataFrame) -> DataFrame:
+    """Return *frame*, worked out once when it is first read, without its plan."""
+    return frame.localCheckpoint(eager=False, storageLevel=StorageLevel.DISK_ONLY)
 
 
 def read_often(names: Iterable[str]) -> set[str]:
     """Return the facts behind the views *names* that several views read: plans grow with each.
 
-    Those of SMALL are fetched anyway, and `placed` is no more than a column of the records.
+    `placed` is no more than a column of the records.
     """
     views = views_behind(set(names))
     read = Counter(each for text in views.values() for each in times_read(text))
-    return {each for each in views if read[each] > 1 and each not in (*SMALL, "placed")}
+    return {each for each in views if read[each] > 1 and each != "placed"}
 
 
 def quoted(text: str) -> str:
     """Return *text* as a literal of Spark's SQL, where backslashes begin escapes."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _escaped(text: str) -> str:
+    """Return *text* without names in braces."""
+    return text.replace("{", "{{").replace("}", "}}")

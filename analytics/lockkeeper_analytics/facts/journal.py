@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
-from lockkeeper_analytics.facts.tables import Source, frames_of, listed
+from lockkeeper_analytics.facts.tables import RECORDED, Source, frames_of, in_one_piece, listed
 from lockkeeper_analytics.narrowing import (
     COUNTING,
     EVERYTHING,
@@ -25,6 +25,7 @@ from lockkeeper_analytics.reading.beginnings import last_files
 from lockkeeper_analytics.reading.pins import text_of
 from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.spark.pinning import pinned
+from lockkeeper_analytics.spark.questions import Question
 from lockkeeper_analytics.texts import REPORT
 
 AT_A_TIME = 3
@@ -72,22 +73,25 @@ class Journal:
     frames: Frames
     present: Frames
     narrowing: Narrowing = EVERYTHING
-    _counting: CountedFrames = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Have the facts that are counted made once, whichever threads ask for reports."""
-        object.__setattr__(self, "_counting", CountedFrames(self.frames, self.narrowing))
 
     def frame(self, name: str) -> DataFrame:
         """Return all rows of the table or view *name*."""
-        return (self.present if name in PRESENT else self.frames).frame(name)
+        return self._frames_of(name).frame(name)
 
     def report(self, name: str) -> DataFrame:
         """Return the rows of report *name* that are asked for."""
+        return self.question(name).asked(self.frames.session)
+
+    def question(self, name: str) -> Question:
+        """Return what asks for the rows of report *name* that are to be shown."""
         view = name + REPORT
-        rows = self._counting.frame(view) if name in COUNTING else self.frame(view)
-        text = kept("asked_rows", REPORTS[name], self.narrowing, quoted)
-        return self.frames.ask(text, asked_rows=rows)
+        text = kept(view, REPORTS[name], self.narrowing, quoted)
+        if name in COUNTING and (self.narrowing.since or self.narrowing.destinations):
+            return CountedFrames(self.frames, self.narrowing).question(text)
+        return self._frames_of(view).question(text)
+
+    def _frames_of(self, name: str) -> Frames:
+        return self.present if name in PRESENT else self.frames
 
 
 def read_journals(
@@ -110,13 +114,17 @@ def read_journals(
     return Source(records, there, directories, pins)
 
 
-def journal_of(source: Source, narrowing: Narrowing = EVERYTHING) -> Journal:
+def journal_of(
+    source: Source, narrowing: Narrowing = EVERYTHING, is_small: bool = False
+) -> Journal:
     """Return the journal made of all of *source*; everything is computed when it is asked for.
 
-    *narrowing* tells what of it reports show.
+    *narrowing* tells what of it reports show. One that *is_small* is worked out in one piece.
     """
     register_functions(source.records.sparkSession)
     cut = read_often(name + REPORT for name in REPORTS)
+    if is_small:
+        source, cut = in_one_piece(source), cut | RECORDED.keys()
     frames = present = frames_of(source, cut)
     if narrowing.until:
         then = source._replace(records=_until(source, narrowing.until))
@@ -125,20 +133,21 @@ def journal_of(source: Source, narrowing: Narrowing = EVERYTHING) -> Journal:
 
 
 def settled(
-    journal: Journal,
+    source: Source,
     folder: Path | None,
+    narrowing: Narrowing = EVERYTHING,
     at_a_time: int = AT_A_TIME,
     tell: Callable[[str], None] = lambda _step: None,
+    is_small: bool = False,
 ) -> Journal:
-    """Return *journal* with its data frames written to Parquet under *folder* and read back.
+    """Return the journal of *source*, what it is made of written to Parquet under *folder*.
 
     The records are written first, so that a running broker's journal is read only once. *folder*
     None: executors on other machines keep what they made on their own disks. Spark gets *at_a_time*
-    jobs at once. *tell* hears of each step.
+    jobs at once. *tell* hears of each step. Of one that *is_small* only the records are written.
     """
-    source = journal.source
     records = _settle(source.records, folder, "records")
-    made = journal_of(source._replace(records=records), journal.narrowing)
+    made = journal_of(source._replace(records=records), narrowing, is_small)
     frames = made.frames
     with ThreadPoolExecutor(at_a_time) as pool:
 
@@ -148,12 +157,14 @@ def settled(
             }
             frames.keep({name: each.result() for name, each in asked.items()})
 
-        tell("applying transactions")
-        settle("applied_operations", "statistics", "events")
+        if not is_small:
+            tell("applying transactions")
+            settle("applied_operations", "statistics", "events")
         tell("matching acknowledgements")
         cells = pool.submit(frames.frame("cells").collect)
-        settle("acknowledged", "message_lifetimes", "counted")
-        settle("moves")
+        if not is_small:
+            settle("acknowledged", "message_lifetimes", "counted")
+            settle("moves")
     (seconds,) = cells.result()[0]
     # As a constant it costs no job of each query.
     frames.keep({"cells": frames.session.sql(f"SELECT CAST({seconds} AS BIGINT) AS seconds")})

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from lockkeeper_analytics.facts.frames import Frames
+from lockkeeper_analytics.facts.frames import Frames, kept_frame
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.recorder import EVENT, STATISTICS
@@ -27,7 +27,7 @@ from lockkeeper_analytics.tables.data_files import DATA_FILES, JOURNALS
 from lockkeeper_analytics.tables.lines import LINE_COLUMNS, lines_in
 from lockkeeper_analytics.tables.options import parse_options
 
-_RECORDED = {"statistics": (STATISTICS, statistics.told_by), "events": (EVENT, events.told_by)}
+RECORDED = {"statistics": (STATISTICS, statistics.told_by), "events": (EVENT, events.told_by)}
 """Tables of the flight recorder: which lines tell them, and how."""
 
 
@@ -78,16 +78,23 @@ def _checked(session: SparkSession, files: Sequence[Unchecked], skip_corrupt: bo
     return told.mapInArrow(rows, CHECKED_FILES.ddl(columns))
 
 
+def in_one_piece(source: Source) -> Source:
+    """Return *source* in partitions of its own: what is made of them needs no shuffle."""
+    there = {name: frame.coalesce(1) for name, frame in source.listed.items()}
+    return source._replace(records=source.records.coalesce(1), listed=there)
+
+
 def frames_of(source: Source, cut: Set[str] = frozenset()) -> Frames:
     """Return the tables of *source* as frames, and the views over them; see Frames."""
     records = source.records
-    recorded = {name: _recorded(records, name) for name in _RECORDED}
+    recorded = {name: _recorded(records, name) for name in RECORDED}
+    recorded |= {name: kept_frame(recorded[name]) for name in recorded.keys() & cut}
     known = {"records": records, **source.listed, **recorded}
     return Frames(records.sparkSession, known, cut)
 
 
 def _recorded(records: DataFrame, name: str) -> DataFrame:
-    kind, told_by = _RECORDED[name]
+    kind, told_by = RECORDED[name]
     options = _whole(name, TABLES[name].default_columns)
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,15 +1,14 @@
 """The rows of reports in bounded memory: the first of them here, all of them in files."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import reduce
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
+
+from lockkeeper_analytics.spark.questions import Question, answers
 
 ROWS_MAX = 100_000
 """So many rows of a report come into this process's memory, its page and its JSON."""
@@ -22,38 +21,29 @@ class Collected(NamedTuple):
     rows: int
 
 
-def collect(frames: Mapping[str, DataFrame], out: Path) -> dict[str, Collected]:
-    """Write all rows of each frame to NAME.parquet in *out*, and return the first of them.
+def collect(
+    session: SparkSession, questions: Mapping[str, Question], out: Path
+) -> dict[str, Collected]:
+    """Write all rows that answer each question to NAME.parquet in *out*; return the first of them.
 
-    One query of Spark answers all *frames*, which are known by their names.
+    One query of Spark answers all *questions*, which are known by their names.
     """
-    first = {name: frame.limit(ROWS_MAX + 1) for name, frame in frames.items()}
     return {
-        name: _written(frames[name], found, out / f"{name}.parquet")
-        for name, found in gathered(first).items()
+        name: _written(session, questions[name], found, out / f"{name}.parquet")
+        for name, found in answers(session, questions, ROWS_MAX + 1).items()
     }
 
 
-def gathered(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """Return all rows of each frame; one query reads once what several of them read.
-
-    Each frame has a column, whose values are lists of one row; in the rows of others it is null.
-    """
-    rows = [frame.select(F.array(F.struct("*")).alias(name)) for name, frame in frames.items()]
-    every = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), rows)
-    found = every.toArrow()
-    return {name: pa.Table.from_struct_array(pc.list_flatten(found[name])) for name in frames}
-
-
-def _written(frame: DataFrame, found: pa.Table, path: Path) -> Collected:
-    """Write all rows of *frame* to *path*; *found* are the first ROWS_MAX, and one more."""
+def _written(session: SparkSession, question: Question, found: pa.Table, path: Path) -> Collected:
+    """Write all rows of the answer to *path*; *found* are the first ROWS_MAX, and one more."""
     if found.num_rows <= ROWS_MAX:
         pq.write_table(found, path)
         return Collected(found, found.num_rows)
     count = 0
     with pq.ParquetWriter(path, found.schema) as writer:
         # One partition after the other, so that memory holds no more than two.
-        for row in frame.mapInArrow(_packed, "batch binary").toLocalIterator():
+        rows = question.asked(session).mapInArrow(_packed, "batch binary")
+        for row in rows.toLocalIterator():
             batch = pa.ipc.open_stream(row["batch"]).read_all().cast(found.schema)
             writer.write_table(batch)
             count += batch.num_rows
