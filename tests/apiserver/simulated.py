@@ -126,6 +126,14 @@ class World:
             found += [item["reason"] for item in items]
         return found
 
+    async def told(self, *reasons: str) -> None:
+        """Wait until there are events with these *reasons*: they may come later than a status."""
+
+        async def are_there() -> bool:
+            return set(reasons) <= set(await self.events())
+
+        await eventually(are_there, explain=self.events)
+
     async def versions(self) -> dict[tuple[str, str], str]:
         """Return the version of every object of the namespace, Leases and events apart."""
         found = {}

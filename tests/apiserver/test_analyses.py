@@ -79,7 +79,7 @@ async def test_an_analysis_waits_for_its_journal_runs_once_and_tells_how_it_went
         status = await until(found, "once", "Succeeded")
         assert status["history"][0]["finished"] == T2
         assert status["result"] == f"{status['page']}{name}/"
-        assert "RunSucceeded" in await found.events()
+        await found.told("RunSucceeded")
         # What is left of a run is not made again.
         control_plane.kubectl("delete", "deployment", "once-page", "-n", namespace, "--wait=false")
         control_plane.kubectl("delete", "job", name, "-n", namespace, "--wait=false")

@@ -368,7 +368,7 @@ async def test_pods_stay_while_their_claim_is_being_deleted_and_the_status_says_
         assert (await found.get("StatefulSet", "demo"))["spec"]["replicas"] == 2
         assert await pods_of(found) == uids
         assert await written_at_rest(found) == set()
-        assert "ClaimEnds" in await found.events()
+        await found.told("ClaimEnds")
         # Gone at last, it is made anew, and what is wanted is done.
         claim = BY_NAME["PersistentVolumeClaim"]
         await found.api.merge(claim, namespace, "demo-journal", {"metadata": {"finalizers": None}})

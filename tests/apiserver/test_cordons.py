@@ -79,7 +79,7 @@ async def test_masters_leave_cordoned_nodes_as_long_as_another_node_has_a_standb
         # All of that without a pod less, and everybody who was fenced stands by again.
         assert await pods_by_name(found) == before
         assert not any(found.nodes.pod(name).fenced for name in before)
-        assert "HandingOver" in await found.events()
+        await found.told("HandingOver")
         cause = (await found.get("Broker", "demo"))["status"]["lastFailover"]["cause"]
         assert cause.startswith("demo-2")
 
