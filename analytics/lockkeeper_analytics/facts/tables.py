@@ -79,7 +79,7 @@ def _checked(session: SparkSession, files: Sequence[Unchecked], skip_corrupt: bo
 
 
 def in_one_piece(source: Source) -> Source:
-    """Return *source* in partitions of its own: what is made of them needs no shuffle."""
+    """Return *source* in partitions of its own: what is made of one needs no shuffle."""
     there = {name: frame.coalesce(1) for name, frame in source.listed.items()}
     return source._replace(records=source.records.coalesce(1), listed=there)
 
