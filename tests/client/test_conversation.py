@@ -161,8 +161,8 @@ def test_everything_is_said_again_to_the_next_broker_with_its_old_number(
         "ConnectionInfo",
         "DestinationInfo",
         "SessionInfo",
-        "ConsumerInfo",
         "ProducerInfo",
+        "ConsumerInfo",
         "ActiveMQTextMessage",
     ]
     control, info, *rest = after

@@ -8,13 +8,13 @@ from pathlib import Path
 import brokers
 import pytest
 from client_support import Connect, bodies, left, start_broker, take
+from relay import Relay
 
 from lockkeeper.client import (
     Acknowledge,
     ConnectionFailedError,
     MessagingError,
     RequestTimedOutError,
-    TransactionInDoubtError,
     TransactionRolledBackError,
 )
 
@@ -52,7 +52,7 @@ def test_a_send_in_progress_just_returns_later(
     assert left(open_connection(mortal_broker.url), queue_name) == [str(n) for n in range(300)]
 
 
-def test_an_open_transaction_is_rolled_back_and_can_be_repeated(
+def test_an_open_transaction_of_sends_is_told_to_the_next_broker(
     mortal_broker: Mortal, open_connection: Connect, queue_name: str
 ) -> None:
     connection = open_connection(failover(mortal_broker))
@@ -61,13 +61,30 @@ def test_an_open_transaction_is_rolled_back_and_can_be_repeated(
     producer.send("before")
     restart(mortal_broker)
     producer.send("after")
-    with pytest.raises(TransactionRolledBackError) as caught:
-        session.commit()
-    assert not isinstance(caught.value, TransactionInDoubtError)
     assert left(connection, queue_name) == []
+    session.commit()
+    assert left(connection, queue_name) == ["before", "after"]
     producer.send("again")
     session.commit()
-    assert left(connection, queue_name) == ["again"]
+    assert left(connection, queue_name) == ["before", "after", "again"]
+
+
+def test_a_transaction_of_sends_goes_on_when_only_the_socket_was_cut(
+    broker: Mortal, open_connection: Connect, queue_name: str
+) -> None:
+    """The broker has the messages of the first try, and must not take the second for them."""
+    with Relay(broker.port) as relay:
+        connection = open_connection(f"failover:({relay.url}){OPTIONS}")
+        session = connection.session(transacted=True)
+        producer = session.producer(queue_name)
+        for number in range(3):
+            producer.send(f"before {number}" + "x" * 70_000)
+        relay.cut()
+        producer.send("after")
+        session.commit()
+        found = [str(body)[:8] for body in left(connection, queue_name)]
+        assert found == ["before 0", "before 1", "before 2", "after"]
+        connection.close()
 
 
 def test_what_an_open_transaction_consumed_comes_again(

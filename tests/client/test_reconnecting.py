@@ -1,13 +1,14 @@
 """Which broker is tried when: order, delays and limits of failover."""
 
 import itertools
+import random
 import socket
-import threading
+import time
 
 import pytest
 
-from lockkeeper.client import ConnectionFailedError
-from lockkeeper.client.failover import Reconnector
+from lockkeeper.client import ConnectionFailedError, RequestTimedOutError, connect
+from lockkeeper.client.core.reconnecting import Reconnector
 from lockkeeper.client.url import Address, parse_url
 
 
@@ -44,7 +45,10 @@ def test_delays_stay_the_same_without_back_off() -> None:
 
 def test_no_two_clients_come_back_at_the_same_moment() -> None:
     url = parse_url("failover:(tcp://a:1)?initialReconnectDelay=1000&maxReconnectDelay=4000")
-    each = [list(itertools.islice(Reconnector(url).delays(False), 5)) for _ in range(100)]
+    each = [
+        list(itertools.islice(Reconnector(url, random.shuffle, random.random).delays(False), 5))
+        for _ in range(100)
+    ]
     first, *later = (sorted(delays) for delays in zip(*each, strict=True))
     assert first == [0] * 100, "who lost a broker looks for the next one at once"
     for longest, delays in zip((1000, 2000, 4000, 4000), later, strict=True):
@@ -78,13 +82,14 @@ def test_without_failover_one_address_is_tried_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        tried = Reconnector(parse_url(f"tcp://127.0.0.1:{port}"))
         with pytest.raises(ConnectionFailedError, match=f"tcp://127.0.0.1:{port}.*refused"):
-            tried.connect(True, threading.Event())
+            connect(f"tcp://127.0.0.1:{port}")
+    tried = Reconnector(parse_url("tcp://a:1"), list.reverse, lambda: 0.0)
     assert not list(tried.delays(is_first=False))
 
 
 def test_waiting_for_a_broker_can_be_stopped() -> None:
-    stop = threading.Event()
-    stop.set()
-    assert reconnector("").connect(True, stop) is None
+    began = time.monotonic()
+    with pytest.raises(RequestTimedOutError):
+        connect("failover:(tcp://127.0.0.1:1)?initialReconnectDelay=5000", timeout=0.2)
+    assert time.monotonic() - began < 3

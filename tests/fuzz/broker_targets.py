@@ -1,26 +1,26 @@
-"""Target: the client, when a broker says anything at all; over real sockets."""
+"""Target: the client, when a broker says anything at all."""
 
-import queue
-import socket
-import threading
 from random import Random
 
 from fuzzer import Target
 from mutations import mutated
 from recordings import conversations
 
+from lockkeeper.client.core.delivery import DISPATCH, Delivery, DispatchReader
+from lockkeeper.client.core.wire import Wire
 from lockkeeper.client.errors import refused
-from lockkeeper.client.link import LINK_ERRORS, Link
+from lockkeeper.client.links.link import LINK_ERRORS
 from lockkeeper.client.messages import ReceivedMessage
 from lockkeeper.client.url import parse_url
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.protocols.openwire.frames import framed
+from lockkeeper.protocols.settings import ListenerSettings
 
 
 def targets() -> list[Target]:
     """Return all of this theme."""
-    return [Target("brokers", made, _Brokers().run, LINK_ERRORS, 0.4)]
+    return [Target("brokers", made, _Client().run, LINK_ERRORS, 0.4)]
 
 
 def made(chance: Random) -> bytes:
@@ -35,47 +35,33 @@ def made(chance: Random) -> bytes:
     return b"".join(frames)
 
 
-class _Brokers:
-    """A socket that says to whoever comes what is next."""
+class _Client:
+    """A client that is told what a broker says."""
 
     def __init__(self) -> None:
-        self._listening: socket.socket | None = None
-        self._said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        (self._address,) = parse_url("tcp://127.0.0.1:1").addresses
 
     def run(self, data: bytes) -> None:
-        """Connect, and take all that is said, bodies and properties, too."""
-        if self._listening is None:
-            self._listening = socket.create_server(("127.0.0.1", 0), backlog=16)
-            threading.Thread(target=self._serve, args=(self._listening,), daemon=True).start()
-        self._said.put(data)
-        port = self._listening.getsockname()[1]
-        (address,) = parse_url(f"tcp://127.0.0.1:{port}").addresses
-        link = Link(address)
-        try:
-            while True:
-                for command in link.receive():
-                    _take(command)
-        finally:
-            link.close()
-
-    def _serve(self, listening: socket.socket) -> None:
-        while True:
-            peer, _ = listening.accept()
-            with peer:
-                try:
-                    peer.sendall(self._said.get())
-                    peer.shutdown(socket.SHUT_WR)
-                    while peer.recv(65536):
-                        pass
-                except OSError:
-                    continue
+        """Take all that is said, bodies and properties, too."""
+        options = self._address.options
+        settings = ListenerSettings(
+            options.frame_bytes_max, options.inactivity_duration, options.inactivity_initial_delay
+        )
+        wire = Wire(settings, str(self._address), 0.0)
+        for half in (data[: len(data) // 2], data[len(data) // 2 :]):
+            frames = wire.receive(half, 0.0) if half else []
+            reader = DispatchReader(wire.codec) if frames else None
+            for frame in frames:
+                assert reader is not None
+                is_dispatch = frame[0] == DISPATCH
+                _take(reader.read(frame) if is_dispatch else wire.codec.decode(frame)[0])
 
 
-def _take(command: openwire.Structure) -> None:
+def _take(command: Delivery | openwire.Structure) -> None:
     """Do with a command what a connection does with it, and an application with its message."""
     if isinstance(command, openwire.ExceptionResponse | openwire.ConnectionError):
         str(refused(command.exception))
-    if not isinstance(command, openwire.MessageDispatch) or command.message is None:
+    if not isinstance(command, Delivery) or not command.has_message:
         return
     message = ReceivedMessage(command, None)  # type: ignore[arg-type]
     repr(message)

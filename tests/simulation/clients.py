@@ -65,7 +65,7 @@ class Program(Thread):
 
     def next_entries(self, producer: Any, *places: str) -> list[Any]:
         """Return what the next message of *producer* will be in the books."""
-        name = f"{producer.identifier}:{producer._sequence + 1}"
+        name = f"{producer.identifier}:{producer.core.sequence + 1}"
         return [self.ledger_module.Entry(place, name) for place in places]
 
     def received(self, place: str, message: Any) -> Any:

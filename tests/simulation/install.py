@@ -1,5 +1,6 @@
 """Putting the simulated modules where the code looks for them."""
 
+import asyncio
 import contextlib
 import gc
 import importlib.util
@@ -16,11 +17,14 @@ from simulation.clocks import make_datetime_class, make_time
 from simulation.disk import Disk
 from simulation.hub import Hub, Process
 from simulation.kernel import Kernel
+from simulation.loop import Loop
 from simulation.network import Network
 from simulation.shim import Shim
 from simulation.threads import SimpleQueue, make_threading
 
-from lockkeeper.client import connection
+from lockkeeper.client import opening
+from lockkeeper.client.blocking import loop as client_loop
+from lockkeeper.client.links import dialling
 from lockkeeper.store.kahadb import lock
 from lockkeeper.transport.peer import Peer
 
@@ -102,7 +106,9 @@ class World:
         for name in [name for name in sys.modules if name.split(".")[0] == "pathlib"]:
             self._patch(sys.modules[name], only=("os", "io"))
         self._patch(tempfile, only=("_os",), names={"_os": self._modules["os"]})
-        connection._PROCESS = "1-1"
+        opening._PROCESS = "1-1"
+        client_loop.make_loop = self._make_client_loop
+        dialling.open_socket = self._open_socket
         lock._HELD = OfProcess(self.hub, "held locks")  # type: ignore[assignment]
         numbers = itertools.count(1)
 
@@ -111,6 +117,16 @@ class World:
             return int(peer.__dict__.setdefault("simulated number", next(numbers)))
 
         Peer.__hash__ = number  # type: ignore[method-assign, assignment]
+
+    def _make_client_loop(self) -> Any:
+        process = self.hub.process()
+        assert process is not None
+        return Loop(self.hub, self.kernel, self.network, process)  # type: ignore[abstract]
+
+    async def _open_socket(self, host: str, port: int) -> Any:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, Loop)
+        return await loop.open_socket(port)
 
     def _patch(
         self,

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, TypeVarTuple
 
 from simulation.hub import MICROSECOND, SECOND, Hub, Process
 from simulation.kernel import Kernel
-from simulation.network import End, Network
+from simulation.network import End, Network, Socket
 
 READ_BYTES = 256 * 1024
 BUFFER_BYTES = 64 * 1024
@@ -33,6 +33,7 @@ class Loop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._count = 0
         self._readers: dict[int, tuple[asyncio.Handle, Callable[[], None]]] = {}
+        self._sockets: dict[tuple[Socket, str], asyncio.Handle] = {}
         self._is_stopping = False
         self._task = hub.current
 
@@ -62,6 +63,9 @@ class Loop(asyncio.AbstractEventLoop):
             entry = self._kernel.table.get(number)
             if entry is not None and entry.readable():
                 self._ready.append(handle)
+        for (watched, event), handle in list(self._sockets.items()):
+            if watched.end.readable() if event == "read" else watched.end.writable():
+                self._ready.append(handle)
         if not self._ready:
             wait = None
             if self._timers:
@@ -87,6 +91,9 @@ class Loop(asyncio.AbstractEventLoop):
 
     def is_closed(self) -> bool:
         return False
+
+    def close(self) -> None:
+        pass
 
     def get_debug(self) -> bool:
         return False
@@ -170,12 +177,34 @@ class Loop(asyncio.AbstractEventLoop):
     # Descriptors, signals
 
     def add_reader(self, fd: Any, callback: Callable[[*Ts], Any], *args: *Ts) -> None:
+        if isinstance(fd, Socket):
+            self._watch(fd, "read", asyncio.Handle(callback, args, self, None))
+            return
         entry = self._kernel.table[fd]
         handle = asyncio.Handle(callback, args, self, None)
         entry.watchers.append(self.wake)
         self._readers[fd] = handle, self.wake
 
+    def add_writer(self, fd: Any, callback: Callable[[*Ts], Any], *args: *Ts) -> None:
+        self._watch(fd, "write", asyncio.Handle(callback, args, self, None))
+
+    def remove_writer(self, fd: Any) -> bool:
+        return self._ignore(fd, "write")
+
+    def _watch(self, socket: Socket, event: str, handle: asyncio.Handle) -> None:
+        self._sockets[socket, event] = handle
+        socket.end.changed.append(self.wake)
+        self.wake()
+
+    def _ignore(self, socket: Socket, event: str) -> bool:
+        if self._sockets.pop((socket, event), None) is None:
+            return False
+        socket.end.changed.remove(self.wake)
+        return True
+
     def remove_reader(self, fd: Any) -> bool:
+        if isinstance(fd, Socket):
+            return self._ignore(fd, "read")
         found = self._readers.pop(fd, None)
         entry = self._kernel.table.get(fd)
         if found is not None and entry is not None and found[1] in entry.watchers:
@@ -186,6 +215,22 @@ class Loop(asyncio.AbstractEventLoop):
         self.process.locals[f"signal {int(sig)}"] = lambda: self.call_soon(callback, *args)
 
     # Network
+
+    async def open_socket(self, port: int) -> Socket:
+        """Dial, as a client does."""
+        is_wanted = True
+
+        def dial() -> Socket:
+            end = self.network.dial(self.process, port, None)
+            if not is_wanted:
+                end.abort()
+            return Socket(end, 0.0)
+
+        try:
+            return await self.run_in_executor(None, dial)
+        except asyncio.CancelledError:
+            is_wanted = False
+            raise
 
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
         return [(real_socket.AF_INET, real_socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from simulation.hub import SECOND
 
 from lockkeeper.broker.regions.queue import Queue
-from lockkeeper.client.transport import Transport
+from lockkeeper.client.links.runner import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,24 +30,24 @@ class Progress:
         # What waits, by a key of its own: since when.
         self._waiting: dict[Any, int] = {}
         self._wires: list[Any] = []
-        self._transports: list[Transport] = []
+        self._runners: list[Runner] = []
         life.wire.Wire = make_wire(life.wire.Wire, self._wires)
-        self._watch_transports()
+        self._watch_runners()
         self._look()
 
-    def _watch_transports(self) -> None:
-        transports, start = self._transports, Transport.start
+    def _watch_runners(self) -> None:
+        runners, start = self._runners, Runner.start
 
-        def watched(self: Transport) -> None:
-            transports.append(self)
+        def watched(self: Runner) -> None:
+            runners.append(self)
             start(self)
 
-        Transport.start = watched  # type: ignore[method-assign]
+        Runner.start = watched  # type: ignore[method-assign]
 
     def forget_clients(self) -> None:
         """Note that all clients have ended."""
         self._wires.clear()
-        self._transports.clear()
+        self._runners.clear()
 
     def _look(self) -> None:
         self._hub.call_later(LOOK_EVERY, self._look)
@@ -86,11 +86,12 @@ class Progress:
             if _is_whole(wire):
                 for number, name in wire.asked.items():
                     yield f"{name} of {wire.name}", number
-        for transport in self._transports:
-            link = transport._link
+        for runner in self._runners:
+            link = runner.link
             if link is not None and _is_whole(link):
-                for number, pending in transport._pending.items():
-                    yield f"{type(pending.command).__name__} of a program", number, id(link)
+                for number, request in runner.core._pending.items():
+                    if request.was_sent:
+                        yield f"{request.name} of a program", number, id(link)
 
     def _deliveries(self, broker: Any) -> "Iterator[tuple[Any, ...]]":
         """Yield backlogs that could be sent from, with how much was sent so far."""

@@ -56,7 +56,38 @@ class Until:
 
 
 class Lock:
-    """Both kinds of lock: the owner may take it again."""
+    """A lock that anybody may release, and that its owner cannot take again."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._line = Line()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        until = Until(None if timeout < 0 else timeout)
+        while self._is_taken:
+            if not blocking or until.is_over:
+                return False
+            self._line.wait(until.left)
+        self._is_taken = True
+        return True
+
+    def release(self) -> None:
+        assert self._is_taken
+        self._is_taken = False
+        self._line.wake(1)
+
+    def locked(self) -> bool:
+        return self._is_taken
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+class RLock:
+    """A lock that its owner may take again."""
 
     def __init__(self) -> None:
         self._owner: object = None
@@ -100,8 +131,8 @@ class Lock:
 
 
 class Condition:
-    def __init__(self, lock: Lock | None = None) -> None:
-        self._lock = lock or Lock()
+    def __init__(self, lock: RLock | None = None) -> None:
+        self._lock = lock or RLock()
         self.acquire, self.release = self._lock.acquire, self._lock.release
         self._line = Line()
 
@@ -230,7 +261,7 @@ def make_threading() -> ModuleType:
         real,
         Thread=Thread,
         Lock=Lock,
-        RLock=Lock,
+        RLock=RLock,
         Condition=Condition,
         Event=Event,
         current_thread=current_thread,

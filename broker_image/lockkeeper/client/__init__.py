@@ -1,11 +1,18 @@
 """The Python client: connections, sessions, producers, consumers, failover.
 
+Calls wait in their thread; `lockkeeper.client.aio` has the same names for asyncio.
+
 Comes in: what an application wants to send and receive. Never here: anything of the broker core.
 """
 
-from lockkeeper.client.acknowledge import Acknowledge
-from lockkeeper.client.connection import DEFAULT_URL, Connection, connect
-from lockkeeper.client.consumer import Consumer
+from lockkeeper.client.blocking.connection import Connection, connect
+from lockkeeper.client.blocking.consumer import Consumer
+from lockkeeper.client.blocking.producer import Producer
+from lockkeeper.client.blocking.session import Session
+from lockkeeper.client.core.acknowledge import Acknowledge
+from lockkeeper.client.core.events import ConnectionState
+from lockkeeper.client.core.options import PrefetchPolicy
+from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.errors import (
     BrokerUrlError,
     ConnectionFailedError,
@@ -22,9 +29,7 @@ from lockkeeper.client.errors import (
     TransactionRolledBackError,
 )
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
-from lockkeeper.client.producer import Producer
-from lockkeeper.client.redelivery import RedeliveryPolicy
-from lockkeeper.client.session import Session
+from lockkeeper.client.opening import DEFAULT_URL
 from lockkeeper.client.tls import TlsOptions
 
 __all__ = [
@@ -35,7 +40,10 @@ __all__ = [
     "Consumer",
     "ReceivedMessage",
     "Acknowledge",
+    "ConnectionState",
+    "PrefetchPolicy",
     "RedeliveryPolicy",
+    "RedeliveryPolicyMap",
     "TlsOptions",
     "DestinationName",
     "DEFAULT_URL",

@@ -1,21 +1,12 @@
-"""Messages as applications see them: what they send, and what they receive."""
+"""Messages as applications see them: what they receive."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
-from lockkeeper.client.acknowledge import dispatch_destination
-from lockkeeper.message.bodies import Body, MessageType, decode_body, encode_body
+from lockkeeper.client.core.delivery import Delivery
+from lockkeeper.message.bodies import Body, MessageType, decode_body
 from lockkeeper.message.destination import Destination, parse_destination
-from lockkeeper.message.openwire import (
-    LAYOUTS,
-    ActiveMQBytesMessage,
-    ActiveMQMapMessage,
-    ActiveMQMessage,
-    ActiveMQStreamMessage,
-    ActiveMQTextMessage,
-    Message,
-    MessageDispatch,
-)
+from lockkeeper.message.openwire import LAYOUTS, Message
 from lockkeeper.message.primitives import Value, decode_map
 
 DestinationName: TypeAlias = str | Destination
@@ -29,37 +20,14 @@ def destination_of(name: DestinationName) -> Destination:
     return name if isinstance(name, Destination) else parse_destination(name)
 
 
-def message_with_body(body: Body) -> Message:
-    """Return a message of the type that fits *body*: text, bytes, map, stream or none.
-
-    Raises ValueError for a body, or a value in it, that OpenWire cannot carry.
-    """
-    made: Callable[..., Message]
-    if body is None:
-        return ActiveMQMessage()
-    if isinstance(body, str):
-        made, kind = ActiveMQTextMessage, MessageType.TEXT
-    elif isinstance(body, bytes):
-        made, kind = ActiveMQBytesMessage, MessageType.BYTES
-    elif isinstance(body, Mapping):
-        made, kind = ActiveMQMapMessage, MessageType.MAP
-    elif isinstance(body, list):
-        made, kind = ActiveMQStreamMessage, MessageType.STREAM
-    else:
-        raise ValueError(
-            f"a message body is a str, bytes, a mapping, a list or None, not {type(body).__name__}"
-        )
-    return made(content=encode_body(kind, body))
-
-
 class Settlement(Protocol):
     """The consumer of a message, which acknowledges or rejects it; see `Consumer`."""
 
-    def acknowledge(self, dispatch: MessageDispatch) -> None:
-        """Acknowledge as the mode says, for the message that came by *dispatch*."""
+    def acknowledge(self, delivery: Delivery) -> None:
+        """Acknowledge as the mode says, for the message that came by *delivery*."""
 
-    def reject(self, dispatch: MessageDispatch, cause: str | BaseException) -> None:
-        """Send what came by *dispatch* to the dead letter queue."""
+    def reject(self, delivery: Delivery, cause: str | BaseException) -> None:
+        """Send what came by *delivery* to the dead letter queue."""
 
 
 class ReceivedMessage:
@@ -68,20 +36,30 @@ class ReceivedMessage:
     `fields` has everything OpenWire knows of it. Times are in ms since 1970, 0 for none.
     """
 
-    __slots__ = ("_body", "_dispatch", "_properties", "_settlement", "delivery_count", "fields")
+    __slots__ = ("_body", "_delivery", "_properties", "_settlement")
 
-    def __init__(self, dispatch: MessageDispatch, settlement: Settlement) -> None:
-        assert dispatch.message is not None
-        self.fields: Message = dispatch.message
-        self.delivery_count = dispatch.redelivery_counter + 1
-        self._dispatch = dispatch
+    def __init__(self, delivery: Delivery, settlement: Settlement) -> None:
+        self._delivery = delivery
         self._settlement = settlement
         self._body: Body = None
         self._properties: dict[str, Value] | None = None
 
     @property
+    def fields(self) -> Message:
+        """Everything OpenWire knows of it. Raises MalformedMessageError."""
+        return self._delivery.message
+
+    @property
+    def delivery_count(self) -> int:
+        """JMSXDeliveryCount: 1 for a message that comes for the first time."""
+        return self._delivery.redelivery_counter + 1
+
+    @property
     def message_type(self) -> MessageType:
         """The kind of body."""
+        delivery = self._delivery
+        if delivery.message_at:
+            return MessageType(delivery.frame[delivery.message_at])
         return MessageType(_TYPE_IDS[type(self.fields)])
 
     @property
@@ -91,8 +69,8 @@ class ReceivedMessage:
         Of an object message, the bytes of its Java serialization. Raises MalformedMessageError.
         """
         if self._body is None:
-            fields = self.fields
-            self._body = decode_body(self.message_type, fields.content, fields.compressed)
+            content, is_compressed = self._delivery.content()
+            self._body = decode_body(self.message_type, content, is_compressed)
         return self._body
 
     @property
@@ -106,12 +84,12 @@ class ReceivedMessage:
     @property
     def message_id(self) -> str:
         """JMSMessageID."""
-        return str(self.fields.message_id)
+        return str(self._delivery.message_id)
 
     @property
     def destination(self) -> Destination | None:
         """JMSDestination: where the message was taken from."""
-        return dispatch_destination(self._dispatch)
+        return self._delivery.destination
 
     @property
     def original_destination(self) -> Destination | None:
@@ -175,14 +153,14 @@ class ReceivedMessage:
 
     def acknowledge(self) -> None:
         """Acknowledge as the session's mode says; nothing to do in AUTO and transacted ones."""
-        self._settlement.acknowledge(self._dispatch)
+        self._settlement.acknowledge(self._delivery)
 
     def reject(self, cause: str | BaseException) -> None:
         """Send the message to the dead letter queue, at once and for good, also in a transaction.
 
         Raises IllegalStateError when it is acknowledged already, as in AUTO mode.
         """
-        self._settlement.reject(self._dispatch, cause)
+        self._settlement.reject(self._delivery, cause)
 
     def __repr__(self) -> str:
         """Return type, id and destination."""

@@ -5,6 +5,7 @@ import ssl
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from lockkeeper.client.errors import BrokerUrlError
 
@@ -53,11 +54,22 @@ class SecureSocket:
     """
 
     def __init__(self, raw: socket.socket, host: str, options: TlsOptions) -> None:
-        """Shake hands, within the timeout that *raw* has. Raises OSError."""
-        self._socket = options.context().wrap_socket(raw, server_hostname=host)
-        self._socket.setblocking(False)
+        """Wrap a connected socket that does not block. Raises OSError."""
+        self._socket = options.context().wrap_socket(
+            raw, server_hostname=host, do_handshake_on_connect=False
+        )
         # OpenSSL reads and writes the same state in both directions.
         self._lock = threading.Lock()
+
+    def shake_hands(self) -> Literal["read", "write"] | None:
+        """Go on with the handshake; return what to wait for, None when it is done. OSError."""
+        try:
+            self._socket.do_handshake()
+        except ssl.SSLWantReadError:
+            return "read"
+        except ssl.SSLWantWriteError:
+            return "write"
+        return None
 
     def fileno(self) -> int:
         """Return the descriptor, to wait for what arrives."""

@@ -1,52 +1,42 @@
 """Broker URLs: `tcp://host:port?option=…`, `ssl://…` and `failover:(uri,uri)?option=…`.
 
 Options have ActiveMQ's names and defaults; times are in ms, as there. An unknown option is an
-error. Options of a failover URL that begin with `nested.` hold for each address in it. Files of
-certificates, which Java has in key stores, are options that begin with `ssl.`.
+error that names the nearest. Options of a failover URL that begin with `nested.` hold for each
+address in it. Files of certificates, which Java has in key stores, are options that begin with
+`ssl.`.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, urlsplit
 
+from lockkeeper.client.core.options import ConnectionOptions
+from lockkeeper.client.core.redelivery import RedeliveryPolicy
 from lockkeeper.client.errors import BrokerUrlError
 from lockkeeper.client.tls import TlsOptions
+from lockkeeper.client.url_options import (
+    FAILOVER_OPTIONS,
+    TCP_OPTIONS,
+    TLS_OPTIONS,
+    UNLIMITED,
+    FailoverOptions,
+    TcpOptions,
+    read_jms_options,
+    read_options,
+)
+
+__all__ = [
+    "UNLIMITED", "Address", "BrokerUrl", "FailoverOptions", "TcpOptions", "parse_others",
+    "parse_url",
+]  # fmt: skip
 
 DEFAULT_PORT = 61616
 DEFAULT_TLS_PORT = 61617
-UNLIMITED = -1
 NESTED = "nested."
-USER, PASSWORD = "jms.userName", "jms.password"
+USER, PASSWORD, CLIENT_ID = "jms.userName", "jms.password", "jms.clientID"
+JMS = "jms."
 _SECRET = re.compile(rf"({re.escape(PASSWORD)}=)[^&)'\"]*")
-
-
-@dataclass(frozen=True, slots=True)
-class TcpOptions:
-    """Options of one address; times in ms, an inactivity duration of 0 means no check."""
-
-    connection_timeout: int = 30_000
-    tcp_no_delay: bool = True
-    keep_alive: bool = False
-    inactivity_duration: int = 30_000
-    inactivity_initial_delay: int = 10_000
-    frame_bytes_max: int = 104_857_600
-
-
-@dataclass(frozen=True, slots=True)
-class FailoverOptions:
-    """Number and delays of reconnections; delays in ms, -1 means no limit."""
-
-    initial_reconnect_delay: int = 10
-    max_reconnect_delay: int = 30_000
-    use_exponential_back_off: bool = True
-    reconnect_delay_exponent: float = 2.0
-    max_reconnect_attempts: int = UNLIMITED
-    startup_max_reconnect_attempts: int = UNLIMITED
-    randomize: bool = True
-    timeout: int = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +45,7 @@ class Address:
 
     host: str
     port: int
-    options: TcpOptions = TcpOptions()
+    options: TcpOptions = field(default_factory=TcpOptions)
     tls: TlsOptions | None = None
 
     def __str__(self) -> str:
@@ -66,30 +56,19 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Timeouts:
-    """Limits of calls to a connected broker, in ms; 0 means no limit, except for `close`.
-
-    `send` is for messages, which flow control may hold up for as long as it takes (ActiveMQ's
-    default, too); `request` for everything else. `close` is for all of `Connection.close`.
-    """
-
-    send: int = 0
-    request: int = 300_000
-    close: int = 15_000
-
-
-@dataclass(frozen=True, slots=True)
 class BrokerUrl:
     """Addresses of brokers and options; without failover a broken connection stays broken.
 
-    `user` and `password` are None where the URL does not name them.
+    `user`, `password` and `client_id` are None where the URL does not name them.
     """
 
     addresses: tuple[Address, ...]
     failover: FailoverOptions | None = None
     user: str | None = None
     password: str | None = None
-    timeouts: Timeouts = Timeouts()
+    client_id: str | None = None
+    options: ConnectionOptions = field(default_factory=ConnectionOptions)
+    redelivery: RedeliveryPolicy = field(default_factory=RedeliveryPolicy)
 
 
 def parse_url(text: str, tls: TlsOptions | None = None) -> BrokerUrl:
@@ -104,11 +83,27 @@ def parse_url(text: str, tls: TlsOptions | None = None) -> BrokerUrl:
         raise BrokerUrlError(_SECRET.sub(r"\1***", str(error))) from error.__cause__
 
 
+def parse_others(texts: tuple[str, ...], url: BrokerUrl) -> tuple[Address, ...]:
+    """Return addresses that a broker tells of, with the options of the URL's first one.
+
+    Those that cannot be understood, or are of another scheme, are passed over.
+    """
+    first = url.addresses[0]
+    found = []
+    for text in texts:
+        try:
+            (address,) = parse_url(text.partition("?")[0]).addresses
+        except (BrokerUrlError, ValueError):
+            continue
+        if (address.tls is None) == (first.tls is None):
+            found.append(replace(address, options=first.options, tls=first.tls))
+    return tuple(found)
+
+
 def _parse_single(text: str, tls: TlsOptions) -> BrokerUrl:
     options = _options(text.partition("?")[2], text)
-    user, password = options.pop(USER, None), options.pop(PASSWORD, None)
-    timeouts = _timeouts(options, text)
-    return BrokerUrl((_parse_address(text, {}, options, tls),), None, user, password, timeouts)
+    found = _with_jms(BrokerUrl(()), options, text)
+    return replace(found, addresses=(_parse_address(text, {}, options, tls),))
 
 
 def _parse_failover(text: str, tls: TlsOptions) -> BrokerUrl:
@@ -122,15 +117,32 @@ def _parse_failover(text: str, tls: TlsOptions) -> BrokerUrl:
         for name in list(options)
         if name.startswith(NESTED)
     }
-    user, password = options.pop(USER, None), options.pop(PASSWORD, None)
-    timeouts = _timeouts(options, text)
+    found = _with_jms(BrokerUrl(()), options, text)
     parts = [part.strip() for part in inner.split(",")]
     addresses = tuple(
         _parse_address(part, nested, _options(part.partition("?")[2], part), tls) for part in parts
     )
-    settings = _read(options, _FAILOVER_OPTIONS, text)
-    failover = replace(FailoverOptions(), **settings)
-    return BrokerUrl(addresses, failover, user, password, timeouts)
+    failover = replace(FailoverOptions(), **read_options(options, FAILOVER_OPTIONS, text))
+    if failover.timeout > 0:
+        timeouts = replace(found.options.timeouts, no_broker=failover.timeout / 1000)
+        found = replace(found, options=replace(found.options, timeouts=timeouts))
+    return replace(found, addresses=addresses, failover=failover)
+
+
+def _with_jms(url: BrokerUrl, options: dict[str, str], text: str) -> BrokerUrl:
+    """Take the options that begin with `jms.` out of *options*, and return a URL with them."""
+    jms = {name: options.pop(name) for name in list(options) if name.startswith(JMS)}
+    user, password = jms.pop(USER, None), jms.pop(PASSWORD, None)
+    client_id = jms.pop(CLIENT_ID, None)
+    settings, redelivery = read_jms_options(jms, text)
+    return replace(
+        url,
+        user=user,
+        password=password,
+        client_id=client_id,
+        options=settings,
+        redelivery=redelivery,
+    )
 
 
 def _parse_address(
@@ -152,18 +164,12 @@ def _parse_address(
     if not parts.hostname or parts.path not in ("", "/") or parts.username:
         raise BrokerUrlError(f"{text!r} is not of the form tcp://host:port?option=value")
     if not is_encrypted:
-        nested = {name: value for name, value in nested.items() if name not in _TLS_OPTIONS}
-        settings = _read({**nested, **own}, _TCP_OPTIONS, text)
+        nested = {name: value for name, value in nested.items() if name not in TLS_OPTIONS}
+        settings = read_options({**nested, **own}, TCP_OPTIONS, text)
         return Address(parts.hostname, port, replace(TcpOptions(), **settings))
-    found = _read({**nested, **own}, _TCP_OPTIONS | _TLS_OPTIONS, text)
-    of_tls = {field: found.pop(field) for field, _ in _TLS_OPTIONS.values() if field in found}
+    found = read_options({**nested, **own}, {**TCP_OPTIONS, **TLS_OPTIONS}, text)
+    of_tls = {field: found.pop(field) for field, _ in TLS_OPTIONS.values() if field in found}
     return Address(parts.hostname, port, replace(TcpOptions(), **found), replace(tls, **of_tls))
-
-
-def _timeouts(options: dict[str, str], text: str) -> Timeouts:
-    """Take the options that begin with `jms.` out of *options*."""
-    own = {name: options.pop(name) for name in _JMS_OPTIONS if name in options}
-    return replace(Timeouts(), **_read(own, _JMS_OPTIONS, text))
 
 
 def _options(query: str, text: str) -> dict[str, str]:
@@ -171,81 +177,3 @@ def _options(query: str, text: str) -> dict[str, str]:
         return dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
     except ValueError as error:
         raise BrokerUrlError(f"the options of {text!r} are not name=value&name=value") from error
-
-
-_Parser = Callable[[str], bool | int | float | Path]
-
-
-def _read(
-    options: Mapping[str, str], known: Mapping[str, tuple[str, _Parser]], text: str
-) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in options.items():
-        if name not in known:
-            raise BrokerUrlError(
-                f"unknown option {name!r} in {text!r}; known are {', '.join(sorted(known))}"
-            )
-        field, parse = known[name]
-        try:
-            found[field] = parse(value)
-        except ValueError as error:
-            raise BrokerUrlError(f"option {name}={value} in {text!r}: {error}") from error
-    return found
-
-
-def _flag(value: str) -> bool:
-    if value.lower() not in ("true", "false"):
-        raise ValueError("must be true or false")
-    return value.lower() == "true"
-
-
-def _count(value: str) -> int:
-    number = int(value)
-    if number < 0:
-        raise ValueError("must be 0 or more")
-    return number
-
-
-def _limit(value: str) -> int:
-    number = int(value)
-    if number < UNLIMITED:
-        raise ValueError("must be -1 (no limit) or more")
-    return number
-
-
-def _exponent(value: str) -> float:
-    number = float(value)
-    if not 1 <= number <= 1000:
-        raise ValueError("must be 1 to 1000")
-    return number
-
-
-_TCP_OPTIONS: dict[str, tuple[str, _Parser]] = {
-    "connectionTimeout": ("connection_timeout", _count),
-    "tcpNoDelay": ("tcp_no_delay", _flag),
-    "keepAlive": ("keep_alive", _flag),
-    "wireFormat.maxInactivityDuration": ("inactivity_duration", _count),
-    "wireFormat.maxInactivityDurationInitalDelay": ("inactivity_initial_delay", _count),
-    "wireFormat.maxFrameSize": ("frame_bytes_max", _count),
-}
-_JMS_OPTIONS: dict[str, tuple[str, _Parser]] = {
-    "jms.sendTimeout": ("send", _count),
-    "jms.requestTimeout": ("request", _count),
-    "jms.closeTimeout": ("close", _count),
-}
-_TLS_OPTIONS: dict[str, tuple[str, _Parser]] = {
-    "socket.verifyHostName": ("verify_host_name", _flag),
-    "ssl.caFile": ("ca_file", Path),
-    "ssl.certificateFile": ("certificate_file", Path),
-    "ssl.keyFile": ("key_file", Path),
-}
-_FAILOVER_OPTIONS: dict[str, tuple[str, _Parser]] = {
-    "initialReconnectDelay": ("initial_reconnect_delay", _count),
-    "maxReconnectDelay": ("max_reconnect_delay", _count),
-    "useExponentialBackOff": ("use_exponential_back_off", _flag),
-    "reconnectDelayExponent": ("reconnect_delay_exponent", _exponent),
-    "maxReconnectAttempts": ("max_reconnect_attempts", _limit),
-    "startupMaxReconnectAttempts": ("startup_max_reconnect_attempts", _limit),
-    "randomize": ("randomize", _flag),
-    "timeout": ("timeout", _limit),
-}

@@ -1,13 +1,12 @@
 """Failover order of brokers: addresses, delays between rounds, the limit."""
 
-import random
-import threading
 from collections.abc import Callable, Iterator
 
 from lockkeeper.client.errors import ConnectionFailedError
-from lockkeeper.client.link import LINK_ERRORS, Link
 from lockkeeper.client.url import UNLIMITED, Address, BrokerUrl, FailoverOptions
 
+LEARNT_MAX = 64
+"""So many addresses are known at most, those of the URL included."""
 SHORT_LIFE_SECONDS = 1.0
 _DOUBLINGS_MAX = 64
 _ONE_TRY = FailoverOptions(
@@ -27,8 +26,8 @@ class Reconnector:
     def __init__(
         self,
         url: BrokerUrl,
-        shuffle: Callable[[list[Address]], None] = random.shuffle,
-        chance: Callable[[], float] = random.random,
+        shuffle: Callable[[list[Address]], None],
+        chance: Callable[[], float],
     ) -> None:
         """*chance* gives numbers from 0 up to 1."""
         self._addresses = url.addresses
@@ -45,26 +44,21 @@ class Reconnector:
         self._reason = reason
         self._short_lives = self._short_lives + 1 if lived < SHORT_LIFE_SECONDS else 0
 
-    def connect(self, is_first: bool, stop: threading.Event) -> Link | None:
-        """Return a link to the first broker that answers, None when *stop* was set.
+    def learn(self, addresses: tuple[Address, ...]) -> None:
+        """Take up what a broker says of others; they are tried like those of the URL."""
+        known = {(each.host, each.port) for each in self._addresses}
+        new = [each for each in addresses if (each.host, each.port) not in known]
+        self._addresses += tuple(new[: LEARNT_MAX - len(self._addresses)])
 
-        Raises ConnectionFailedError when the limit of attempts is reached.
-        """
-        failure = self._reason
-        for delay in self.delays(is_first):
-            if stop.wait(delay / 1000):
-                return None
-            for address in self.order():
-                try:
-                    return Link(address)
-                except LINK_ERRORS as error:
-                    failure = error
-                if stop.is_set():
-                    return None
+    def failure(self, is_first: bool, reason: Exception | None) -> ConnectionFailedError:
+        """Return the error for when all attempts are used up."""
         names = ", ".join(map(str, self._addresses))
         verb = "reached" if is_first else "reached again"
-        reason = f": {failure}" if failure else ""
-        raise ConnectionFailedError(f"no broker could be {verb} at {names}{reason}") from failure
+        reason = reason or self._reason
+        told = f": {reason}" if reason else ""
+        error = ConnectionFailedError(f"no broker could be {verb} at {names}{told}")
+        error.__cause__ = reason
+        return error
 
     def order(self) -> list[Address]:
         """Return the addresses in the order in which this round tries them."""

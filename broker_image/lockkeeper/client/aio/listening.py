@@ -1,0 +1,132 @@
+"""Listeners: functions that are called with each message, one after the other in a session.
+
+A function runs in a thread of its session, as long as there are messages; a coroutine function in
+the event loop. Neither keeps the connection from giving its signs of life.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+from lockkeeper.client.aio.driving import drive, moment
+from lockkeeper.client.core.acknowledge import Acknowledge
+from lockkeeper.client.core.consumer import ConsumerCore
+from lockkeeper.client.core.delivery import Delivery
+from lockkeeper.client.errors import MessagingError
+from lockkeeper.client.links.runner import Runner
+from lockkeeper.client.messages import ReceivedMessage, Settlement
+
+_LOG = logging.getLogger(__name__)
+_REDELIVERED = (Acknowledge.AUTO, Acknowledge.DUPS_OK, Acknowledge.INDIVIDUAL)
+Listener: TypeAlias = Callable[[ReceivedMessage], Any] | Callable[[ReceivedMessage], Awaitable[Any]]
+
+
+class Line:
+    """Shared by the listeners of one session: one message at a time, and one thread."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    @property
+    def executor(self) -> ThreadPoolExecutor:
+        """The thread of the session, made at its first use."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(1, "lockkeeper-listener")
+        return self._executor
+
+    def end(self) -> None:
+        """Let the thread end after what it does just now."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False)
+
+
+class Listening:
+    """A listener at work; `stop` ends it after the message in hand."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        core: ConsumerCore,
+        settlement: Settlement,
+        listener: Listener,
+        line: Line,
+    ) -> None:
+        self._runner = runner
+        self._core = core
+        self._settlement = settlement
+        self._listener = listener
+        self._line = line
+        self._is_stopping = False
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="lockkeeper-listener")
+
+    async def _run(self) -> None:
+        is_coroutine = inspect.iscoroutinefunction(self._listener) or inspect.iscoroutinefunction(
+            getattr(self._listener, "__call__", None)  # noqa: B004
+        )
+        loop = asyncio.get_running_loop()
+        try:
+            while not self._is_stopping:
+                await drive(self._runner, self._core.arrival(moment()))
+                if self._core.is_closed:
+                    break
+                async with self._line.turn:
+                    if is_coroutine:
+                        await self._handle_all()
+                    else:
+                        await asyncio.shield(
+                            loop.run_in_executor(self._line.executor, self._call_all)
+                        )
+        except MessagingError as error:
+            _LOG.warning("a listener ends: %s", error)
+
+    def _take_delivery(self) -> Delivery | None:
+        with self._runner.lock:
+            delivery = (
+                None if self._is_stopping else self._core.take_delivery(moment(), is_held=True)
+            )
+            self._runner.flush(False)
+        return delivery if delivery is not None and delivery.has_message else None
+
+    async def _handle_all(self) -> None:
+        while (delivery := self._take_delivery()) is not None:
+            try:
+                await self._listener(ReceivedMessage(delivery, self._settlement))
+            except Exception as error:
+                self._fail(delivery, error)
+            else:
+                self._finish(delivery)
+
+    def _call_all(self) -> None:
+        while (delivery := self._take_delivery()) is not None:
+            try:
+                self._listener(ReceivedMessage(delivery, self._settlement))
+            except Exception as error:
+                self._fail(delivery, error)
+            else:
+                self._finish(delivery)
+
+    def _finish(self, delivery: Delivery) -> None:
+        with self._runner.lock:
+            self._core.finish(delivery, moment())
+            self._runner.flush(False)
+
+    def _fail(self, delivery: Delivery, error: Exception) -> None:
+        """Let the message come again, as far as the policy allows, where no one else can."""
+        _LOG.warning("a listener failed with %s", delivery.message_id, exc_info=error)
+        with self._runner.lock:
+            if self._core.mode in _REDELIVERED:
+                self._core.redeliver(error, moment())
+            self._runner.flush(False)
+
+    async def stop(self) -> None:
+        """End it after the message in hand."""
+        self._is_stopping = True
+        with self._runner.lock:
+            self._core.line.wake()
+        if self._task is asyncio.current_task():
+            return
+        await asyncio.shield(asyncio.gather(self._task, return_exceptions=True))

@@ -1,0 +1,84 @@
+"""Consumers of the blocking face."""
+
+from collections.abc import Iterator
+from types import TracebackType
+
+from lockkeeper.client import aio
+from lockkeeper.client.aio.listening import Listener
+from lockkeeper.client.blocking.driving import drive, moment
+from lockkeeper.client.blocking.loop import LoopThread
+from lockkeeper.client.core.session import SessionCore
+from lockkeeper.client.links.runner import Runner
+from lockkeeper.client.messages import ReceivedMessage
+
+
+class Consumer:
+    """Receives messages from one destination; made by `Session.consumer`.
+
+    `for message in consumer` goes on until the consumer is closed.
+    """
+
+    def __init__(
+        self, thread: LoopThread, runner: Runner, consumer: aio.Consumer, session: SessionCore
+    ) -> None:
+        self.core = consumer.core
+        self._thread = thread
+        self._runner = runner
+        self._aio = consumer
+        self._session = session
+        self._settling = consumer.settling
+
+    def receive(self, timeout: float | None = None) -> ReceivedMessage | None:
+        """Return the next message; None when none came within *timeout* seconds.
+
+        Without a timeout it waits for ever, with 0 not at all. None also when the consumer or
+        the connection is closed meanwhile. Raises ConnectionFailedError when the connection is
+        lost for good.
+        """
+        delivery = self._aio.take_arrived()
+        if delivery is None:
+            procedure = self._session.receive(self.core, timeout, moment())
+            delivery = drive(self._runner, procedure)
+        return None if delivery is None else ReceivedMessage(delivery, self._settling)
+
+    def __iter__(self) -> Iterator[ReceivedMessage]:
+        while not self.core.is_closed:
+            message = self.receive()
+            if message is None:
+                break
+            yield message
+
+    def listen(self, listener: Listener) -> None:
+        """Call *listener* with each message from now on, until the consumer is closed.
+
+        It is called in a thread of the session; the listeners of a session take turns. In AUTO
+        mode a message is acknowledged when the listener returns, and comes again when it raises,
+        as the redelivery policy says. Raises IllegalStateError while somebody receives in the
+        session. A coroutine function is called in the connection's event loop.
+        """
+        self._thread.call(self._aio.listen(listener))
+
+    def stop_listening(self) -> None:
+        """End the listener after the message that it has in hand."""
+        self._thread.call(self._aio.stop_listening())
+
+    def close(self) -> None:
+        """Stop receiving; what was not acknowledged goes to other consumers.
+
+        In a transacted session the broker learns of it when the transaction ends.
+        """
+        if self._aio.is_listening:
+            self._thread.call(self._aio.close())
+        else:
+            self._aio.close_at_once()
+
+    def __enter__(self) -> "Consumer":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,140 @@
+"""Producers of the blocking face."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import TracebackType
+
+from lockkeeper.client.blocking.driving import drive, moment
+from lockkeeper.client.core.producer import ProducerCore
+from lockkeeper.client.core.requests import Request
+from lockkeeper.client.drafting import Drafting
+from lockkeeper.client.links.runner import Runner
+from lockkeeper.client.messages import DestinationName, ReceivedMessage
+from lockkeeper.message.bodies import Body
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import ProducerId
+from lockkeeper.message.primitives import Value, encode_map
+
+WINDOW_MESSAGES = 100
+
+
+class Producer(Drafting):
+    """Sends messages, to one destination or to any; made by `Session.producer`.
+
+    `persistent`, `priority` (0 to 9) and `time_to_live` (seconds, None for ever) hold for every
+    message that does not say otherwise, and may be changed.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        core: ProducerCore,
+        leave: Callable[[ProducerCore], None],
+        destination: Destination | None,
+        persistent: bool,
+        priority: int,
+        time_to_live: float | None,
+        compress: bool,
+    ) -> None:
+        super().__init__(destination, persistent, priority, time_to_live, compress, time.time)
+        self.core = core
+        self._runner = runner
+        self._leave = leave
+
+    @property
+    def identifier(self) -> ProducerId:
+        """The id; the JMSMessageID of message n is `identifier:n`."""
+        return self.core.identifier
+
+    def send(
+        self,
+        body: Body,
+        properties: Mapping[str, Value] | None = None,
+        *,
+        destination: DestinationName | None = None,
+        persistent: bool | None = None,
+        priority: int | None = None,
+        time_to_live: float | None = None,
+        correlation_id: str | None = None,
+        reply_to: DestinationName | None = None,
+        type: str | None = None,
+        group_id: str | None = None,
+        group_sequence: int = 0,
+        timeout: float | None = None,
+    ) -> str:
+        """Send a text, bytes, map, stream (list) or empty (None) message; return its id.
+
+        Outside a transaction a persistent message is on the broker's disk when this returns,
+        one that is not persistent is on its way. Within a transaction, errors surface at the
+        commit. Raises ValueError for what OpenWire cannot carry, else a MessagingError:
+        RequestTimedOutError after *timeout* seconds, when nobody knows whether it was sent.
+        """
+        draft = self.draft(
+            body, properties, destination, persistent, priority, time_to_live, correlation_id,
+            reply_to, type, group_id, group_sequence,
+        )  # fmt: skip
+        core, runner = self.core, self._runner
+        if not core.wants_answer(draft.persistent):
+            with runner.lock:
+                if core.has_room:
+                    message_id = core.send_freely(draft)
+                    runner.flush(False)
+                    return message_id
+        return drive(runner, core.send(draft, moment()), timeout)
+
+    def forward(
+        self,
+        received: ReceivedMessage,
+        *,
+        destination: DestinationName | None = None,
+        without: Collection[str] = (),
+        timeout: float | None = None,
+    ) -> str:
+        """Send a received message on, under a new id and without an expiry; return the id.
+
+        Its body, headers and properties stay, except for those properties named in *without*.
+        Raises like `send`.
+        """
+        message = self.forwarded(received, destination, without)
+        return drive(self._runner, self.core.send_message(message, moment()), timeout)
+
+    def send_many(
+        self,
+        bodies: Iterable[Body],
+        properties: Mapping[str, Value] | None = None,
+        window: int = WINDOW_MESSAGES,
+        *,
+        timeout: float | None = None,
+    ) -> int:
+        """Send many messages alike, with up to *window* on the way at once; return how many.
+
+        All persistent ones are on the broker's disk when this returns. Raises like `send`, at
+        the first that fails; those after it may have been sent.
+        """
+        marshalled = encode_map(properties) if properties else None
+        waiting: deque[Request] = deque()
+        count = 0
+        for body in bodies:
+            draft = self.draft(body, marshalled)
+            drive(self._runner, self.core.send_in_window(draft, waiting, window, moment()), timeout)
+            count += 1
+        drive(self._runner, self.core.confirm(waiting, moment()), timeout)
+        return count
+
+    def close(self) -> None:
+        """Tell the broker that the producer is no more."""
+        with self._runner.lock:
+            self._leave(self.core)
+            self._runner.flush(False)
+
+    def __enter__(self) -> "Producer":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,297 @@
+"""Sessions: what commits, acknowledges and comes again as one."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from lockkeeper.client.core.acknowledge import Acknowledge
+from lockkeeper.client.core.consumer import ConsumerCore, ConsumerOwner
+from lockkeeper.client.core.delivery import Delivery
+from lockkeeper.client.core.producer import ProducerCore, ProducerOwner
+from lockkeeper.client.core.redelivery import RedeliveryPolicyMap
+from lockkeeper.client.core.requests import Request
+from lockkeeper.client.core.transaction import Transaction, TransactionOwner
+from lockkeeper.client.core.waiting import Moment, Procedure
+from lockkeeper.client.errors import (
+    IllegalStateError,
+    TransactionInDoubtError,
+    TransactionRolledBackError,
+)
+from lockkeeper.message.ids import ProducerId
+from lockkeeper.message.openwire import (
+    BaseCommand,
+    ConsumerId,
+    ConsumerInfo,
+    ProducerInfo,
+    RemoveInfo,
+    Response,
+    SessionId,
+    SessionInfo,
+)
+
+
+class SessionOwner(ConsumerOwner, ProducerOwner, TransactionOwner, Protocol):
+    """The connection of a session; see `ConnectionCore`."""
+
+    client_id: str | None
+    consumers: dict[ConsumerId, ConsumerCore]
+    producers: dict[ProducerId, ProducerCore]
+
+    def request(self, command: BaseCommand, *, is_repeatable: bool = True) -> Request:
+        """Send a command that wants an answer."""
+
+    def answer(self, request: Request, moment: Moment) -> Procedure[Response]:
+        """Wait for the answer to a request."""
+
+    def session_closed(self, session: "SessionCore") -> None:
+        """Forget a session."""
+
+
+class SessionCore:
+    """One line of work."""
+
+    def __init__(self, connection: SessionOwner, info: SessionInfo, mode: Acknowledge) -> None:
+        assert info.session_id is not None
+        self.identifier: SessionId = info.session_id
+        self.info = info
+        self.mode = mode
+        self.consumers: list[ConsumerCore] = []
+        self.transaction = Transaction(connection) if self.is_transacted else None
+        self.producer_infos: dict[ProducerId, ProducerInfo] = {}
+        self.consumer_infos: dict[ConsumerId, ConsumerInfo] = {}
+        self.is_closed = False
+        self.listening = 0
+        self._receiving = 0
+        self._connection = connection
+        self._producers: list[ProducerCore] = []
+        self._leaving: list[ConsumerCore] = []
+        self._made = 0
+
+    @property
+    def is_transacted(self) -> bool:
+        """Tell whether sending and receiving happen at commit."""
+        return self.mode is Acknowledge.TRANSACTED
+
+    # Making things
+
+    def open_producer(self, info: ProducerInfo, moment: Moment) -> Procedure[ProducerCore]:
+        """Return a producer that the broker knows."""
+        self.check_open()
+        identifier = ProducerId(self.identifier.connection_id, self._next(), self.identifier.value)
+        info.producer_id = identifier
+        producer = ProducerCore(self._connection, info, self.transaction)
+        self.producer_infos[identifier] = info
+        try:
+            yield from self._connection.answer(self._connection.request(info), moment)
+        except BaseException:
+            self.producer_infos.pop(identifier, None)
+            raise
+        self._producers.append(producer)
+        self._connection.producers[identifier] = producer
+        return producer
+
+    def open_consumer(
+        self,
+        info: ConsumerInfo,
+        policies: RedeliveryPolicyMap,
+        moment: Moment,
+        mode: Acknowledge | None = None,
+    ) -> Procedure[ConsumerCore]:
+        """Return a consumer that the broker knows. Raises InvalidSelectorError and the like."""
+        self.check_open()
+        connection = self._connection
+        identifier = ConsumerId(self.identifier.connection_id, self.identifier.value, self._next())
+        info.consumer_id = identifier
+        info.client_id = connection.client_id
+        info.dispatch_async = connection.options.dispatch_async
+        consumer = ConsumerCore(connection, info, mode or self.mode, policies)
+        connection.consumers[identifier] = consumer
+        self.consumer_infos[identifier] = info
+        request = connection.request(info)
+        try:
+            yield from connection.answer(request, moment)
+        except BaseException:
+            connection.consumers.pop(identifier, None)
+            if self.consumer_infos.pop(identifier, None) is not None and not request.is_done:
+                # Nobody has waited for the answer, which may be that it is made.
+                connection.post(RemoveInfo(object_id=identifier))
+            raise
+        self.consumers.append(consumer)
+        return consumer
+
+    def _next(self) -> int:
+        self._made += 1
+        return self._made
+
+    def check_open(self) -> None:
+        """Raise an error when the session or its connection is closed."""
+        if self.is_closed:
+            raise IllegalStateError("the session is closed")
+        self._connection.check_open()
+
+    # Receiving
+
+    def receive(
+        self, consumer: ConsumerCore, timeout: float | None, moment: Moment
+    ) -> Procedure[Delivery | None]:
+        """Return the next delivery of a consumer; see `ConsumerCore.receive`."""
+        self.check_no_listener()
+        self._receiving += 1
+        try:
+            return (yield from consumer.receive(timeout, moment))
+        finally:
+            self._receiving -= 1
+
+    def check_no_listener(self) -> None:
+        """Raise an error where a listener takes all that comes."""
+        if self.listening:
+            raise IllegalStateError("the session has a listener, so nobody else may receive")
+
+    def listen(self) -> None:
+        """Note that a listener begins. Raises an error while somebody receives."""
+        if self._receiving:
+            raise IllegalStateError("somebody receives in the session: a listener needs its own")
+        self.listening += 1
+
+    # Settling
+
+    def acknowledge(self) -> None:
+        """In CLIENT mode, acknowledge everything the session has consumed so far."""
+        if self.mode is not Acknowledge.CLIENT:
+            raise IllegalStateError("only a session in CLIENT mode acknowledges as a whole")
+        for consumer in self.consumers:
+            consumer.acknowledge_delivered()
+
+    def acknowledge_message(self, consumer: ConsumerCore, delivery: Delivery) -> None:
+        """Acknowledge as the mode says, for one message."""
+        if self.mode is Acknowledge.CLIENT:
+            self.acknowledge()
+        elif self.mode is Acknowledge.INDIVIDUAL:
+            consumer.acknowledge_one(delivery)
+
+    def commit(self, moment: Moment) -> Procedure[None]:
+        """Make everything sent and consumed since the last commit happen."""
+        transaction = self._transaction()
+        working = [*self.consumers, *self._leaving]
+        if any(consumer.has_lost for consumer in working):
+            yield from transaction.rollback(moment)
+            error = TransactionRolledBackError("the connection was lost within the transaction")
+            self._redeliver(error, moment)
+            raise error
+        acks = [ack for each in working for ack in each.acks_of_delivered()]
+        try:
+            yield from transaction.commit(acks, moment)
+        except TransactionRolledBackError as error:
+            if isinstance(error, TransactionInDoubtError):
+                self._settle(working)
+            else:
+                self._redeliver(error, moment)
+            raise
+        except BaseException:
+            # Nobody knows any more: as if it had happened, so that nothing is consumed twice.
+            self._settle(working)
+            raise
+        self._settle(working)
+
+    def rollback(self, cause: str | BaseException | None, moment: Moment) -> Procedure[None]:
+        """Undo what was sent; consumed messages come again, the first of them first."""
+        transaction = self._transaction()
+        yield from transaction.rollback(moment)
+        self._redeliver(cause, moment)
+
+    def recover(self, moment: Moment) -> None:
+        """In CLIENT and INDIVIDUAL mode, let everything not acknowledged come again."""
+        if self.mode not in (Acknowledge.CLIENT, Acknowledge.INDIVIDUAL):
+            raise IllegalStateError("only CLIENT and INDIVIDUAL sessions recover")
+        self._redeliver(None, moment)
+
+    def _transaction(self) -> Transaction:
+        if self.transaction is None:
+            raise IllegalStateError("the session is not transacted")
+        return self.transaction
+
+    def _settle(self, consumers: list[ConsumerCore]) -> None:
+        for consumer in consumers:
+            consumer.settle_delivered()
+        self._let_go()
+
+    def _redeliver(self, cause: str | BaseException | None, moment: Moment) -> None:
+        for consumer in self.consumers:
+            consumer.redeliver(cause, moment)
+        self._let_go()
+
+    def _let_go(self) -> None:
+        leaving, self._leaving = self._leaving, []
+        for consumer in leaving:
+            self._leave(consumer)
+
+    # What the connection says
+
+    def introduction(self) -> Iterator[BaseCommand]:
+        """Yield what the next broker must know of it (openwire.md section 7.8)."""
+        yield self.info
+        yield from self.producer_infos.values()
+        yield from self.consumer_infos.values()
+
+    def refused(self, number: int) -> BaseCommand | None:
+        """Forget what the broker did not make, by its number; return it."""
+        for infos in (self.producer_infos, self.consumer_infos):
+            for identifier, info in infos.items():
+                if info.command_id == number:
+                    del infos[identifier]  # type: ignore[arg-type]
+                    return info
+        return None
+
+    def interrupt(self) -> None:
+        """Note that the link is lost."""
+        for producer in self._producers:
+            producer.interrupt()
+        for consumer in [*self.consumers, *self._leaving]:
+            consumer.interrupt()
+        if self.transaction is not None:
+            has_lost = any(each.has_lost for each in [*self.consumers, *self._leaving])
+            self.transaction.interrupt(has_lost)
+
+    # Closing
+
+    def close_consumer(self, consumer: ConsumerCore) -> None:
+        """Let a consumer go, after the transaction that holds its messages."""
+        if consumer not in self.consumers:
+            return
+        consumer.end(None)
+        self.consumers.remove(consumer)
+        if self.is_transacted and consumer.has_delivered:
+            self._leaving.append(consumer)
+        else:
+            self._leave(consumer)
+
+    def _leave(self, consumer: ConsumerCore) -> None:
+        farewell = consumer.farewell()
+        self._connection.consumers.pop(consumer.identifier, None)
+        if self.consumer_infos.pop(consumer.identifier, None) is not None:
+            self._connection.post(farewell)
+
+    def close_producer(self, producer: ProducerCore) -> None:
+        """Tell the broker that a producer is no more."""
+        if not producer.is_closed:
+            producer.end()
+            self._producers.remove(producer)
+            self._connection.producers.pop(producer.identifier, None)
+            if self.producer_infos.pop(producer.identifier, None) is not None:
+                self._connection.post(RemoveInfo(object_id=producer.identifier))
+
+    def close(self) -> None:
+        """Roll an open transaction back and end all producers and consumers."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        if self.transaction is not None:
+            self.transaction.abandon()
+        for consumer in [*self.consumers]:
+            consumer.end(None)
+            self._leave(consumer)
+        self.consumers.clear()
+        self._let_go()
+        for producer in [*self._producers]:
+            self.close_producer(producer)
+        self._connection.post(RemoveInfo(object_id=self.identifier))
+        self._connection.session_closed(self)

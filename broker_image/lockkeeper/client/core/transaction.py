@@ -1,0 +1,190 @@
+"""A session's local transaction: begun by its first part, ended by commit or rollback.
+
+Its commands are recorded, so that the next broker can be told all of it (openwire.md section
+7.8). That cannot be when messages were consumed over the link that is lost, or when there is too
+much to record: then it can only be rolled back.
+"""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from lockkeeper.client.core.encoding import reencoded
+from lockkeeper.client.core.outbox import Outbox
+from lockkeeper.client.core.requests import Request
+from lockkeeper.client.core.waiting import Moment, Procedure
+from lockkeeper.client.errors import (
+    RefusedError,
+    TransactionInDoubtError,
+    TransactionRolledBackError,
+)
+from lockkeeper.message.ids import LocalTransactionId
+from lockkeeper.message.openwire import (
+    BaseCommand,
+    Codec,
+    ConnectionId,
+    MessageAck,
+    Response,
+    TransactionInfo,
+    TransactionOperation,
+)
+
+RECORDED_BYTES_MAX = 16 * 1024 * 1024
+
+
+class TransactionOwner(Protocol):
+    """The connection of a transaction; see `ConnectionCore`."""
+
+    identifier: ConnectionId
+    outbox: Outbox
+    generation: int
+
+    def next_number(self) -> int:
+        """Return the number of the next command."""
+
+    def next_transaction(self) -> int:
+        """Return a number that no other transaction of this connection has."""
+
+    def request(self, command: BaseCommand, *, is_repeatable: bool = True) -> Request:
+        """Send a command that wants an answer."""
+
+    def answer(self, request: Request, moment: Moment) -> Procedure[Response]:
+        """Wait for the answer to a request."""
+
+
+class Transaction:
+    """Commands of a transacted session since its last commit or rollback."""
+
+    def __init__(self, connection: TransactionOwner) -> None:
+        self._connection = connection
+        self.identifier: LocalTransactionId | None = None
+        self._begin: TransactionInfo | None = None
+        self._frames: list[bytes] = []
+        self._codec: Codec | None = None
+        self._size = 0
+        self._is_lost = False
+        self._ending: Request | None = None
+
+    @property
+    def codec(self) -> Codec | None:
+        """The codec of the frames recorded so far, None before the first."""
+        return self._codec
+
+    @property
+    def is_lost(self) -> bool:
+        """Tell whether the broker has rolled it back, because the link was lost."""
+        return self._is_lost
+
+    def begin(self) -> LocalTransactionId:
+        """Return the id of the transaction, which begins unless it has."""
+        if self.identifier is None:
+            connection = self._connection
+            number = connection.next_transaction()
+            self.identifier = LocalTransactionId(connection.identifier.value, number)
+            info = self._info(TransactionOperation.BEGIN)
+            info.command_id = connection.next_number()
+            self._begin = info
+            if connection.outbox.codec is not None:
+                connection.outbox.put_command(info, is_urgent=False)
+        return self.identifier
+
+    def add_message(self, frame: bytes, codec: Codec) -> None:
+        """Make the frame of a message part of it; dropped when all is lost anyway."""
+        if self._is_lost:
+            return
+        link = self._connection.outbox
+        if self._codec is not None and codec is not self._codec:
+            self._reencode(codec)
+        self._codec = codec
+        self._size += len(frame)
+        if self._size <= RECORDED_BYTES_MAX:
+            self._frames.append(frame)
+        elif link.codec is None:
+            self._is_lost = True
+            self._frames.clear()
+        else:
+            self._frames.clear()
+        if link.codec is not None:
+            link.put_frame(frame, is_urgent=False)
+
+    def _reencode(self, codec: Codec) -> None:
+        assert self._codec is not None
+        if codec.version != self._codec.version:
+            self._frames = [reencoded(each, self._codec, codec) for each in self._frames]
+
+    def recorded(self, codec: Codec) -> Iterator[bytes]:
+        """Yield what the next broker must know of it, as frames."""
+        is_over = self._ending is not None and self._ending.is_done
+        if self.identifier is None or self._is_lost or is_over:
+            return
+        if self._codec is not None:
+            self._reencode(codec)
+            self._codec = codec
+        assert self._begin is not None
+        body = codec.encode(self._begin)
+        yield len(body).to_bytes(4, "big") + body
+        yield from self._frames
+
+    def interrupt(self, has_consumed: bool) -> None:
+        """Note that the link is lost; *has_consumed* tells of messages that came by it."""
+        is_too_large = self._size > RECORDED_BYTES_MAX
+        if self.identifier is not None and (has_consumed or is_too_large):
+            self._is_lost = True
+            self._frames.clear()
+
+    def commit(self, acks: list[MessageAck], moment: Moment) -> Procedure[None]:
+        """Make everything happen. Raises TransactionRolledBackError when it has not."""
+        if not acks and self.identifier is None:
+            return
+        if self._is_lost:
+            self._forget()
+            raise TransactionRolledBackError("the connection was lost within the transaction")
+        identifier = self.begin()
+        for ack in acks:
+            ack.transaction_id = identifier
+            ack.command_id = self._connection.next_number()
+            self._connection.outbox.put_command(ack, is_urgent=False)
+        self._ending = request = self._end(TransactionOperation.COMMIT_ONE_PHASE)
+        try:
+            yield from self._connection.answer(request, moment)
+        except RefusedError as error:
+            raise TransactionRolledBackError(f"the broker did not commit: {error}") from error
+        finally:
+            self._forget()
+
+    def rollback(self, moment: Moment) -> Procedure[None]:
+        """Undo everything; nothing to do when the link is lost: then it is undone already."""
+        if self.identifier is None or self._is_lost or self._connection.outbox.codec is None:
+            self._forget()
+            return
+        request = self._end(TransactionOperation.ROLLBACK)
+        self._forget()
+        try:
+            yield from self._connection.answer(request, moment)
+        except TransactionInDoubtError:
+            return
+
+    def abandon(self) -> None:
+        """Undo everything without waiting for an answer."""
+        if self.identifier is not None and not self._is_lost:
+            outbox = self._connection.outbox
+            if outbox.codec is not None:
+                info = self._info(TransactionOperation.ROLLBACK)
+                info.command_id = self._connection.next_number()
+                outbox.put_command(info)
+        self._forget()
+
+    def _end(self, operation: TransactionOperation) -> Request:
+        return self._connection.request(self._info(operation), is_repeatable=False)
+
+    def _info(self, operation: TransactionOperation) -> TransactionInfo:
+        return TransactionInfo(
+            connection_id=self._connection.identifier,
+            transaction_id=self.identifier,
+            type=operation,
+        )
+
+    def _forget(self) -> None:
+        self.identifier = self._begin = self._codec = self._ending = None
+        self._frames.clear()
+        self._size = 0
+        self._is_lost = False

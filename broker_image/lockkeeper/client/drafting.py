@@ -1,0 +1,134 @@
+"""Drafts: what an application wants to send, as OpenWire carries it."""
+
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
+
+from lockkeeper.client.core.encoding import Headers
+from lockkeeper.client.core.producer import Draft
+from lockkeeper.client.errors import IllegalStateError
+from lockkeeper.client.messages import DestinationName, ReceivedMessage, destination_of
+from lockkeeper.message.bodies import Body, MessageType, encode_body
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.openwire import Message
+from lockkeeper.message.primitives import Value, encode_map
+
+PRIORITY_DEFAULT = 4
+PRIORITY_MAX = 9
+
+
+class Drafting:
+    """Settings of a producer, and the drafts that follow from them.
+
+    `persistent`, `priority` (0 to 9) and `time_to_live` (seconds, None for ever) hold for every
+    message that does not say otherwise, and may be changed.
+    """
+
+    def __init__(
+        self,
+        destination: Destination | None,
+        persistent: bool,
+        priority: int,
+        time_to_live: float | None,
+        compress: bool,
+        wall: Callable[[], float],
+    ) -> None:
+        """*wall* is the time in seconds since 1970."""
+        self.destination = destination
+        self.persistent = persistent
+        self.priority = priority
+        self.time_to_live = time_to_live
+        self.compress = compress
+        self._wall = wall
+
+    def draft(
+        self,
+        body: Body,
+        properties: "Mapping[str, Value] | bytes | None",
+        destination: DestinationName | None = None,
+        persistent: bool | None = None,
+        priority: int | None = None,
+        time_to_live: float | None = None,
+        correlation_id: str | None = None,
+        reply_to: DestinationName | None = None,
+        type: str | None = None,
+        group_id: str | None = None,
+        group_sequence: int = 0,
+    ) -> Draft:
+        """Return the draft of a message. Raises ValueError for what OpenWire cannot carry."""
+        compressed = self.compress and body is not None
+        kind = _kind_of(body)
+        target = self._target(destination)
+        seconds = self.time_to_live if time_to_live is None else time_to_live
+        timestamp = int(self._wall() * 1000)
+        headers = None
+        if correlation_id or reply_to or type or group_id or group_sequence:
+            headers = Headers(
+                correlation_id,
+                None if reply_to is None else destination_of(reply_to),
+                type,
+                group_id,
+                group_sequence,
+            )
+        if isinstance(properties, bytes):
+            marshalled: bytes | None = properties
+        else:
+            marshalled = encode_map(properties) if properties else None
+        return Draft(
+            kind,
+            target,
+            self.persistent if persistent is None else persistent,
+            check_priority(self.priority if priority is None else priority),
+            timestamp + max(1, int(seconds * 1000)) if seconds else 0,
+            timestamp,
+            encode_body(kind, body, compressed),
+            marshalled,
+            headers,
+            compressed,
+        )
+
+    def forwarded(
+        self,
+        received: ReceivedMessage,
+        destination: DestinationName | None,
+        without: Collection[str],
+    ) -> Message:
+        """Return a received message to be sent on, without an expiry; see `Producer.forward`."""
+        message = copy(received.fields)
+        message.destination = self._target(destination)
+        kept = {name: each for name, each in received.properties.items() if name not in without}
+        message.marshalled_properties = encode_map(kept) if kept else None
+        message.original_destination = message.original_transaction_id = None
+        message.transaction_id = message.broker_path = message.target_consumer_id = None
+        message.redelivery_counter = message.expiration = 0
+        message.priority = check_priority(received.priority)
+        message.timestamp = int(self._wall() * 1000)
+        return message
+
+    def _target(self, destination: DestinationName | None) -> Destination:
+        target = self.destination if destination is None else destination_of(destination)
+        if target is None:
+            raise IllegalStateError("the producer has no destination, so each message needs one")
+        return target
+
+
+def check_priority(priority: int) -> int:
+    """Return *priority*; ValueError when it is not 0 to 9."""
+    if not 0 <= priority <= PRIORITY_MAX:
+        raise ValueError(f"a priority is 0 to {PRIORITY_MAX}, not {priority}")
+    return priority
+
+
+def _kind_of(body: Body) -> MessageType:
+    if isinstance(body, bytes):
+        return MessageType.BYTES
+    if isinstance(body, str):
+        return MessageType.TEXT
+    if body is None:
+        return MessageType.MESSAGE
+    if isinstance(body, Mapping):
+        return MessageType.MAP
+    if isinstance(body, list):
+        return MessageType.STREAM
+    raise ValueError(
+        f"a message body is a str, bytes, a mapping, a list or None, not {type(body).__name__}"
+    )

@@ -1,0 +1,79 @@
+"""Dialling: a connected socket to a broker, encrypted if need be."""
+
+import asyncio
+import os
+import socket
+from typing import Any
+
+from lockkeeper.client.tls import SecureSocket
+from lockkeeper.client.url import Address
+
+
+async def dial(address: Address) -> "socket.socket | SecureSocket":
+    """Return a connected socket that does not block. Raises OSError."""
+    options = address.options
+    dialled = await open_socket(address.host, address.port)
+    try:
+        dialled.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(options.tcp_no_delay))
+        dialled.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(options.keep_alive))
+        if address.tls is None:
+            return dialled
+        secure = SecureSocket(dialled, address.host, address.tls)
+        await _shake_hands(secure)
+        return secure
+    except BaseException:
+        dialled.close()
+        raise
+
+
+async def open_socket(host: str, port: int) -> socket.socket:
+    """Return a socket that is connected to the first address of *host* that answers."""
+    loop = asyncio.get_running_loop()
+    failure: OSError | None = None
+    for family, kind, protocol, _, where in await _addresses(host, port):
+        opened = socket.socket(family, kind, protocol)
+        opened.setblocking(False)
+        try:
+            await loop.sock_connect(opened, where)
+        except OSError as error:
+            opened.close()
+            # asyncio tells who was called, and not what came of it.
+            failure = OSError(error.errno, os.strerror(error.errno)) if error.errno else error
+        except BaseException:
+            opened.close()
+            raise
+        else:
+            return opened
+    raise failure or OSError(f"{host} has no address")
+
+
+async def _addresses(host: str, port: int) -> "list[tuple[Any, ...]]":
+    try:
+        # Needs no name server, and so no thread.
+        flags = socket.AI_NUMERICHOST
+        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)]
+    except socket.gaierror:
+        loop = asyncio.get_running_loop()
+        return [*await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+async def _shake_hands(secure: SecureSocket) -> None:
+    loop = asyncio.get_running_loop()
+    while (wanted := secure.shake_hands()) is not None:
+        ready = loop.create_future()
+        add, remove = (
+            (loop.add_reader, loop.remove_reader)
+            if wanted == "read"
+            else (loop.add_writer, loop.remove_writer)
+        )
+        number = secure.fileno()
+        add(number, _settle, ready)
+        try:
+            await ready
+        finally:
+            remove(number)
+
+
+def _settle(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
