@@ -1,7 +1,7 @@
 """What the client's tests share: running brokers, a connection, a queue of one's own."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import brokers
+from awaiting import EventLoopThread
 from client_support import Connect, start_broker
 
-from lockkeeper.client import Connection, RedeliveryPolicy, connect
+from lockkeeper.client import Connection, RedeliveryPolicy, aio, connect
 
 KINDS = ["lockkeeper", pytest.param("activemq", marks=pytest.mark.interop)]
 AT_ONCE = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0)
@@ -51,14 +52,24 @@ def our_mortal_broker(tmp_path: Path) -> Iterator[brokers.RunningBroker]:
     yield from running_broker("lockkeeper", tmp_path)
 
 
+@pytest.fixture(params=["blocking", "asyncio"])
+def face(request: pytest.FixtureRequest) -> Iterator[Callable[..., Connection]]:
+    """A function like `connect`, of one of the faces; that of asyncio awaits by itself."""
+    if request.param == "blocking":
+        yield connect
+        return
+    with EventLoopThread() as thread:
+        yield thread.wrapped(aio.connect)
+
+
 @pytest.fixture
-def open_connection() -> Iterator[Connect]:
+def open_connection(face: Callable[..., Connection]) -> Iterator[Connect]:
     """A function like `connect`, without delays of redelivery; what it opens is closed."""
     opened: list[Connection] = []
 
     def open_one(*arguments: Any, **options: Any) -> Connection:
         options.setdefault("redelivery", AT_ONCE)
-        connection = connect(*arguments, **options)
+        connection = face(*arguments, **options)
         opened.append(connection)
         return connection
 

@@ -1,5 +1,6 @@
 """The core on a played broker, cut at any moment: nothing is lost, nothing comes twice unsaid."""
 
+import contextlib
 import random
 from collections import Counter
 from typing import TypeVar
@@ -145,10 +146,8 @@ class Application:
 
     def finish_settling(self) -> None:
         if self.mode is Acknowledge.TRANSACTED:
-            try:
+            with contextlib.suppress(TransactionRolledBackError):
                 self.world.run(self.session.commit(self.world.moment()))
-            except TransactionRolledBackError:
-                pass
         else:
             for delivery in self.kept:
                 self.session.acknowledge_message(self.consumer, delivery)
