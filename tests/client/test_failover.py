@@ -79,7 +79,10 @@ def test_a_transaction_of_sends_goes_on_when_only_the_socket_was_cut(
         producer = session.producer(queue_name)
         for number in range(3):
             producer.send(f"before {number}" + "x" * 70_000)
+        interrupted = threading.Event()
+        connection.on_interrupted = interrupted.set
         relay.cut()
+        assert interrupted.wait(10)
         producer.send("after")
         session.commit()
         found = [str(body)[:8] for body in left(connection, queue_name)]
