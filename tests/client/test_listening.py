@@ -182,29 +182,50 @@ def test_a_listener_pulls_with_prefetch_0(connection: Connection, queue_name: st
     assert handler.wait(3) == ["a", "b", "c"]
 
 
-def test_a_transacted_listener_commits_itself(
-    broker: Any, open_connection: Connect, queue_name: str
+@pytest.mark.parametrize("closed", ["consumer", "session", "connection"])
+def test_a_listener_cannot_close_what_calls_it(
+    open_connection: Connect, broker: Any, queue_name: str, closed: str
 ) -> None:
     connection = open_connection(broker.url)
-    session = connection.session(transacted=True)
-    came = threading.Event()
-    commit = session.commit if hasattr(session, "_real") is False else None
-    if commit is None:
-        real = session._real
+    session = connection.session()
+    errors: list[object] = []
+    done = threading.Event()
+    found: dict[str, Any] = {"session": session, "connection": connection}
 
-        async def handle(message: ReceivedMessage) -> None:
-            await real.commit()
-            came.set()
+    def close(message: ReceivedMessage) -> None:
+        try:
+            found[closed].close()
+        except IllegalStateError as error:
+            errors.append(error)
+        done.set()
 
-        listener: Any = handle
-    else:
+    async def close_awaiting(message: ReceivedMessage) -> None:
+        try:
+            await found[closed]._real.close()
+        except IllegalStateError as error:
+            errors.append(error)
+        done.set()
 
-        def handle_it(message: ReceivedMessage) -> None:
-            session.commit()
-            came.set()
-
-        listener = handle_it
+    is_awaiting = hasattr(connection, "_real")
+    found["consumer"] = session.consumer(queue_name)
     connection.session().producer(queue_name).send("a")
-    session.consumer(queue_name, listener=listener)
-    assert came.wait(10)
+    found["consumer"].listen(close_awaiting if is_awaiting else close)
+    assert done.wait(10)
+    assert "cannot close what calls it" in str(errors[0])
+    session.close()
+
+
+def test_a_listener_that_takes_long_loses_nothing(
+    broker: Any, open_connection: Connect, queue_name: str
+) -> None:
+    """Signs of life are given by the connection, whatever its listeners do."""
+    connection = open_connection(f"{broker.url}?wireFormat.maxInactivityDuration=1000")
+    lost = threading.Event()
+    connection.on_interrupted = lost.set
+    handler = Handler(seconds=3)
+    connection.session().producer(queue_name).send("a")
+    consumer = connection.session().consumer(queue_name, listener=handler)
+    assert handler.wait(1) == ["a"]
+    consumer.close()
+    assert not lost.is_set()
     assert drained(connection, queue_name)

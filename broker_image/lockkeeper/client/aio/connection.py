@@ -102,6 +102,11 @@ class Connection:
 
     # The end
 
+    def check_outside(self) -> None:
+        """Raise IllegalStateError in a listener, whose end `close` would wait for."""
+        for session in self._sessions:
+            _ = session.is_listening
+
     async def close(self, timeout: float | None = None) -> None:
         """Close everything; a broker that does not answer is waited for *timeout* seconds at most.
 
@@ -110,6 +115,7 @@ class Connection:
         """
         if self._is_closed:
             return
+        self.check_outside()
         self._is_closed = True
         seconds = self.core.options.timeouts.close if timeout is None else timeout
         try:

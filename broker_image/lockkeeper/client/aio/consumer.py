@@ -85,9 +85,9 @@ class Consumer:
 
     async def stop_listening(self) -> None:
         """End the listener after the message that it has in hand."""
-        listening, self._listening = self._listening, None
-        if listening is not None:
-            await listening.stop()
+        if self._listening is not None:
+            await self._listening.stop()
+            self._listening = None
             self._session_core.listening -= 1
 
     async def close(self) -> None:
@@ -100,8 +100,11 @@ class Consumer:
 
     @property
     def is_listening(self) -> bool:
-        """Tell whether a listener is at work."""
-        return self._listening is not None
+        """Tell whether a listener is at work. Raises IllegalStateError in the listener itself."""
+        if self._listening is None:
+            return False
+        self._listening.check_outside()
+        return True
 
     def close_at_once(self) -> None:
         """Close a consumer without a listener; for any thread."""

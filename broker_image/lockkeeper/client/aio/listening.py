@@ -7,6 +7,7 @@ the event loop. Neither keeps the connection from giving its signs of life.
 import asyncio
 import inspect
 import logging
+import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
@@ -15,10 +16,11 @@ from lockkeeper.client.aio.driving import drive, moment
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.consumer import ConsumerCore
 from lockkeeper.client.core.delivery import Delivery
-from lockkeeper.client.errors import MessagingError
+from lockkeeper.client.errors import IllegalStateError, MessagingError
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import ReceivedMessage, Settlement
 
+_INSIDE = "a listener cannot close what calls it: let another task or thread do that"
 _LOG = logging.getLogger(__name__)
 _REDELIVERED = (Acknowledge.AUTO, Acknowledge.DUPS_OK, Acknowledge.INDIVIDUAL)
 Listener: TypeAlias = Callable[[ReceivedMessage], Any] | Callable[[ReceivedMessage], Awaitable[Any]]
@@ -61,6 +63,7 @@ class Listening:
         self._listener = listener
         self._line = line
         self._is_stopping = False
+        self._thread: int | None = None
         self._task = asyncio.get_running_loop().create_task(self._run(), name="lockkeeper-listener")
 
     async def _run(self) -> None:
@@ -101,6 +104,7 @@ class Listening:
                 self._finish(delivery)
 
     def _call_all(self) -> None:
+        self._thread = threading.get_ident()
         while (delivery := self._take_delivery()) is not None:
             try:
                 self._listener(ReceivedMessage(delivery, self._settlement))
@@ -122,11 +126,22 @@ class Listening:
                 self._core.redeliver(error, moment())
             self._runner.flush(False)
 
+    def check_outside(self) -> None:
+        """Raise IllegalStateError in the listener itself, whose end would be waited for."""
+        if threading.get_ident() == self._thread or self._is_own_task():
+            raise IllegalStateError(_INSIDE)
+
+    def _is_own_task(self) -> bool:
+        try:
+            return asyncio.current_task() is self._task
+        except RuntimeError:
+            # A thread without an event loop.
+            return False
+
     async def stop(self) -> None:
-        """End it after the message in hand."""
+        """End it after the message in hand. Raises IllegalStateError in the listener itself."""
+        self.check_outside()
         self._is_stopping = True
         with self._runner.lock:
             self._core.line.wake()
-        if self._task is asyncio.current_task():
-            return
         await asyncio.shield(asyncio.gather(self._task, return_exceptions=True))

@@ -208,6 +208,12 @@ class Session:
         if consumer in self._consumers:
             self._consumers.remove(consumer)
 
+    @property
+    def is_listening(self) -> bool:
+        """Tell whether a listener is at work. Raises IllegalStateError in the listener itself."""
+        listening = [consumer.is_listening for consumer in self._consumers]
+        return any(listening)
+
     async def stop_listening(self) -> None:
         """End all listeners, after the message that one of them has in hand."""
         for consumer in self._consumers:

@@ -31,6 +31,7 @@ class Connection:
         except BaseException:
             self._thread.stop()
             raise
+        self._is_closed = False
         self._runner = self._aio.runner
         self._core = self._aio.core
 
@@ -107,8 +108,10 @@ class Connection:
         The default is 15 s (`jms.closeTimeout` in the URL says after how many ms). Calls of other
         threads that wait then, such as a send that flow control holds up, end with an error.
         """
-        if self._core.state is ConnectionState.CLOSED:
+        if self._is_closed:
             return
+        self._aio.check_outside()
+        self._is_closed = True
         try:
             self._thread.call(self._aio.close(timeout))
         finally:

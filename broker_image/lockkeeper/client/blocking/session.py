@@ -159,7 +159,7 @@ class Session:
         """Roll an open transaction back and end all producers and consumers."""
         if self.core.is_closed:
             return
-        if self.core.listening:
+        if self._aio.is_listening:
             self._thread.call(self._aio.close())
         else:
             self._aio.close_at_once()

@@ -232,10 +232,12 @@ class ConnectionCore:
 
     def link_made(self, codec: Codec, address: str) -> None:
         """Tell a broker all that the one before knew, and let everyone go on."""
-        self.outbox.open(codec)
+        loose = self.outbox.open(codec)
         self.address = address
         for frame in self._introduction(codec):
             self.outbox.put_frame(frame)
+        for frame in loose:
+            self.outbox.put_loose(frame)
         if self._was_linked:
             self.events.append(Resumed(address))
         self._was_linked = True

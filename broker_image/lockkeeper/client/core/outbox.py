@@ -1,5 +1,6 @@
 """Frames on their way out: what a link is to write next."""
 
+from lockkeeper.client.core.encoding import reencoded
 from lockkeeper.client.core.waiting import WaitLine
 from lockkeeper.message.openwire import Codec, Structure
 
@@ -18,7 +19,9 @@ class Outbox:
 
     def __init__(self) -> None:
         self.codec: Codec | None = None
+        self._codec_before: Codec | None = None
         self.frames: list[bytes] = []
+        self._loose: list[bytes] = []
         self.size = 0
         self.unwritten = 0
         self.is_urgent = False
@@ -36,6 +39,11 @@ class Outbox:
         if is_urgent or self.size >= BUFFER_BYTES:
             self.is_urgent = True
 
+    def put_loose(self, frame: bytes) -> None:
+        """Add a message that nobody confirms; if it is not taken, the next link gets it."""
+        self._loose.append(frame)
+        self.put_frame(frame)
+
     def put_command(self, command: Structure, is_urgent: bool = True) -> None:
         """Add a command; there must be a link."""
         assert self.codec is not None
@@ -46,6 +54,7 @@ class Outbox:
         """Return everything that waits, to be written now."""
         data = self.frames[0] if len(self.frames) == 1 else b"".join(self.frames)
         self.frames.clear()
+        self._loose.clear()
         self.size = 0
         self.is_urgent = False
         self.unwritten += len(data)
@@ -57,13 +66,18 @@ class Outbox:
         if self.drained.waiters and not self.is_full:
             self.drained.wake()
 
-    def open(self, codec: Codec) -> None:
-        """Begin with a link."""
+    def open(self, codec: Codec) -> list[bytes]:
+        """Begin with a link; return the messages that the one before has not got."""
+        loose, self._loose = self._loose, []
+        before, self._codec_before = self._codec_before, codec
         self._clear()
         self.codec = codec
+        if before is None or before.version == codec.version:
+            return loose
+        return [reencoded(frame, before, codec) for frame in loose]
 
     def close(self) -> None:
-        """Forget everything: the link is lost."""
+        """Forget everything but messages that nobody confirms: the link is lost."""
         self._clear()
         self.codec = None
         self.drained.wake()

@@ -113,7 +113,7 @@ class ProducerCore:
             return request
         if self.window:
             self._unacked += _size_of(draft)
-        outbox.put_frame(frame)
+        outbox.put_loose(frame)
         return None
 
     def wants_answer(self, persistent: bool) -> bool:
@@ -211,7 +211,7 @@ class ProducerCore:
             connection.enter(request)
             yield from connection.answer(request, moment)
         else:
-            connection.outbox.put_frame(frame)
+            connection.outbox.put_loose(frame)
         return message_id
 
     def _room(self, moment: Moment, is_repeated: bool) -> Procedure[Moment]:
