@@ -19,6 +19,11 @@ class Stored:
     redeliveries: int = 0
 
     @property
+    def sequence(self) -> int:
+        assert self.message.message_id is not None
+        return self.message.message_id.broker_sequence
+
+    @property
     def key(self) -> str:
         return str(self.message.message_id)
 
@@ -43,12 +48,14 @@ class Subscriber:
 class PlayedBroker:
     """One queue, behind one link at a time; what it is told wrongly is an AssertionError."""
 
-    def __init__(self, core: ConnectionCore, version: int = 12) -> None:
+    def __init__(self, core: ConnectionCore, version: int = 12, counts: bool = True) -> None:
+        """With *counts* a cut is a delivery of all that was dispatched, as in ActiveMQ."""
         self.queue: deque[Stored] = deque()
         self.dead: list[str] = []
         self.stored: list[str] = []
         self.acks: list[openwire.MessageAck] = []
         self._core = core
+        self._step = int(counts)
         self._codec = codec_for(version, False)
         self._sequence = 0
         self._numbers: dict[Any, int] = {}
@@ -110,13 +117,15 @@ class PlayedBroker:
         """Lose the link: what was dispatched and not acknowledged comes again."""
         for subscriber in self.subscribers.values():
             back = [*subscriber.in_transaction, *subscriber.dispatched]
-            self._requeue(replace(each, redeliveries=each.redeliveries + 1) for each in back)
+            self._requeue(
+                replace(each, redeliveries=each.redeliveries + self._step) for each in back
+            )
         self._forget()
         self._core.link_lost(ConnectionResetError("cut"))
 
     def _requeue(self, stored: Any) -> None:
         self.queue.extendleft(reversed(list(stored)))
-        ordered = sorted(self.queue, key=lambda each: each.message.message_id.broker_sequence)
+        ordered = sorted(self.queue, key=lambda each: each.sequence)
         self.queue = deque(ordered)
 
     # What the client says
@@ -167,6 +176,7 @@ class PlayedBroker:
         last = keys.index(str(ack.last_message_id))
         if ack.ack_type == AckType.DELIVERED:
             subscriber.extension += ack.message_count
+            assert subscriber.extension <= len(keys), "the same was reported twice"
             return
         first = last if ack.first_message_id is None else keys.index(str(ack.first_message_id))
         found = subscriber.dispatched[first : last + 1]

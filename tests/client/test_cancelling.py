@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,6 +18,10 @@ from lockkeeper.message import openwire
 async def connected(broker: brokers.RunningBroker) -> AsyncIterator[aio.Connection]:
     async with await aio.connect(broker.url) as connection:
         yield connection
+
+
+def in_thread(work: Callable[[], object]) -> "asyncio.Future[object]":
+    return asyncio.ensure_future(asyncio.to_thread(work))
 
 
 async def cancelled(call: Coroutine[Any, Any, Any], seconds: float) -> bool:
@@ -104,13 +108,12 @@ def test_a_call_ends_when_its_time_is_over(call: str) -> None:
     with ScriptedPeer() as peer:
 
         async def work() -> float:
-            serving = asyncio.to_thread(lambda: (peer.shake_hands(), peer.serve(1)))
-            served = asyncio.ensure_future(serving)
+            served: asyncio.Future[object] = in_thread(lambda: (peer.shake_hands(), peer.serve(1)))
             connection = await aio.connect(f"{peer.address}?jms.closeTimeout=100")
             await served
             session = connection.session(transacted=call == "commit")
             if call != "producer":
-                served = asyncio.ensure_future(asyncio.to_thread(lambda: peer.serve(2)))
+                served = in_thread(lambda: peer.serve(2))
                 producer = await session.producer("Q")
                 await served
             began = time.monotonic()

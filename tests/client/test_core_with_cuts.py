@@ -36,11 +36,13 @@ STEPS = 60
 class World:
     """A client's core, its broker, and what befalls the link between them."""
 
-    def __init__(self, seed: int, options: ConnectionOptions, version: int = 12) -> None:
+    def __init__(
+        self, seed: int, options: ConnectionOptions, version: int = 12, counts: bool = True
+    ) -> None:
         self.random = random.Random(seed)
         info = ConnectionInfo(connection_id=ConnectionId("ID:c:1"), fault_tolerant=True)
         self.core = ConnectionCore(info, None, options, self.random.random)
-        self.broker = PlayedBroker(self.core, version)
+        self.broker = PlayedBroker(self.core, version, counts)
         self.now = 100.0
         self.cuts = 0.05
         opening = self.core.introduce()
@@ -90,15 +92,21 @@ class Application:
         self.session = core.open_session(mode)
         self.consumer = world.run(
             self.session.open_consumer(
-                ConsumerInfo(destination=QUEUE, prefetch_size=prefetch), AT_ONCE, world.moment()
+                ConsumerInfo(
+                    destination=QUEUE,
+                    prefetch_size=prefetch,
+                    optimized_acknowledge=core.options.optimize_acknowledge,
+                ),
+                AT_ONCE,
+                world.moment(),
             )
         )
         sending = core.open_session(Acknowledge.AUTO)
         self.producer = world.run(sending.open_producer(ProducerInfo(), world.moment()))
         self.sent: list[str] = []
         self.handed: Counter[str] = Counter()
-        self.unflagged: Counter[str] = Counter()
         self.kept: list[Delivery] = []
+        self.committed: set[str] = set()
 
     def send(self) -> None:
         draft = Draft(28, QUEUE, True, 4, 0, 0, b"\x00\x00\x00\x01x", None)
@@ -111,6 +119,7 @@ class Application:
             return False
         key = str(found.message_id)
         assert found.redelivery_counter or not self.handed[key], "it came twice, and nobody said so"
+        assert key not in self.committed, "it is committed, and came again"
         self.handed[key] += 1
         self.kept.append(found)
         return True
@@ -123,7 +132,7 @@ class Application:
                 if world.random.random() < 0.3:
                     world.run(session.rollback(None, world.moment()))
                 else:
-                    world.run(session.commit(world.moment()))
+                    self.commit()
             except (TransactionInDoubtError, TransactionRolledBackError):
                 pass
         elif self.mode in (Acknowledge.CLIENT, Acknowledge.INDIVIDUAL):
@@ -133,6 +142,10 @@ class Application:
                 for delivery in self.kept:
                     session.acknowledge_message(self.consumer, delivery)
         self.kept.clear()
+
+    def commit(self) -> None:
+        self.world.run(self.session.commit(self.world.moment()))
+        self.committed.update(str(each.message_id) for each in self.kept)
 
     def finish(self) -> None:
         """Take all that is left, over a link that holds."""
@@ -147,7 +160,7 @@ class Application:
     def finish_settling(self) -> None:
         if self.mode is Acknowledge.TRANSACTED:
             with contextlib.suppress(TransactionRolledBackError):
-                self.world.run(self.session.commit(self.world.moment()))
+                self.commit()
         else:
             for delivery in self.kept:
                 self.session.acknowledge_message(self.consumer, delivery)
@@ -161,12 +174,13 @@ class Application:
     prefetch=st.sampled_from([0, 1, 2, 5, 20]),
     is_optimized=st.booleans(),
     version=st.sampled_from([12, 10, 9, 6]),
+    counts=st.booleans(),
 )
 def test_nothing_is_lost_and_what_comes_twice_says_so(
-    mode: Acknowledge, seed: int, prefetch: int, is_optimized: bool, version: int
+    mode: Acknowledge, seed: int, prefetch: int, is_optimized: bool, version: int, counts: bool
 ) -> None:
     options = ConnectionOptions(optimize_acknowledge=is_optimized)
-    world = World(seed, options, version)
+    world = World(seed, options, version, counts)
     application = Application(world, mode, prefetch)
     for _ in range(STEPS):
         chance = world.random.random()

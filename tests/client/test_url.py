@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from lockkeeper.client import BrokerUrlError, TlsOptions
-from lockkeeper.client.url import parse_url
+from lockkeeper.client.url import parse_others, parse_url
 
 
 def test_a_tcp_url_names_one_broker_and_no_failover() -> None:
@@ -140,3 +140,44 @@ def test_a_host_in_brackets_that_is_no_address_is_refused(host: str) -> None:
     for text in (f"tcp://{host}", f"failover:(tcp://a:1,ssl://{host})"):
         with pytest.raises(BrokerUrlError):
             parse_url(text)
+
+
+def test_what_jms_options_say_is_read() -> None:
+    url = parse_url(
+        "failover:(tcp://a:1)?jms.prefetchPolicy.all=7&jms.prefetchPolicy.queuePrefetch=3"
+        "&jms.redeliveryPolicy.maximumRedeliveries=2&jms.redeliveryPolicy.initialRedeliveryDelay=50"
+        "&jms.redeliveryPolicy.useCollisionAvoidance=true&jms.optimizeAcknowledge=true"
+        "&jms.optimizeAcknowledgeTimeOut=100&jms.clientID=me&jms.sendTimeout=1500"
+        "&jms.requestTimeout=0&timeout=3000&jms.producerWindowSize=1000"
+    )
+    options, redelivery = url.options, url.redelivery
+    assert (options.prefetch.queue, options.prefetch.topic) == (3, 7)
+    assert (redelivery.maximum_redeliveries, redelivery.initial_redelivery_delay) == (2, 0.05)
+    assert redelivery.use_collision_avoidance
+    assert (options.optimize_acknowledge, options.optimize_acknowledge_timeout) == (True, 0.1)
+    assert url.client_id == "me"
+    timeouts = options.timeouts
+    assert (timeouts.send, timeouts.request, timeouts.no_broker) == (1.5, None, 3.0)
+    assert options.producer_window_size == 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [
+        ("tcp://a:1?keepalive=true", "keepAlive"),
+        ("tcp://a:1?jms.prefetchPolicy.queuePrefetsch=1", "jms.prefetchPolicy.queuePrefetch"),
+        ("failover:(tcp://a:1)?randomise=false", "randomize"),
+        ("failover:(tcp://a:1)?jms.optimiseAcknowledge=true", "jms.optimizeAcknowledge"),
+        ("failover:(tcp://a:1)?nested.tcpNodelay=true", "tcpNoDelay"),
+    ],
+)
+def test_an_unknown_option_names_the_nearest(text: str, nearest: str) -> None:
+    with pytest.raises(BrokerUrlError, match=f"did you mean '{nearest}'"):
+        parse_url(text)
+
+
+def test_addresses_that_a_broker_tells_of_have_the_options_of_the_first() -> None:
+    url = parse_url("failover:(tcp://a:1?keepAlive=true)")
+    found = parse_others(("tcp://b:2?x=1", "ssl://c:3", "nonsense", "tcp://d:4"), url)
+    assert [str(address) for address in found] == ["tcp://b:2", "tcp://d:4"]
+    assert all(address.options.keep_alive for address in found)

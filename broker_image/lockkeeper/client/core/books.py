@@ -113,18 +113,20 @@ class KeptBook(Book):
     def __init__(self, send: Send) -> None:
         super().__init__(send)
         self._unreported: dict[int, Delivery] = {}
-        self._reported_before = 0
 
     def hand_out(self, delivery: Delivery, prefetch: int, now: float, is_held: bool) -> None:
         """See `Book`."""
         self.delivered[delivery.arrival] = delivery
-        if self._reported_before:
-            self._reported_before -= 1
+        if delivery.is_reported:
+            # It has been handed out before.
             return
         self._unreported[delivery.arrival] = delivery
         if prefetch and 2 * len(self._unreported) >= prefetch:
-            self._send(AckType.DELIVERED, list(self._unreported.values()))
+            reported = list(self._unreported.values())
             self._unreported.clear()
+            for each in reported:
+                each.is_reported = True
+            self._send(AckType.DELIVERED, reported)
 
     def take_delivery(self, delivery: Delivery) -> bool:
         """Give one delivery out of the book; False when it is not in it."""
@@ -136,16 +138,11 @@ class KeptBook(Book):
         found = list(self.delivered.values())
         self.delivered.clear()
         self._unreported.clear()
-        self._reported_before = 0
         return found
 
     def take_back(self) -> list[Delivery]:
-        """Give everything out of the book, to be handed out again."""
-        reported = len(self.delivered.keys() - self._unreported.keys())
-        before = self._reported_before + reported
-        found = self.take_all()
-        self._reported_before = before
-        return found
+        """See `Book`."""
+        return self.take_all()
 
     def forget(self) -> list[Delivery]:
         """See `Book`."""

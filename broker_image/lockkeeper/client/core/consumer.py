@@ -277,9 +277,6 @@ class ConsumerCore:
 
     def _send_ack(self, kind: AckType, deliveries: list[Delivery]) -> None:
         connection = self._connection
-        last = deliveries[-1]
-        if last.generation != connection.generation:
-            return
         if kind in _SETTLING:
             for each in deliveries:
                 connection.settled.note_settled(each)
@@ -351,6 +348,8 @@ class ConsumerCore:
             self.end(IllegalStateError("the connection was lost while browsing; begin again"))
         settled = self._connection.settled
         self._lost.update(delivery.key for delivery in self.book.delivered.values())
+        # What waited to be handed out for the second time still may have come before.
+        self._lost.update(each.key for each in self._inbox if each.redelivery_counter)
         self.has_lost = self.has_lost or bool(self.book.delivered)
         for delivery in self.book.forget():
             settled.note_late(delivery)

@@ -36,13 +36,13 @@ _FLAGS_BYTES = 10
 class Delivery:
     """A message that was dispatched to a consumer; without one, the end of a pull or a browse.
 
-    `arrival` numbers the deliveries of a consumer; `generation` is that of their link.
+    `arrival` numbers the deliveries of a consumer; `generation` is that of their link. One that
+    `is_repeated` was acknowledged before; one that `is_reported` has opened the window already.
     """
 
     __slots__ = (
         "arrival",
         "broker_sequence",
-        "cause",
         "codec",
         "consumer_id",
         "destination",
@@ -51,6 +51,7 @@ class Delivery:
         "frame",
         "generation",
         "is_repeated",
+        "is_reported",
         "lead",
         "message_at",
         "message_read",
@@ -67,8 +68,7 @@ class Delivery:
         self.message_at = self.flags_at = 0
         self.redelivery_counter = 0
         self.message_read: Message | None = None
-        self.cause: str | BaseException | None = None
-        self.is_repeated = False
+        self.is_repeated = self.is_reported = False
 
     codec: Codec
     lead: "Prefix"
