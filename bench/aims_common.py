@@ -1,6 +1,5 @@
 """Figures with their bars, and brokers that aims are tried on."""
 
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import others
-from loads import Wire
+from loads import Socket, Wire
 from others import OURS, Measured
 
 from lockkeeper.message.destination import Destination, queue
@@ -54,22 +53,9 @@ class Figure:
         return f"{text} (aim: {word} {bar:,g}; {verdict})"
 
 
-class Socket:
-    """A connection over loopback, as `loads.Carrier`."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), SECONDS_MAX)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.write, self.close = self._socket.sendall, self._socket.close
-
-    def read(self) -> bytes:
-        """Return what has come."""
-        return self._socket.recv(1 << 20)
-
-
 def wire(broker: Measured, name: str, destination: Destination = WAITING) -> Wire:
     """Return a connection with one producer or consumer."""
-    return Wire(Socket(broker.running.port), f"ID:aim-{name}", destination)
+    return Wire(Socket(broker.running.port, SECONDS_MAX), f"ID:aim-{name}", destination)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ short that whatever else the machine does is the same for both.
 
 import argparse
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -21,23 +20,10 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests" / "interop"))
 
 import brokers  # noqa: E402
-from loads import SCENARIOS, Load  # noqa: E402
+from loads import SCENARIOS, Load, Socket  # noqa: E402
 
 SECONDS_MAX = 120
 QUIET_SECONDS, QUIET_SHARE, QUIET_ATTEMPTS_MAX = 0.3, 0.02, 40
-
-
-class Socket:
-    """A connection over loopback."""
-
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), SECONDS_MAX)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.write, self.close = self._socket.sendall, self._socket.close
-
-    def read(self) -> bytes:
-        """Return what has come."""
-        return self._socket.recv(1 << 20)
 
 
 class Version:
@@ -57,7 +43,7 @@ class Version:
 
     def connect(self) -> Socket:
         """Return a new connection."""
-        return Socket(self.running.port)
+        return Socket(self.running.port, SECONDS_MAX)
 
     def rest(self) -> None:
         """Wait until the process has done what it does by itself: new journal files above all."""

@@ -4,6 +4,7 @@ Every run asks the same of the broker, and the client costs little. What carries
 `Wire` of whoever measures: a socket, or a session in the same process.
 """
 
+import socket
 from collections.abc import Callable
 from typing import Protocol
 
@@ -43,6 +44,19 @@ class Carrier(Protocol):
 
     def close(self) -> None:
         """Let go of the connection."""
+
+
+class Socket:
+    """A connection over loopback, to a broker at *port* that is waited for *seconds* at most."""
+
+    def __init__(self, port: int, seconds: float) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), seconds)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.write, self.close = self._socket.sendall, self._socket.close
+
+    def read(self) -> bytes:
+        """Return what has come."""
+        return self._socket.recv(1 << 20)
 
 
 class Wire:

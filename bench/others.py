@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ import brokers  # noqa: E402
 import identities  # noqa: E402
 import java_project  # noqa: E402
 import rabbitmq  # noqa: E402
+from wanted import Secure, Wanted  # noqa: E402
 
 __all__ = ["COMMANDS", "HERE", "OURS", "Measured", "brokers", "end_by_signal", "identities",
            "java_project", "missing", "start", "version"]  # fmt: skip
@@ -46,34 +47,6 @@ SETTINGS = """\
 """
 PLAIN = """<transportConnector name="openwire" uri="tcp://127.0.0.1:${port}?${connector}"/>"""
 TLS = """<transportConnector name="tls" uri="ssl://127.0.0.1:SECURE?${connector}"/>"""
-
-
-@dataclass(frozen=True)
-class Secure:
-    """The port at which a broker listens for TLS, and what it shows there."""
-
-    port: int
-    identity: identities.Identity
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """More than a broker has by default; `listener` and `spec` are fields of our resource."""
-
-    secure: Secure | None = None
-    scheduler: bool = False
-    listener: dict[str, Any] = field(default_factory=dict)
-    spec: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def java_options(self) -> list[str]:
-        """The options of a Java broker that takes all this from the system's properties."""
-        options = {"schedulerSupport": str(self.scheduler).lower()}
-        if self.secure is not None:
-            store = "javax.net.ssl.keyStore"
-            options[store] = str(self.secure.identity.keystore)
-            options[f"{store}Password"] = identities.PASSWORD
-        return [f"-D{name}={value}" for name, value in options.items()]
 
 
 def _lockkeeper(directory: Path, port: int, wanted: Wanted) -> list[str]:

@@ -7,12 +7,9 @@ has an epmd of its own, at a port of its own.
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import brokers
-
-if TYPE_CHECKING:
-    from others import Wanted
+from wanted import Wanted
 
 HOMES = Path("/usr/lib/rabbitmq/lib")
 CONFIGURATION = """\
@@ -47,7 +44,7 @@ def version() -> str:
     return _homes()[-1].name.removeprefix("rabbitmq_server-") if _homes() else "none"
 
 
-def command(directory: Path, port: int, wanted: "Wanted") -> list[str]:
+def command(directory: Path, port: int, wanted: Wanted) -> list[str]:
     """Return the command line of a node with everything below *directory*."""
     text = CONFIGURATION.format(port=port)
     if wanted.secure is not None:
