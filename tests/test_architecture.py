@@ -50,6 +50,33 @@ def test_a_circle_would_be_seen() -> None:
         TopologicalSorter(graph).prepare()
 
 
+def plain_imports(folder: Path) -> dict[str, set[str]]:
+    """Return what each file imports of those beside it, which are no package, for its types too."""
+    files = {path.stem: ast.parse(path.read_text("utf-8")) for path in folder.glob("*.py")}
+    graph: dict[str, set[str]] = {}
+    for name, tree in files.items():
+        taken = {each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+        for each in ast.walk(tree):
+            if isinstance(each, ast.Import):
+                taken |= {alias.name for alias in each.names}
+        graph[name] = {each for each in taken if each in files}
+    return graph
+
+
+@pytest.mark.parametrize("folder", ["bench", "demo", "e2e", "release"])
+def test_no_file_beside_the_packages_imports_itself_by_way_of_others(folder: str) -> None:
+    graph = plain_imports(PROJECT / folder)
+    assert len(graph) > 2
+    TopologicalSorter(graph).prepare()
+
+
+def test_a_circle_for_types_alone_would_be_seen(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("if TYPE_CHECKING:\n    from other import Wanted\n")
+    (tmp_path / "other.py").write_text("import one\n")
+    with pytest.raises(CycleError, match="nodes are in a cycle"):
+        TopologicalSorter(plain_imports(tmp_path)).prepare()
+
+
 def test_every_room_stands_in_the_law() -> None:
     configuration = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
     contracts = configuration["tool"]["importlinter"]["contracts"]
