@@ -1,23 +1,28 @@
 """Drafts: what an application wants to send, as OpenWire carries it."""
 
+import time
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
 
 from lockkeeper.client.core.encoding import Headers
-from lockkeeper.client.core.producer import Draft
+from lockkeeper.client.core.producer import Draft, ProducerCore
 from lockkeeper.client.errors import IllegalStateError
+from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import DestinationName, ReceivedMessage, destination_of
 from lockkeeper.message.bodies import Body, MessageType, encode_body
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.openwire import Message
 from lockkeeper.message.primitives import Value, encode_map
 
 PRIORITY_DEFAULT = 4
 PRIORITY_MAX = 9
+WINDOW_MESSAGES = 100
+"""So many messages of `send_many` are on the way at once."""
 
 
 class Drafting:
-    """Settings of a producer, and the drafts that follow from them.
+    """A producer of either face, as far as nothing waits: its settings and drafts, and its end.
 
     `persistent`, `priority` (0 to 9) and `time_to_live` (seconds, None for ever) hold for every
     message that does not say otherwise, and may be changed.
@@ -25,20 +30,35 @@ class Drafting:
 
     def __init__(
         self,
+        runner: Runner,
+        core: ProducerCore,
+        leave: Callable[[ProducerCore], None],
         destination: Destination | None,
         persistent: bool,
         priority: int,
         time_to_live: float | None,
         compress: bool,
-        wall: Callable[[], float],
     ) -> None:
-        """*wall* is the time in seconds since 1970."""
+        """*leave* takes it out of its session."""
+        self.core = core
+        self._runner = runner
+        self._leave = leave
         self.destination = destination
         self.persistent = persistent
         self.priority = priority
         self.time_to_live = time_to_live
         self.compress = compress
-        self._wall = wall
+
+    @property
+    def identifier(self) -> ProducerId:
+        """The id; the JMSMessageID of message n is `identifier:n`."""
+        return self.core.identifier
+
+    def close_at_once(self) -> None:
+        """Tell the broker that the producer is no more; for any thread."""
+        with self._runner.lock:
+            self._leave(self.core)
+            self._runner.flush(False)
 
     def draft(
         self,
@@ -59,7 +79,7 @@ class Drafting:
         kind = _kind_of(body)
         target = self._target(destination)
         seconds = self.time_to_live if time_to_live is None else time_to_live
-        timestamp = int(self._wall() * 1000)
+        timestamp = int(time.time() * 1000)
         headers = None
         if correlation_id or reply_to or type or group_id or group_sequence:
             headers = Headers(
@@ -101,7 +121,7 @@ class Drafting:
         message.transaction_id = message.broker_path = message.target_consumer_id = None
         message.redelivery_counter = message.expiration = 0
         message.priority = check_priority(received.priority)
-        message.timestamp = int(self._wall() * 1000)
+        message.timestamp = int(time.time() * 1000)
         return message
 
     def _target(self, destination: DestinationName | None) -> Destination:

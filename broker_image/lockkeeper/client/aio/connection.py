@@ -3,16 +3,17 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from types import TracebackType
 from typing import TypeVar
 
-from lockkeeper.client.aio.driving import drive, moment
+from lockkeeper.client.aio.closing import Closing
+from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.events import ConnectionState, Event, Interrupted, Reported, Resumed
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.core.waiting import Procedure
 from lockkeeper.client.errors import MessagingError
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.opening import DEFAULT_URL, Opening
 from lockkeeper.client.tls import TlsOptions
@@ -22,7 +23,7 @@ T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
-class Connection:
+class Connection(Closing):
     """A connection to a broker; any task of its event loop may use it.
 
     `on_error`, if set, is called with errors that the broker reports without being asked; without
@@ -127,17 +128,6 @@ class Connection:
             _LOG.warning("closing a connection: %s", error or "the broker does not answer")
         finally:
             await self.runner.stop()
-
-    async def __aenter__(self) -> "Connection":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def _tell_application(self, event: Event) -> None:
         match event:

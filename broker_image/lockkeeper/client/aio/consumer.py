@@ -1,14 +1,15 @@
 """Consumers for asyncio."""
 
 from collections.abc import AsyncIterator
-from types import TracebackType
 from typing import Protocol
 
-from lockkeeper.client.aio.driving import drive, moment
+from lockkeeper.client.aio.closing import Closing
+from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.listening import Listener, Listening
 from lockkeeper.client.core.consumer import ConsumerCore
 from lockkeeper.client.core.delivery import Delivery
 from lockkeeper.client.core.session import SessionCore
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import ReceivedMessage
 from lockkeeper.client.settling import Settling
@@ -24,7 +25,7 @@ class ConsumerOwner(Protocol):
         """Forget a consumer."""
 
 
-class Consumer:
+class Consumer(Closing):
     """Receives messages from one destination; made by `Session.consumer`.
 
     `async for message in consumer` goes on until the consumer is closed.
@@ -112,14 +113,3 @@ class Consumer:
             self._session_core.close_consumer(self.core)
             self._runner.flush(False)
         self._session.consumer_closed(self)
-
-    async def __aenter__(self) -> "Consumer":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()

@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
-from lockkeeper.client.aio.driving import drive, moment
+from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.consumer import ConsumerCore
 from lockkeeper.client.core.delivery import Delivery
 from lockkeeper.client.errors import IllegalStateError, MessagingError
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import ReceivedMessage, Settlement
 

@@ -1,52 +1,25 @@
 """Producers for asyncio."""
 
 import asyncio
-import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
-from types import TracebackType
+from collections.abc import Collection, Iterable, Mapping
 
-from lockkeeper.client.aio.driving import drive, moment
-from lockkeeper.client.core.producer import ProducerCore
+from lockkeeper.client.aio.closing import Closing
+from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.core.requests import Request
-from lockkeeper.client.drafting import Drafting
-from lockkeeper.client.links.runner import Runner
+from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.message.bodies import Body
-from lockkeeper.message.destination import Destination
-from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.primitives import Value, encode_map
 
-WINDOW_MESSAGES = 100
 
-
-class Producer(Drafting):
+class Producer(Drafting, Closing):
     """Sends messages, to one destination or to any; made by `Session.producer`.
 
     `persistent`, `priority` (0 to 9) and `time_to_live` (seconds, None for ever) hold for every
     message that does not say otherwise, and may be changed.
     """
-
-    def __init__(
-        self,
-        runner: Runner,
-        core: ProducerCore,
-        leave: Callable[[ProducerCore], None],
-        destination: Destination | None,
-        persistent: bool,
-        priority: int,
-        time_to_live: float | None,
-        compress: bool,
-    ) -> None:
-        super().__init__(destination, persistent, priority, time_to_live, compress, time.time)
-        self.core = core
-        self._runner = runner
-        self._leave = leave
-
-    @property
-    def identifier(self) -> ProducerId:
-        """The id; the JMSMessageID of message n is `identifier:n`."""
-        return self.core.identifier
 
     async def send(
         self,
@@ -129,17 +102,4 @@ class Producer(Drafting):
 
     async def close(self) -> None:
         """Tell the broker that the producer is no more."""
-        with self._runner.lock:
-            self._leave(self.core)
-            self._runner.flush(False)
-
-    async def __aenter__(self) -> "Producer":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
+        self.close_at_once()

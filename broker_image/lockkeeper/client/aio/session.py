@@ -1,10 +1,10 @@
 """Sessions for asyncio: where producers and consumers are made, and transactions ended."""
 
 from collections.abc import AsyncIterator, Callable
-from types import TracebackType
 
+from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.consumer import Consumer
-from lockkeeper.client.aio.driving import drive, moment
+from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.listening import Line, Listener, Listening
 from lockkeeper.client.aio.producer import Producer
 from lockkeeper.client.core.acknowledge import Acknowledge
@@ -15,6 +15,7 @@ from lockkeeper.client.core.session import SessionCore
 from lockkeeper.client.core.subscribing import browser_info, consumer_info
 from lockkeeper.client.core.waiting import Procedure
 from lockkeeper.client.drafting import PRIORITY_DEFAULT, check_priority
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import DestinationName, ReceivedMessage, destination_of
 from lockkeeper.client.opening import policies
@@ -23,7 +24,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.openwire import ProducerInfo
 
 
-class Session:
+class Session(Closing):
     """One line of work, for one task at a time; made by `Connection.session`."""
 
     def __init__(
@@ -238,14 +239,3 @@ class Session:
             self._runner.flush(False)
         self._consumers.clear()
         self._forget(self)
-
-    async def __aenter__(self) -> "Session":
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()

@@ -1,22 +1,23 @@
 """Connections: `connect` finds a broker, and keeps to it or to the next one."""
 
 from collections.abc import Callable
-from types import TracebackType
 
 from lockkeeper.client import aio
-from lockkeeper.client.blocking.driving import drive, moment
+from lockkeeper.client.blocking.closing import Closing
+from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import LoopThread
 from lockkeeper.client.blocking.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.events import ConnectionState
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.errors import MessagingError
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.opening import DEFAULT_URL, Opening
 from lockkeeper.client.tls import TlsOptions
 from lockkeeper.message.destination import Destination, Kind
 
 
-class Connection:
+class Connection(Closing):
     """A connection to a broker; any thread may use it, each with a session of its own.
 
     `on_error`, if set, is called with errors that the broker reports without being asked; without
@@ -116,17 +117,6 @@ class Connection:
             self._thread.call(self._aio.close(timeout))
         finally:
             self._thread.stop()
-
-    def __enter__(self) -> "Connection":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 async def _opened(opening: Opening, timeout: float | None) -> aio.Connection:

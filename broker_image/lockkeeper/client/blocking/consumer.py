@@ -1,18 +1,19 @@
 """Consumers of the blocking face."""
 
 from collections.abc import Iterator
-from types import TracebackType
 
 from lockkeeper.client import aio
 from lockkeeper.client.aio.listening import Listener
-from lockkeeper.client.blocking.driving import drive, moment
+from lockkeeper.client.blocking.closing import Closing
+from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import LoopThread
 from lockkeeper.client.core.session import SessionCore
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import ReceivedMessage
 
 
-class Consumer:
+class Consumer(Closing):
     """Receives messages from one destination; made by `Session.consumer`.
 
     `for message in consumer` goes on until the consumer is closed.
@@ -71,14 +72,3 @@ class Consumer:
             self._thread.call(self._aio.close())
         else:
             self._aio.close_at_once()
-
-    def __enter__(self) -> "Consumer":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

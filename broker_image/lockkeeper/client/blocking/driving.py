@@ -6,14 +6,10 @@ from typing import TypeVar
 
 from lockkeeper.client.core.waiting import Moment, Procedure, earliest
 from lockkeeper.client.errors import RequestTimedOutError
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 
 T = TypeVar("T")
-
-
-def moment() -> Moment:
-    """Return the time."""
-    return Moment(time.monotonic(), time.time())
 
 
 class _Waiter:

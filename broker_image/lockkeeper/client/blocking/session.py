@@ -1,23 +1,24 @@
 """Sessions: where producers and consumers are made, and transactions ended."""
 
 from collections.abc import Iterator
-from types import TracebackType
 
 from lockkeeper.client import aio
 from lockkeeper.client.aio.listening import Listener
+from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.consumer import Consumer
-from lockkeeper.client.blocking.driving import drive, moment
+from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import LoopThread
 from lockkeeper.client.blocking.producer import Producer
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.drafting import PRIORITY_DEFAULT
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.client.settling import Settling
 
 
-class Session:
+class Session(Closing):
     """One line of work, for one thread at a time; made by `Connection.session`."""
 
     def __init__(self, thread: LoopThread, runner: Runner, session: aio.Session) -> None:
@@ -163,14 +164,3 @@ class Session:
             self._thread.call(self._aio.close())
         else:
             self._aio.close_at_once()
-
-    def __enter__(self) -> "Session":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
