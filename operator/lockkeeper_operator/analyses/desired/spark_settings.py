@@ -12,9 +12,6 @@ from lockkeeper_operator.analyses.subject import EXECUTORS, AnalysisSubject
 
 # Java without memory may go on for ever, and get nothing done: its pod is to fail instead.
 _END_WITHOUT_MEMORY = "-XX:+ExitOnOutOfMemoryError"
-_PLANNING = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
-"""Code of Java's first compiler alone: that of the second one comes when all is planned. With both
-Java has so much room for code, and it needs more than the 48 MB of the first one."""
 DEFAULTS = {
     # The last lines of a log are to be those of whatever went wrong.
     "spark.log.level": "WARN",
@@ -48,10 +45,7 @@ def mebibytes(size: int) -> str:
 def spark_settings(subject: AnalysisSubject) -> dict[str, str]:
     """Return the settings that every engine needs; what it relies on wins over the spec's own."""
     partitions = str(_shuffle_partitions(subject))
-    own = {**DEFAULTS, "spark.sql.shuffle.partitions": partitions}
-    if subject.has_executors:
-        own["spark.driver.defaultJavaOptions"] += f" {_PLANNING}"
-    own |= subject.spec.spark_conf
+    own = {**DEFAULTS, "spark.sql.shuffle.partitions": partitions, **subject.spec.spark_conf}
     return {**own, **COMMON}
 
 
