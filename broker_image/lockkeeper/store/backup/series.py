@@ -30,8 +30,8 @@ def delete_old(series: Place, keep: int) -> int:
     whole = [name for name in names if _is_whole(series.below(name))]
     if not whole:
         return 0
-    broken_off = [name for name in names if name < whole[-1] and _is_broken_off(name)]
-    going = [*whole[:-keep], *(name for name in broken_off if name not in whole)]
+    others = [name for name in names if name not in whole and name < whole[-1]]
+    going = [*whole[:-keep], *filter(_is_broken_off, others)]
     for name in going:
         _delete(series.below(name))
     return len(going)
