@@ -53,6 +53,7 @@ class Loaded:
         self.url = f"failover:(tcp://127.0.0.1:{self.port})"
         self.stopping = threading.Event()
         self.sent = 0
+        self._connections: list[lockkeeper_client.Connection] = []
         self._threads: list[threading.Thread] = []
 
     @property
@@ -66,14 +67,22 @@ class Loaded:
 
     def flood(self, to: str, size: int, persistent: bool = True, block: int = 100) -> None:
         """Send to a destination for as long as the test lasts, and wait for nothing."""
+        connection = self.connect()
+        self._connections.append(connection)
         thread = threading.Thread(
-            target=self._flood, args=(to, size, persistent, block), daemon=True
+            target=self._flood, args=(connection, to, size, persistent, block), daemon=True
         )
         thread.start()
         self._threads.append(thread)
 
-    def _flood(self, to: str, size: int, persistent: bool, block: int) -> None:
-        connection = self.connect()
+    def _flood(
+        self,
+        connection: lockkeeper_client.Connection,
+        to: str,
+        size: int,
+        persistent: bool,
+        block: int,
+    ) -> None:
         producer = connection.session().producer(to)
         number = 0
         try:
@@ -90,7 +99,7 @@ class Loaded:
                     )
                     frame = encode(message)
                     frames.append(len(frame).to_bytes(4, "big") + frame)
-                _send_frames(connection, b"".join(frames))
+                self._send_frames(connection, b"".join(frames))
                 self.sent += block
         except Exception:
             if not self.stopping.is_set():
@@ -135,15 +144,20 @@ class Loaded:
             return received is not None and received.body == "hello"
 
     def end(self) -> None:
+        """Kill the broker, and let go of everything that has used it."""
         self.stopping.set()
         self.process.kill()
+        for thread in self._threads:
+            thread.join()
+        for connection in self._connections:
+            connection.close(timeout=0.1)
 
-
-def _send_frames(connection: lockkeeper_client.Connection, data: bytes) -> None:
-    """Send what a client has not made, as fast as the broker reads."""
-    runner = connection._runner
-    while runner.core.outbox.is_full:
-        time.sleep(0.001)
-    with runner.lock:
-        runner.core.outbox.put_frame(data)
-        runner.flush(True)
+    def _send_frames(self, connection: lockkeeper_client.Connection, data: bytes) -> None:
+        """Send what a client has not made, as fast as the broker reads, until the end."""
+        runner = connection._runner
+        while runner.core.outbox.is_full:
+            if self.stopping.wait(0.001):
+                return
+        with runner.lock:
+            runner.core.outbox.put_frame(data)
+            runner.flush(True)

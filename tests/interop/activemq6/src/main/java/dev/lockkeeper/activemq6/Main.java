@@ -6,7 +6,7 @@ import org.apache.activemq.store.kahadb.KahaDBPersistenceAdapter;
 
 /** A broker on loopback with its journal in a directory, until it is told to stop. */
 public final class Main {
-    private static final long STORE_BYTES_MAX = 16L << 30;
+    private static final long STORE_BYTES_MAX = 4L << 30;
 
     private Main() {}
 
@@ -21,7 +21,7 @@ public final class Main {
         broker.setSchedulerSupport(Boolean.getBoolean("schedulerSupport"));
         broker.setDataDirectoryFile(directory.getParentFile());
         broker.setPersistenceAdapter(store);
-        // By default more than machines have, and then it complains.
+        // It complains where the disk has less room than that, as it mostly has by default.
         broker.getSystemUsage().getStoreUsage().setLimit(STORE_BYTES_MAX);
         broker.getSystemUsage().getTempUsage().setLimit(STORE_BYTES_MAX);
         broker.addConnector("tcp://127.0.0.1:" + arguments[0]);
