@@ -33,10 +33,7 @@ def connections(settings: Settings) -> Iterator[Figure]:
     First those that want no life signs, then as many with a Java client's default of 30 s.
     """
     wanted = settings.count + SPARE_DESCRIPTORS
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if wanted > most:
-        raise SystemExit(f"This process may open {most:,} files, and needs {wanted:,}.")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    _have_descriptors(wanted)
     for inactivity, words in ((0, "silent"), (LIFE_SIGNS_MS, "with life signs")):
         listener = {"connectionsMax": wanted, "connectionsBeforeLoginMax": wanted}
         with broker(settings.directory / words, listener=listener) as running:
@@ -61,6 +58,14 @@ def connections(settings: Settings) -> Iterator[Figure]:
             yield Figure(f"{words}, of a core", share, "ratio", CORE_SHARE_MAX)
             for connection in held:
                 connection.close()
+
+
+def _have_descriptors(wanted: int) -> None:
+    """Let this process open that many files, or as many as it may already."""
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if wanted > most:
+        raise SystemExit(f"This process may open {most:,} files, and needs {wanted:,}.")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), most))
 
 
 def _sign_seconds(inactivity: int) -> float:

@@ -1,6 +1,7 @@
 """Aims, tried at a small size on a real broker; a missed bar is told."""
 
 import dataclasses
+import resource
 from pathlib import Path
 
 import aims
@@ -79,6 +80,9 @@ def test_connections_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(aims_idle, "IDLE_SECONDS", 1.5)
     monkeypatch.setattr(aims_idle, "SETTLE_SECONDS", 0.1)
     monkeypatch.setattr(aims_idle, "LIFE_SIGNS_MS", 2_000)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
     found = {each.name: each for each in aims_idle.connections(Settings(tmp_path, 20))}
     assert found["silent, memory of each"].most == 8_000
     assert found["with life signs, connected"].value > 1
+    # The limit of this process is everybody's.
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before
