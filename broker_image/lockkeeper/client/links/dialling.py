@@ -1,8 +1,10 @@
 """Dialling: a connected socket to a broker, encrypted if need be."""
 
 import asyncio
+import errno
 import os
 import socket
+import struct
 from typing import Any
 
 from lockkeeper.client.tls import SecureSocket
@@ -35,6 +37,7 @@ async def open_socket(host: str, port: int) -> socket.socket:
         opened.setblocking(False)
         try:
             await loop.sock_connect(opened, where)
+            _refuse_itself(opened)
         except OSError as error:
             opened.close()
             # asyncio tells who was called, and not what came of it.
@@ -45,6 +48,18 @@ async def open_socket(host: str, port: int) -> socket.socket:
         else:
             return opened
     raise failure or OSError(f"{host} has no address")
+
+
+def _refuse_itself(opened: socket.socket) -> None:
+    """Raise ConnectionRefusedError when nobody listened, and the socket has found itself.
+
+    Linux may give a socket the very port that it dials on its own host (RFC 9293 3.5, simultaneous
+    open), sooner or later while a broker is away: it would hear itself, and keep the broker's port.
+    """
+    if opened.getsockname() == opened.getpeername():
+        # A reset leaves nothing behind that would keep the port a minute longer.
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        raise ConnectionRefusedError(errno.ECONNREFUSED, "nobody listens")
 
 
 async def _addresses(host: str, port: int) -> "list[tuple[Any, ...]]":
