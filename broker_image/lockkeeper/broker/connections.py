@@ -27,6 +27,9 @@ class Sender(Protocol):
     def abort(self) -> None:
         """End the connection at once."""
 
+    def ended(self) -> None:
+        """Hear that the connection has ended in words; its socket is to end soon."""
+
 
 class Connection:
     """One peer. `outbox` is emptied by its protocol whenever the core lists it as dirty.
@@ -117,6 +120,11 @@ class Connection:
         self.put(Disconnect(error))
         if receipt is not None:
             receipt.settle()
+
+    def part(self) -> None:
+        """Tell the transport that the peer has ended the connection in words."""
+        if self.sender is not None:
+            self.sender.ended()
 
     def end_transaction(self, identifier: TransactionId) -> None:
         """Forget a transaction that has its outcome, or gets it elsewhere now."""

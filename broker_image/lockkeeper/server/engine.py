@@ -14,6 +14,7 @@ from lockkeeper.broker.connections import Sender
 from lockkeeper.broker.containment import Contained
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.timers import NEVER
+from lockkeeper.server.activity import Activity
 from lockkeeper.server.flow_log import FlowLog
 from lockkeeper.server.pacing import (
     PARTIAL_BYTES_MAX,
@@ -39,7 +40,6 @@ GATHERING_SECONDS = 0.002
 LATE_BEAT_MS = 2_000
 # So often a time that was read is used again in the same round of the event loop.
 FRESH_USES = 8
-FAREWELL_MS_MAX = 10_000
 _SINCE_BOOT = time.CLOCK_BOOTTIME
 
 
@@ -72,6 +72,7 @@ class Engine:
         self.peers: set[Peer] = set()
         self._write_buffers = WriteBuffers()
         self.strangers = Strangers()
+        self.activity = Activity(self.strangers)
         self._fail = fail
         self._contained = broker.containment
         self._contained.report = _report
@@ -149,14 +150,20 @@ class Engine:
     def joined(self, peer: Peer) -> None:
         """Note a new peer, and tell it how much it may `buffer`."""
         self.peers.add(peer)
+        self.activity.join(peer)
         self._write_buffers.join(peer)
 
     def left(self, peer: Peer) -> None:
         """Forget a peer."""
         self.peers.discard(peer)
+        self.activity.leave(peer)
         self._write_buffers.leave(peer)
         self._pacing.forget(peer)
         self.strangers.gone(peer)
+
+    def ending(self, peer: Peer) -> None:
+        """See to it that the peer ends its socket, too."""
+        self.activity.hasten(peer)
 
     def failed(self, peer: Peer, error: Exception) -> None:
         """Part with a peer; what the store says concerns everybody."""
@@ -320,9 +327,9 @@ class Engine:
                 self._flow_log.log_waiting_sends(self.broker.now, steady)
             with self._contained.at("connection", "strangers"):
                 self.strangers.abort_late_ones(steady)
-            for peer in list(self.peers):
-                with self._contained.at("connection", peer.session.connection.address):
-                    self._check_activity(peer, steady)
+            for peer in self.activity.due(steady):
+                with self._contained.at("connection", peer.address):
+                    self.activity.look_at(peer, steady)
             if self._recording is None:
                 self._record()
         except StoreError as error:
@@ -343,26 +350,6 @@ class Engine:
         except StoreError as error:
             self._stop_on(error)
         self.wake()
-
-    def _check_activity(self, peer: Peer, steady: int) -> None:
-        """Drop a silent peer; send one a sign of life (openwire.md section 7.1)."""
-        allowed = peer.session.inactivity_duration
-        if not peer.session.is_open and peer not in self.strangers:
-            # It ended its connection in words, but not the socket.
-            self.strangers.came(peer, steady, FAREWELL_MS_MAX)
-        if peer.is_paused:
-            # It is the broker that does not read.
-            peer.received_at = steady
-        if not allowed:
-            return
-        if steady - peer.received_at > allowed:
-            logger.warning(
-                "%s was silent for %d ms: disconnected", peer.session.connection.address, allowed
-            )
-            peer.abort()
-        elif peer.session.is_open and steady - peer.sent_at >= allowed // 3:
-            peer.session.keep_alive()
-            peer.flush()
 
     def close(self) -> None:
         """Stop turning; sockets are aborted, the store is left to its owner."""

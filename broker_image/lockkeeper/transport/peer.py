@@ -46,6 +46,9 @@ class Driver(Protocol):
     def left(self, peer: "Peer") -> None:
         """Forget a peer."""
 
+    def ending(self, peer: "Peer") -> None:
+        """See to it that a peer that ended its connection in words ends its socket, too."""
+
     def failed(self, peer: "Peer", error: Exception) -> None:
         """Part with a peer whose bytes, or what they asked for, nobody could deal with."""
 
@@ -126,11 +129,17 @@ class Peer(asyncio.Protocol):
                 transport.writelines(pieces)
             else:
                 transport.write(b"".join(pieces))
-        if self.session.closing and self.session.connection.congested:
-            # A peer that takes nothing would never let a proper end through.
-            transport.abort()
-        elif self.session.closing:
-            transport.close()
+        if self.session.closing:
+            self.ended()
+            if self.session.connection.congested:
+                # A peer that takes nothing would never let a proper end through.
+                transport.abort()
+            else:
+                transport.close()
+
+    def ended(self) -> None:
+        """See `Sender.ended`."""
+        self._driver.ending(self)
 
     def throttle(self) -> None:
         """Read from the peer only while the broker has memory for what it sends."""
@@ -166,6 +175,7 @@ class Peer(asyncio.Protocol):
         if is_paused:
             transport.pause_reading()
         else:
+            self.received_at = self._driver.steady
             transport.resume_reading()
 
     def pause_writing(self) -> None:

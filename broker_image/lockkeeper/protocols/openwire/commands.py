@@ -149,6 +149,7 @@ class Commands:
             self._broker.disconnect(connection, info.last_delivered_sequence)
             if self._broker.authenticator is not None:
                 self._progress.become("leave")
+                connection.part()
         elif isinstance(subject, openwire.ConsumerId):
             consumer = connection.consumers.get(subject)
             if consumer is not None:
