@@ -4,13 +4,19 @@ import gc
 import tracemalloc
 from typing import TYPE_CHECKING
 
+import pytest
+
+from lockkeeper.broker.outputs import SharedReferences
+from lockkeeper.broker.regions.line import NOTHING
 from lockkeeper.message.destination import queue
+from lockkeeper.store.base import Reference
+from lockkeeper.store.packed import PackedRun
 
 if TYPE_CHECKING:
     from conftest import Bench
 
 QUEUES = 500
-BYTES_MAX = 2_300
+BYTES_MAX = 1_350
 
 
 def test_an_idle_queue_weighs_little(bench: "Bench") -> None:
@@ -28,6 +34,23 @@ def test_an_idle_queue_weighs_little(bench: "Bench") -> None:
     finally:
         tracemalloc.stop()
     assert (after - before) / QUEUES < BYTES_MAX
+
+
+def test_nothing_is_added_to_what_queues_share_before_their_first_message() -> None:
+    reference = Reference(None, 1)
+    run = PackedRun([reference])
+    for add in (
+        lambda: NOTHING.append(reference),
+        lambda: NOTHING.appendleft(reference),
+        lambda: NOTHING.extend([reference]),
+        lambda: NOTHING.extendleft([reference]),
+        lambda: NOTHING.append_run(run),
+        lambda: NOTHING.append_shared(SharedReferences([reference])),
+    ):
+        with pytest.raises(TypeError, match="of its own"):
+            add()
+    assert [*NOTHING] == []
+    assert len(NOTHING) == 0
 
 
 def test_what_queues_need_when_they_are_used_is_their_own(make_bench: "type[Bench]") -> None:

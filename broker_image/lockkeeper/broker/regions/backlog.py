@@ -22,7 +22,7 @@ from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.redelivery import redelivery
 from lockkeeper.broker.regions.body_cache import ENDED, BodyCache
 from lockkeeper.broker.regions.expiry import Expiry
-from lockkeeper.broker.regions.line import Line, Segment, packed, withdraw
+from lockkeeper.broker.regions.line import NOTHING, Line, Segment, packed, withdraw
 from lockkeeper.broker.regions.priority_queue import PriorityQueue
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.message.destination import Destination, queue
@@ -80,7 +80,7 @@ class Backlog:
         self.policy = context.policies.find(destination)
         self.is_prioritized = self.policy.prioritized_messages
         self.ready: deque[Reference] | Line | PriorityQueue
-        self.ready = PriorityQueue() if self.is_prioritized else deque()
+        self.ready = PriorityQueue() if self.is_prioritized else NOTHING
         self.expiry = Expiry(self)
         self.is_active = False
         self.statistics = statistics
@@ -135,10 +135,16 @@ class Backlog:
             self.is_active = True
             self.context.active.append(self)
 
+    def begun(self) -> deque[Reference] | Line | PriorityQueue:
+        """Return what waits, to add to it: before the first message there is `NOTHING`."""
+        if self.ready is NOTHING:
+            self.ready = deque()
+        return self.ready
+
     def admit(self, reference: Reference) -> None:
         """Add a message at the end."""
         self.body_cache.charge(reference)
-        self.ready.append(reference)
+        self.begun().append(reference)
         if not self.is_active:
             self.activate()
 
@@ -151,7 +157,7 @@ class Backlog:
             self.ready, references = line, references.rest
         for reference in references:
             self.body_cache.charge(reference)
-            self.ready.append(reference)
+            self.begun().append(reference)
         self.pack()
         if self.ready:
             self.expiry.watch_unknown()
@@ -160,13 +166,13 @@ class Backlog:
     def requeue(self, references: Sequence[Reference]) -> None:
         """Give messages back to the head, in their order, for another consumer."""
         self.body_cache.let_go(references)
-        self.ready.extendleft(reversed(references))
+        self.begun().extendleft(reversed(references))
         self.activate()
 
     def put_back(self, taken: Iterable[Reference]) -> None:
         """Let those of *taken* wait again that nobody has and that have not ended."""
         known = set(self.waiting())
-        self.ready.extendleft([each for each in taken if each not in known and each.held != ENDED])
+        self.begun().extendleft([each for each in taken if each not in known and each.held != ENDED])
 
     def withdraw(self, references: set[Reference]) -> None:
         """Take messages out of what waits, wherever they are; see `loose`."""

@@ -6,6 +6,7 @@ Used as a deque is, by whoever need not know. The first of its messages is alway
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from typing import Final
 
 from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions.stretch import Part, Stretch
@@ -213,6 +214,36 @@ class Line:
     def segments(self) -> list[Segment]:
         """Return everything, in order."""
         return [self._front, *self._segments, self._back]
+
+
+class _Nothing(Line):
+    """The line of all queues that nothing was sent to; whoever adds to it would add to all."""
+
+    __slots__ = ()
+
+    def append(self, reference: Reference) -> None:
+        """See `Line.append`. Raises TypeError."""
+        raise TypeError(_SHARED)
+
+    def extend(self, references: Iterable[Reference]) -> None:
+        """See `Line.extend`. Raises TypeError."""
+        raise TypeError(_SHARED)
+
+    def appendleft(self, reference: Reference) -> None:
+        """See `Line.appendleft`. Raises TypeError."""
+        raise TypeError(_SHARED)
+
+    def extendleft(self, references: Iterable[Reference]) -> None:
+        """See `Line.extendleft`. Raises TypeError."""
+        raise TypeError(_SHARED)
+
+    def _append(self, segment: Segment) -> None:
+        raise TypeError(_SHARED)
+
+
+_SHARED = "a queue has to begin a line of its own first"
+NOTHING: Final = _Nothing()
+"""What waits in a queue that nothing was sent to: an empty deque would weigh 760 bytes."""
 
 
 class Snapshot:

@@ -13,7 +13,7 @@ from lockkeeper.broker.regions.body_cache import ENDED, BodyCache
 from lockkeeper.broker.regions.dispatch_gate import DispatchGate
 from lockkeeper.broker.regions.dispatch_order import DispatchOrder
 from lockkeeper.broker.regions.dispatch_pass import DispatchPass
-from lockkeeper.broker.regions.line import Segment
+from lockkeeper.broker.regions.line import NOTHING, Segment
 from lockkeeper.broker.regions.priority_queue import PriorityQueue, level_of, priority_of, put_back
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.regions.sub_queues import SubQueues
@@ -108,6 +108,8 @@ class Queue(Backlog):
         """Make a message visible whose storing is in order."""
         self.statistics.enqueued += 1
         self.body_cache.charge(reference)
+        if self.ready is NOTHING:
+            self.ready = deque()
         self.ready.append(reference)
         message = reference.message
         if message is not None and message.expiration:
@@ -134,7 +136,7 @@ class Queue(Backlog):
             return
         self.statistics.enqueued += len(references)
         self.body_cache.charge_run(references)
-        self.ready.extend(references)
+        self.begun().extend(references)
         for reference in references:
             message = reference.message
             if message is not None and message.expiration:
@@ -289,7 +291,7 @@ class Queue(Backlog):
         elif isinstance(self.ready, PriorityQueue):
             self.ready.give_back(references)
         else:
-            put_back(self.ready, references)
+            put_back(self.begun(), references)
         self.activate()
 
     # Consumers
@@ -327,7 +329,7 @@ class Queue(Backlog):
 
     def _dissolve_sub_queues(self) -> None:
         if self.sub_queues is not None:
-            self.ready.extendleft(reversed(self.sub_queues.in_order()))
+            self.begun().extendleft(reversed(self.sub_queues.in_order()))
             self.sub_queues = None
 
     def meet_groups(self) -> GroupOwners:
@@ -460,8 +462,9 @@ class Queue(Backlog):
         lost = [each for each in dict.fromkeys(taken) if each not in known and each.held != ENDED]
         had_sub_queues = self.sub_queues is not None
         self._dissolve_sub_queues()
-        self.ready.extendleft(reversed(lost[:-1]))
-        self.ready.extend(lost[-1:])
+        ready = self.begun()
+        ready.extendleft(reversed(lost[:-1]))
+        ready.extend(lost[-1:])
         if had_sub_queues:
             self.sub_queues = SubQueues(self)
 

@@ -53,6 +53,8 @@ class TopicSubscription(Backlog):
         super().__init__(
             context, source.destination, source.statistics, source.body_cache, subscription
         )
+        # Nearly every subscription lets something wait, unlike queues.
+        self.begun()
         self._source = source
         self.consumer = consumer
         self.is_selective = consumer is not None and consumer.is_selective()
