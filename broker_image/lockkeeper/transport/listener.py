@@ -8,6 +8,7 @@ import socket
 import ssl
 from typing import Protocol, cast
 
+from lockkeeper.transport.encrypted import READ_BYTES, EncryptedReader
 from lockkeeper.transport.peer import Guest, Peer
 from lockkeeper.transport.tls import SHUTDOWN_SECONDS_MAX
 
@@ -102,6 +103,7 @@ class EncryptedListener:
         self._host = host
         self._bound = bound
         self._guests: set[asyncio.Task[None]] = set()
+        self._room = memoryview(bytearray(READ_BYTES))
         bound.listen(BACKLOG_MAX)
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
 
@@ -114,7 +116,8 @@ class EncryptedListener:
                 logger.error("cannot accept a connection: %s", error)
                 await asyncio.sleep(ACCEPT_PAUSE_SECONDS)
                 continue
-            greeter = _EncryptedGreeter(self._host, raw, f"ssl://{name[0]}:{name[1]}")
+            address = f"ssl://{name[0]}:{name[1]}"
+            greeter = _EncryptedGreeter(self._host, raw, address, self._room)
             self._host.receive(greeter)
             greeter.handshake = loop.create_task(greeter.encrypt(self.context))
             self._guests.add(greeter.handshake)
@@ -130,17 +133,15 @@ class EncryptedListener:
 
 def _introduce(
     transport: asyncio.Transport, host: Host, address: str, before: Guest | None
-) -> None:
-    """Make the peer of a client whose connection is as it is to be."""
+) -> Peer | None:
+    """Return the peer of a client whose connection is as it is to be; None: it is turned away."""
     raw = transport.get_extra_info("socket")
     if raw is not None:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     peer = host.make_peer(address, before)
     if peer is None:
         transport.abort()
-        return
-    transport.set_protocol(peer)
-    peer.connection_made(transport)
+    return peer
 
 
 class _Greeter(asyncio.Protocol):
@@ -153,14 +154,18 @@ class _Greeter(asyncio.Protocol):
         transport = cast("asyncio.Transport", transport)
         name = transport.get_extra_info("peername")
         address = f"tcp://{name[0]}:{name[1]}" if name else "unknown"
-        _introduce(transport, self._host, address, None)
+        peer = _introduce(transport, self._host, address, None)
+        if peer is not None:
+            transport.set_protocol(peer)
+            peer.connection_made(transport)
 
 
 class _EncryptedGreeter(asyncio.Protocol):
     """Makes the peer when the handshake of TLS is done; a guest until then."""
 
-    def __init__(self, host: Host, raw: socket.socket, address: str) -> None:
+    def __init__(self, host: Host, raw: socket.socket, address: str, room: memoryview) -> None:
         self.address = address
+        self._room = room
         self.is_in = False
         self.handshake: asyncio.Task[None] | None = None
         self._host = host
@@ -182,7 +187,11 @@ class _EncryptedGreeter(asyncio.Protocol):
             self._host.lost(self)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        _introduce(cast("asyncio.Transport", transport), self._host, self.address, self)
+        transport = cast("asyncio.Transport", transport)
+        peer = _introduce(transport, self._host, self.address, self)
+        if peer is not None:
+            transport.set_protocol(EncryptedReader(peer, self._room))
+            peer.connection_made(transport)
 
     def abort(self) -> None:
         """End the connection at once."""
