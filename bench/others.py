@@ -34,6 +34,9 @@ __all__ = ["COMMANDS", "HERE", "OURS", "Measured", "brokers", "end_by_signal", "
 
 OURS, UNRECORDED, RABBITMQ = "lockkeeper", "unrecorded", "rabbitmq"
 """Ours as it is, ours without its flight recorder, and RabbitMQ."""
+COMPILED = "lockkeeper-compiled"
+COMPILED_PYTHON = HERE.parent / ".venv-compiled" / "bin" / "python"
+"""Has the hot modules compiled; made by `make compiled`."""
 
 ARTEMIS_VERSION = "2.40.0"
 ARTEMIS = HERE / "java" / "downloads" / f"apache-artemis-{ARTEMIS_VERSION}"
@@ -51,6 +54,11 @@ TLS = """<transportConnector name="tls" uri="ssl://127.0.0.1:SECURE?${connector}
 
 def _lockkeeper(directory: Path, port: int, wanted: Wanted) -> list[str]:
     return _ours(directory, port, wanted, {"metadata": {"name": "bench"}})
+
+
+def _compiled(directory: Path, port: int, wanted: Wanted) -> list[str]:
+    _, *command = _lockkeeper(directory, port, wanted)
+    return [str(COMPILED_PYTHON), *command]
 
 
 def _unrecorded(directory: Path, port: int, wanted: Wanted) -> list[str]:
@@ -148,6 +156,7 @@ def _download_artemis() -> None:
 
 COMMANDS: dict[str, Callable[[Path, int, Wanted], list[str]]] = {
     OURS: _lockkeeper,
+    COMPILED: _compiled,
     UNRECORDED: _unrecorded,
     "activemq": _activemq,
     "activemq6": _activemq6,
@@ -164,6 +173,8 @@ def missing(kind: str) -> str | None:
     """Return why a broker of *kind* cannot be started on this machine, or None."""
     if kind == RABBITMQ:
         return rabbitmq.missing()
+    if kind == COMPILED:
+        return None if COMPILED_PYTHON.exists() else "run `make compiled` first"
     if kind in ("activemq6", "artemis"):
         return "there is no Java" if shutil.which("java") is None else None
     return brokers.missing(kind)

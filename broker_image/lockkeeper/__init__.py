@@ -3,3 +3,7 @@
 The rooms, each importing only what stands to its right:
 cli → server → network | client → transport → protocols → broker → store → journal → message
 """
+
+from lockkeeper.speedups import install
+
+install()

@@ -5,11 +5,11 @@ from collections import Counter, deque
 
 import pytest
 
-from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions import line as line_module
 from lockkeeper.broker.regions import stretch as stretch_module
 from lockkeeper.broker.regions.line import Line, Snapshot, pack_shared
 from lockkeeper.broker.regions.stretch import Part
+from lockkeeper.broker.shared_references import SharedReferences
 from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.packed import RUN_MESSAGES, PackedRun
 

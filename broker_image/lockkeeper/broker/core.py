@@ -88,6 +88,7 @@ class Broker:
         self.memory, self.containment = self.context.memory, self.context.containment
         # Each message that comes takes the next one: without a call of a method.
         self.sequences: Iterator[int] = self.context.sequences
+        self.acknowledge = acknowledge
         self.guard = Guard(self.registry, self.router)
         self.audit = ProducerAudit()
         self.transactions = TransactionManager(
@@ -369,8 +370,6 @@ class Broker:
             self.audit.record(message)
 
     # Consumers
-
-    acknowledge = staticmethod(acknowledge)
 
     def poison(
         self, consumer: Consumer, last: int, count: int, cause: str, receipt: Receipt | None

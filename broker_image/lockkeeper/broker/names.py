@@ -30,5 +30,5 @@ def check_name(destination: Destination) -> None:
 
 def check_text(text: str) -> None:
     """Raise BrokerError for half of a character, which Java's texts may have and no file can."""
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and any(0xD800 <= ord(character) <= 0xDFFF for character in text):
         raise BrokerError(f"{text[:SHOWN_CHARACTERS]!a} holds half of a character")

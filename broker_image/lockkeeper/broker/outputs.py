@@ -1,6 +1,6 @@
 """Outputs of the core for a connection: values that its protocol turns into bytes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
@@ -13,38 +13,22 @@ from lockkeeper.store.base import Reference
 Delivery: TypeAlias = tuple[object, Sequence[Reference]]
 
 
-class SharedReferences(list[Reference]):
-    """Messages that several consumers are sent at once.
-
-    `sent` and `sent_at` are their protocol's, which makes only once what it sends of them. `kept`
-    is theirs who let them wait.
-    """
-
-    __slots__ = ("kept", "sent", "sent_at")
-
-    def __init__(self, references: Iterable[Reference]) -> None:
-        super().__init__(references)
-        self.sent: list[Any] = []
-        self.sent_at = -1
-        self.kept: Any = None
-
-
 class EndOfMessages(NamedTuple):
     """Nothing (more) for a consumer: the end of a browse, or of the time a pull may wait."""
 
-    tag: object
+    tag: Any  # mypyc takes no `object` here
 
 
 class ConsumerClosed(NamedTuple):
     """The broker ended this consumer (its destination is gone)."""
 
-    tag: object
+    tag: Any
 
 
 class WindowChanged(NamedTuple):
     """The broker chose another prefetch than the client asked for."""
 
-    tag: object
+    tag: Any
     destination: Destination
     prefetch: int
 

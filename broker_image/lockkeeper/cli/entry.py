@@ -7,12 +7,14 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from lockkeeper import speedups
 from lockkeeper.cli.errors import explain, wants_traceback
 
 
 def _show_version(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        typer.echo(f"{context.command_path} {version('lockkeeper-mq')}")
+        runs = f" ({speedups.running})" if speedups.running.is_installed else ""
+        typer.echo(f"{context.command_path} {version('lockkeeper-mq')}{runs}")
         raise typer.Exit
 
 

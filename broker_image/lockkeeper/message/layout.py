@@ -6,28 +6,31 @@ decoded on demand by `lockkeeper.message.openwire`.
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lockkeeper.message.destination import Destination, Kind
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
 from lockkeeper.message.text import decode_text
 
-MESSAGE_TYPES = frozenset(range(23, 30))
-BLOB_MESSAGE = 29
+MESSAGE_TYPES: Final = frozenset(range(23, 30))
+BLOB_MESSAGE: Final = 29
 # Names up to this length are read once: 4096 long ones would take half a gigabyte.
-NAME_BYTES_KEPT = 256
-RESPONSE_REQUIRED_AT = 5
-PRODUCER_ID_AT = 6
-PRODUCER_ID, MESSAGE_ID, LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID = 123, 110, 111, 112
+NAME_BYTES_KEPT: Final = 256
+RESPONSE_REQUIRED_AT: Final = 5
+PRODUCER_ID_AT: Final = 6
+PRODUCER_ID: Final = 123
+MESSAGE_ID: Final = 110
+LOCAL_TRANSACTION_ID: Final = 111
+XA_TRANSACTION_ID: Final = 112
 # brokerInTime, brokerOutTime and the group flag close every message but a blob message.
-BROKER_IN_TIME_FROM_END = 17
-BROKER_IN_TIME = slice(-17, -9)
-BEFORE_BROKER_OUT_TIME = slice(None, -9)
+BROKER_IN_TIME_FROM_END: Final = 17
+BROKER_IN_TIME_AT: Final = -17
+BROKER_OUT_TIME_AT: Final = -9
 
 
 # No originalTransactionId, no group id, group sequence 0, no correlation id.
-PLAIN = bytes(7)
+PLAIN: Final = bytes(7)
 
 
 class Lead(NamedTuple):

@@ -8,11 +8,14 @@ its transaction and where every field that routing needs lies (openwire.md secti
 from collections.abc import Iterator
 from functools import lru_cache
 from struct import Struct
+from typing import Final
 
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.layout import (
     BLOB_MESSAGE,
+    BROKER_IN_TIME_AT,
     BROKER_IN_TIME_FROM_END,
+    BROKER_OUT_TIME_AT,
     MESSAGE_TYPES,
     PLAIN,
     PRODUCER_ID_AT,
@@ -24,7 +27,7 @@ from lockkeeper.message.stamps import arrived
 from lockkeeper.message.wholeness import NOTHING_MORE, check_whole
 
 _ONLY_CONTENT = 1
-_NOT_OUT_YET = bytes(BROKER_IN_TIME_FROM_END - 8)
+_NOT_OUT_YET: Final = bytes(BROKER_IN_TIME_FROM_END - 8)
 # What follows the content of a plain message that has not met a broker yet.
 _FRESH = NOTHING_MORE + bytes(BROKER_IN_TIME_FROM_END)
 _FRESH_BYTES = len(_FRESH)
@@ -120,9 +123,7 @@ class MessageReader:
             # Encoded anew: a text that was encoded in an odd way has another length now.
             body = arrived(body, int.from_bytes(in_time, "big"))
             return self.trust(body, 0, len(body), sequence)
-        body = b"".join(
-            (body[:-BROKER_IN_TIME_FROM_END], in_time, body[8 - BROKER_IN_TIME_FROM_END :])
-        )
+        body = b"".join((body[:BROKER_IN_TIME_AT], in_time, body[BROKER_OUT_TIME_AT:]))
         return Message(body, message.lead, sequence, message.flags_at, message.expiration)
 
     def restore(self, data: bytes, start: int, end: int, sequence: int) -> Message:

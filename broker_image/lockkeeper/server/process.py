@@ -14,6 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from lockkeeper import speedups
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.server.admin import Admin
@@ -111,6 +112,8 @@ class BrokerProcess:
 
         Raises StoreError or CannotRunError, which tell the way out.
         """
+        level = logging.WARNING if speedups.running.is_amiss else logging.INFO
+        logger.log(level, "runs %s", speedups.running)
         self._stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

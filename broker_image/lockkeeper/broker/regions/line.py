@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Final
 
-from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions.stretch import Part, Stretch
+from lockkeeper.broker.shared_references import SharedReferences
 from lockkeeper.store.base import UNKNOWN, Reference
 from lockkeeper.store.packed import (
     RUN_BYTES,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from lockkeeper.journal.counters import COUNTERS
-from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_IN_TIME
+from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_IN_TIME_AT, BROKER_OUT_TIME_AT
 from lockkeeper.message.stamps import arrival
 from lockkeeper.store.base import Reference
 
@@ -58,7 +58,8 @@ class Statistics:
             if body[0] == BLOB_MESSAGE:
                 passed = now - arrival(body)
             else:  # Nearly all: without a call.
-                passed = now - int.from_bytes(body[BROKER_IN_TIME], "big")
+                in_time = body[BROKER_IN_TIME_AT:BROKER_OUT_TIME_AT]
+                passed = now - int.from_bytes(in_time, "big")
             bucket = passed.bit_length()
             latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
 

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.subscription_recovery import (
     RecoveryStrategy,
@@ -19,6 +18,7 @@ from lockkeeper.broker.regions.line import Line, pack_shared
 from lockkeeper.broker.regions.priority_queue import priority_of
 from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.selectors import Selector
+from lockkeeper.broker.shared_references import SharedReferences
 from lockkeeper.broker.subscriptions.durable import DurableSubscription
 from lockkeeper.broker.subscriptions.topic import TopicSubscription
 from lockkeeper.broker.subscriptions.volatile import VolatileSubscription

@@ -1,6 +1,6 @@
 """Request of a client that wants to consume."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lockkeeper.message.destination import Destination
 
@@ -15,14 +15,14 @@ class ConsumeRequest(NamedTuple):
     one acknowledges many messages at a time.
     """
 
-    identifier: object
+    identifier: Any
     destination: Destination
     prefetch: int
     selector: str | None = None
     no_local: bool = False
     browser: bool = False
     subscription_name: str | None = None
-    tag: object = None
+    tag: Any = None
     exclusive: bool = False
     priority: int = 0
     retroactive: bool = False

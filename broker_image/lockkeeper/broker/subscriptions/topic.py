@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, Context
-from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.line import LINE_MESSAGES_MIN, Line
 from lockkeeper.broker.regions.priority_queue import PriorityQueue
 from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.broker.shared_references import SharedReferences
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message

@@ -1,7 +1,7 @@
 """Subscriptions that end with their consumer, and lose messages when policy says so."""
 
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
+from typing import Final
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.message_eviction import evict
@@ -10,6 +10,8 @@ from lockkeeper.broker.regions.line import Line
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.topic import Source, TopicSubscription
 from lockkeeper.store.base import Reference
+
+_NEVER: Final = 1 << 62
 
 
 class VolatileSubscription(TopicSubscription):
@@ -33,7 +35,7 @@ class VolatileSubscription(TopicSubscription):
         super().__init__(context, source, consumer)
         self._end = end
         self.discarded = 0
-        self._next_expiry: float = inf
+        self._next_expiry = _NEVER
         self.pending_limit = pending_message_limit(
             self.policy.pending_message_limit, consumer.prefetch, consumer.request.pending_limit
         )
@@ -82,7 +84,7 @@ class VolatileSubscription(TopicSubscription):
                 self.expire(reference)
             else:
                 self.ready.append(reference)
-        self._next_expiry = inf
+        self._next_expiry = _NEVER
         self._expect_expiry(self.ready)
 
     def _discard_all(self, references: Sequence[Reference]) -> None:

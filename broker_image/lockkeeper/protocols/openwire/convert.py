@@ -17,11 +17,11 @@ from lockkeeper.broker.outputs import (
     Prepared,
     ProducerCredit,
     Reply,
-    SharedReferences,
     WindowChanged,
 )
+from lockkeeper.broker.shared_references import SharedReferences
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.layout import BEFORE_BROKER_OUT_TIME, BLOB_MESSAGE
+from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_OUT_TIME_AT
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import (
     Codec,
@@ -144,7 +144,7 @@ def _append_spliced(
             continue
         if header.length != len(body) or header.destination is not message.destination:
             header.aim(message.destination, len(body))
-        out += (header.frame, body[BEFORE_BROKER_OUT_TIME], ending)
+        out += (header.frame, body[:BROKER_OUT_TIME_AT], ending)
     return is_bulky
 
 

@@ -1,0 +1,98 @@
+"""The wheel of the compiled modules: mypyc compiles them from the sources beside, in one group.
+
+A shared library holds them all, so that calls between them are direct. The module of each is a
+small library of its own, which lies in `lockkeeper_speedups` and not beside the source.
+"""
+
+import hashlib
+import os
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from mypyc.build import mypycify
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+
+HERE = Path(__file__).resolve().parent
+PROJECT = HERE.parent
+PACKAGE = "lockkeeper_speedups"
+SOURCES = "broker_image"
+MODULES = (HERE / "modules.txt").read_text("utf-8").split()
+
+
+def source(module: str) -> str:
+    """Return where the source of a module is, from the project's folder."""
+    return f"{SOURCES}/{module.replace('.', '/')}.py"
+
+
+def project_version() -> str:
+    """Return the version of the distribution that these modules are part of."""
+    text = (PROJECT / "pyproject.toml").read_text("utf-8")
+    return str(tomllib.loads(text)["project"]["version"])
+
+
+def fingerprint() -> str:
+    """Return what `lockkeeper.speedups` compares with the sources that it finds."""
+    digest = hashlib.sha256()
+    for module in MODULES:
+        digest.update(f"{module}\n".encode())
+        digest.update((PROJECT / source(module)).read_bytes())
+    return digest.hexdigest()
+
+
+class BuildWithManifest(build_py):
+    """Adds what was compiled from what."""
+
+    def run(self) -> None:
+        """Build the package, then say in it what it holds."""
+        super().run()
+        place = Path(self.build_lib, PACKAGE, "manifest.txt")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("\n".join((VERSION, fingerprint(), *MODULES, "")), "utf-8")
+
+
+class BuildInParallel(build_ext):
+    """Compiles the files of the one large library side by side."""
+
+    def build_extensions(self) -> None:
+        """Build, a file a processor."""
+        compile_all = self.compiler.compile
+
+        def compile_each(sources: list[str], *places: Any, **options: Any) -> list[str]:
+            with ThreadPoolExecutor(os.cpu_count()) as pool:
+                made = pool.map(lambda each: compile_all([each], *places, **options), sources)
+                return [each for several in made for each in several]
+
+        self.compiler.compile = compile_each
+        super().build_extensions()
+
+
+def compiled() -> list[Extension]:
+    """Return the shared library, and a library for each module."""
+    os.chdir(PROJECT)
+    options = ["--config-file", str(HERE / "mypy.ini"), *map(source, MODULES)]
+    library, *shims = mypycify(
+        options,
+        opt_level="2",
+        debug_level="0",
+        multi_file=True,
+        group_name=PACKAGE,
+        target_dir=str(HERE / "build" / "c"),
+    )
+    for shim in shims:
+        shim.name = shim.name.replace("lockkeeper.", f"{PACKAGE}.", 1)
+    return [library, *shims]
+
+
+VERSION = project_version()
+
+setup(
+    version=VERSION,
+    packages=[PACKAGE],
+    package_dir={PACKAGE: str(HERE / PACKAGE)},
+    ext_modules=compiled(),
+    cmdclass={"build_ext": BuildInParallel, "build_py": BuildWithManifest},
+)
