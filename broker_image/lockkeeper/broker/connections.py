@@ -1,6 +1,6 @@
 """Connections as the core sees them: who is there, and what is to be told to them."""
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
@@ -14,8 +14,8 @@ from lockkeeper.message.ids import TransactionId
 from lockkeeper.store.base import Receipt
 
 # How much one connection may have waiting for memory before the broker stops reading from it.
-STALLED_BYTES_MAX = 1 << 20
-BURST_BYTES_MAX = 1 << 20
+STALLED_BYTES_MAX: Final = 1 << 20
+BURST_BYTES_MAX: Final = 1 << 20
 
 
 class Sender(Protocol):

@@ -9,14 +9,14 @@ journal the broker must stop.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, cast
+from typing import Final
 
 from lockkeeper.store.base import Receipt, StoreError
 
 KINDS = ("backlog", "command", "connection", "memory", "message", "receipt", "telling", "timer")
-RECORDS_MAX = 100
-RETRY_MS = 1_000
-RETRY_MS_MAX = 64_000
+RECORDS_MAX: Final = 100
+RETRY_MS: Final = 1_000
+RETRY_MS_MAX: Final = 64_000
 
 
 class Contained:
@@ -91,10 +91,6 @@ class Containment:
         """Return a `with` block that ends quietly where something in it fails."""
         return Containing(self, kind, what)
 
-    def shielding(self, target: object) -> Any:
-        """Return something like *target* whose methods, which return nothing, raise nothing."""
-        return Shield(self, target)
-
 
 class Containing:
     """A block of code that harms nobody."""
@@ -117,31 +113,6 @@ class Containing:
             return False
         self._containment.note_error(self._kind, self._what, error)
         return True
-
-
-class Shield:
-    """Passes calls on, and contains what they raise: for whoever only listens."""
-
-    def __init__(self, containment: Containment, target: object) -> None:
-        self.containment = containment
-        self.target = target
-
-    def __getattr__(self, name: str) -> Any:
-        """Return the target's own attribute; a method as one that raises nothing."""
-        target = self.target
-        found = getattr(target, name)
-        if not callable(found):
-            return found
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            try:
-                return getattr(target, name)(*arguments, **named)
-            except Exception as error:
-                self.containment.note_error("telling", f"{type(target).__name__}.{name}", error)
-                return None
-
-        setattr(self, name, call)
-        return cast("Any", call)
 
 
 def retry_delay(failures: int) -> int:

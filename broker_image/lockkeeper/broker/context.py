@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 from lockkeeper.broker.containment import Containment, retry_delay
 from lockkeeper.broker.copy_ids import CopyIds
@@ -11,6 +11,7 @@ from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
 from lockkeeper.broker.events import ClientEvents, ClientListener, Heard, MessageListener
 from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.shield import Shield
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.slow import SlowConsumers
 from lockkeeper.broker.timers import Timers
@@ -23,20 +24,20 @@ from lockkeeper.store.base import Receipt, Reference, Store
 # and its place in a queue weigh about half of that, which makes up for what keeps count of them.
 MESSAGE_BYTES: Final = 1024
 # So many deliveries fit into a millisecond before their numbers run ahead of the time.
-DELIVERY_BITS = 20
+DELIVERY_BITS: Final = 20
 # What is dispatched in one tick is in memory a second time until sockets take it.
-TICK_BYTES_MAX = 8 << 20
+TICK_BYTES_MAX: Final = 8 << 20
 # So much of it is for one backlog.
-SHARE_BYTES_MAX = 1 << 20
+SHARE_BYTES_MAX: Final = 1 << 20
 # So much is offered to the subscriptions of topics at once, many of them at a time.
-OFFERED_BYTES_MAX = 32 << 20
+OFFERED_BYTES_MAX: Final = 32 << 20
 # Looking at a message takes as long as sending so many bytes, ending one that has expired as long
 # as sending so many: where nothing is sent, a tick has an end all the same.
 LOOK_BYTES = 4 << 10
-END_BYTES = 16 << 10
+END_BYTES: Final = 16 << 10
 # Consumers that hold messages get more of them until so much is in memory beyond the limit: those
 # that hold none get some even then.
-HELD_BYTES_MAX = 8 << 20
+HELD_BYTES_MAX: Final = 8 << 20
 
 
 _NOWHERE = queue("")
@@ -119,7 +120,7 @@ class Context:
         self.dead_letter_audit = DeadLetterAudit()
         self.containment = Containment(lambda: self.now)
         self._listeners = ClientEvents(self.containment)
-        self.events: ClientListener = self.containment.shielding(self._listeners)
+        self.events: ClientListener = cast("Any", Shield(self.containment, self._listeners))
         self.timers = Timers(self.containment)
         self.calendar = Timers(self.containment)
         self._failures: dict[Active, tuple[int, int]] = {}

@@ -4,11 +4,12 @@ Whoever listens keeps what it needs and returns at once; one that fails harms no
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.containment import Containment
 from lockkeeper.broker.policies.advisories import AdvisoryPolicy
+from lockkeeper.broker.shield import Shield
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
@@ -98,7 +99,7 @@ class ClientEvents:
 
     def add(self, listener: Heard) -> Heard:
         """Add a listener; returns it with methods that raise nothing."""
-        shielded: Heard = self._containment.shielding(listener)
+        shielded: Heard = cast("Any", Shield(self._containment, listener))
         self._listeners += (shielded,)
         return shielded
 

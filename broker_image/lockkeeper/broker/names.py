@@ -1,11 +1,13 @@
 """Limits of names: those of destinations, and the length of any text of the wire."""
 
+from typing import Final
+
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.message.destination import COMPOSITE_SEPARATOR, PATH_SEPARATOR, Destination
 
-PARTS_MAX = 100
-LEVELS_MAX = 100
-SHOWN_CHARACTERS = 60
+PARTS_MAX: Final = 100
+LEVELS_MAX: Final = 100
+SHOWN_CHARACTERS: Final = 60
 
 
 def check_name(destination: Destination) -> None:

@@ -1,12 +1,13 @@
 """Pulls: a consumer with a window of 0 asks for its messages one by one (openwire.md 7.3)."""
 
 from functools import partial
+from typing import Final
 
 from lockkeeper.broker.context import TICK_BYTES_MAX, Context
 from lockkeeper.broker.subscriptions.consumer import Consumer
 
-DO_NOT_WAIT = -1
-LOOKING_MS_MAX = 1_000
+DO_NOT_WAIT: Final = -1
+LOOKING_MS_MAX: Final = 1_000
 
 
 def pull(context: Context, consumer: Consumer, timeout: int) -> None:

@@ -1,6 +1,7 @@
 """Consumers come and go: queues, topics, wildcards, composites, browsers, durable subscriptions."""
 
 from collections.abc import Callable
+from typing import Final
 
 from lockkeeper.broker.access.guard import Guard
 from lockkeeper.broker.advisories.names import is_advisory
@@ -25,7 +26,7 @@ from lockkeeper.store.base import Receipt, Reference
 
 DELIVERED_NOTHING, DELIVERED_UNKNOWN = -1, -2
 # How long a client may take to close a consumer that it was told to close (ActiveMQ's).
-CLOSE_MS_MAX = 1000
+CLOSE_MS_MAX: Final = 1000
 
 
 class SubscriptionManager:

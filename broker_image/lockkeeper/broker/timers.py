@@ -6,14 +6,15 @@ Every time here is in ms of one clock, whichever its owner goes by.
 from collections.abc import Callable
 from functools import partial
 from heapq import heapify, heappop, heappush
+from typing import Final
 
 from lockkeeper.broker.containment import Containment, retry_delay
 
 # So many are done in a run at most.
-AT_ONCE_MAX = 512
+AT_ONCE_MAX: Final = 512
 # So many cancelled timers are carried along at most before the heap is swept.
-_CANCELLED_MAX = 1000
-NEVER = 1 << 63
+_CANCELLED_MAX: Final = 1000
+NEVER: Final = 1 << 63
 
 
 class Timer:

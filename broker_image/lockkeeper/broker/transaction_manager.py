@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
+from typing import Final
 
 from lockkeeper.broker.acknowledging import CONSUMING, acknowledge
 from lockkeeper.broker.connections import Connection
@@ -33,8 +34,8 @@ from lockkeeper.store.base import (
     body_bytes,
 )
 
-PROTOCOL_ERROR = -6
-DUPLICATE_ID = -8
+PROTOCOL_ERROR: Final = -6
+DUPLICATE_ID: Final = -8
 
 
 class Committed:

@@ -4,16 +4,17 @@ The next batch overwrites the EOF record (kahadb.md section 2).
 """
 
 import struct
+from typing import Final
 from zlib import adler32
 
-CONTROL_SIZE = 28
+CONTROL_SIZE: Final = 28
 CONTROL_START = b"\x00\x00\x00\x1c\x02WRITE BATCH"
 CONTROL = struct.Struct(">16siQ")
 """The fixed start, the length of the records, their Adler-32 (0 = unchecked)."""
 
-EOF_RECORD = b"-qMa4"
-EOF_OLD = b"\0\0\0\0\0"
-EOF_SIZE = 5
+EOF_RECORD: Final[bytes] = b"-qMa4"
+EOF_OLD: Final[bytes] = b"\0\0\0\0\0"
+EOF_SIZE: Final = 5
 
 
 def control_record(records: bytes) -> bytes:

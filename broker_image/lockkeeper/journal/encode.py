@@ -1,7 +1,7 @@
 """Command values to record bytes, byte for byte as ActiveMQ writes them."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from lockkeeper.journal.protobuf import bytes_field, number_field
 from lockkeeper.journal.records import Record
@@ -10,8 +10,8 @@ from lockkeeper.journal.varint import varint
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import LocalTransactionId, TransactionId
 
-RECORD_HEADER_SIZE = 5
-USER_RECORD = 1
+RECORD_HEADER_SIZE: Final = 5
+USER_RECORD: Final = 1
 
 
 def encode_record(record: Record) -> bytes:

@@ -5,6 +5,8 @@ encoded once and passed in; what stands around a message id depends on sizes onl
 be kept for messages that are alike. Plain typed code, so that mypyc can compile it.
 """
 
+from typing import Final
+
 from lockkeeper.journal.encode import encode_destination, encode_transaction
 from lockkeeper.journal.protobuf import bytes_field
 from lockkeeper.journal.records import PRIORITY_DEFAULT
@@ -12,7 +14,7 @@ from lockkeeper.journal.varint import varint
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 
-ADD_TAIL = b"\x28\x04\x30\x00"
+ADD_TAIL: Final = b"\x28\x04\x30\x00"
 """After the frame of an add on a destination without priorities: priority 4, unsupported."""
 
 PRIORITY_TAILS = [b"\x28%c\x30\x01" % priority for priority in range(10)]
@@ -21,8 +23,8 @@ PRIORITY_TAILS = [b"\x28%c\x30\x01" % priority for priority in range(10)]
 ADD_TAILS = [*PRIORITY_TAILS, ADD_TAIL]
 """After the frame of any add: by priority, -1 for a destination that does not order by it."""
 
-ADD_TAIL_SIZE = 4
-FRAME_PREFIX_SIZE = 4
+ADD_TAIL_SIZE: Final = 4
+FRAME_PREFIX_SIZE: Final = 4
 
 
 def destination_field(destination: Destination) -> bytes:

@@ -1,10 +1,12 @@
 """Protobuf varints: seven bits a byte, low bits first, negative numbers as 64 bits."""
 
+from typing import Final
+
 from lockkeeper.journal.errors import BadRecordError
 
-VARINT_BYTES_MAX = 10
-_MASK = (1 << 64) - 1
-_SIGN = 1 << 63
+VARINT_BYTES_MAX: Final = 10
+_MASK: Final = (1 << 64) - 1
+_SIGN: Final = 1 << 63
 
 
 def encode_varint(value: int) -> bytes:

@@ -5,6 +5,7 @@ layout goes through the protobuf walk and gives the same tuple. Plain typed code
 """
 
 import struct
+from typing import Final
 
 from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.errors import BadRecordError
@@ -21,11 +22,11 @@ unless supported), else 0. Other commands: no bytes, and the payload's offset an
 in a row for one destination share its bytes object: `is` tells that it did not change."""
 
 _HEADER = struct.Struct(">iBB")
-_SIZE_MIN = 7
-_CONTROL_RECORD = 2
+_SIZE_MIN: Final = 7
+_CONTROL_RECORD: Final = 2
 _PRIORITY_DEFAULT = 4
-_PLAIN_TAIL = b"\x28\x04\x30\x00"
-_NO_PREFIX = b"none"
+_PLAIN_TAIL: Final = b"\x28\x04\x30\x00"
+_NO_PREFIX: Final = b"none"
 
 
 def walk_batch(data: bytes, start: int, end: int, file_name: str = "") -> list[QuickRecord]:

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
+from typing import Final
 
 from lockkeeper.message.text import encode_text
 
-COMPOSITE_SEPARATOR = ","
-PATH_SEPARATOR = "."
-ANY_CHILD = "*"
-ANY_DESCENDANT = ">"
+COMPOSITE_SEPARATOR: Final = ","
+PATH_SEPARATOR: Final = "."
+ANY_CHILD: Final = "*"
+ANY_DESCENDANT: Final = ">"
 
 
 class Kind(IntEnum):

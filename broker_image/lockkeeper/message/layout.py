@@ -6,7 +6,7 @@ decoded on demand by `lockkeeper.message.openwire`.
 """
 
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from lockkeeper.message.destination import Destination, Kind
 from lockkeeper.message.errors import MalformedMessageError
@@ -33,7 +33,7 @@ BROKER_OUT_TIME_AT: Final = -9
 PLAIN: Final = bytes(7)
 
 
-class Lead(NamedTuple):
+class Lead:
     """The leading fields of a message, the same for all that begin with the same bytes.
 
     `producer` is `connectionId:sessionId:value:`; `text_view` is what is shown
@@ -42,12 +42,30 @@ class Lead(NamedTuple):
     `persistent` when neither group nor correlation id comes before it.
     """
 
-    destination: Destination
-    transaction_id: TransactionId | None
-    producer: bytes
-    text_view: bytes | None
-    sequence_at: int
-    plain_flags_at: int
+    __slots__ = (
+        "destination",
+        "plain_flags_at",
+        "producer",
+        "sequence_at",
+        "text_view",
+        "transaction_id",
+    )
+
+    def __init__(
+        self,
+        destination: Destination,
+        transaction_id: TransactionId | None,
+        producer: bytes,
+        text_view: bytes | None,
+        sequence_at: int,
+        plain_flags_at: int,
+    ) -> None:
+        self.destination = destination
+        self.transaction_id = transaction_id
+        self.producer = producer
+        self.text_view = text_view
+        self.sequence_at = sequence_at
+        self.plain_flags_at = plain_flags_at
 
     def find_group(self, data: bytes, start: int = 0) -> tuple[bytes | None, int]:
         """Return the group id of the message at *start*, None without one, and its sequence.

@@ -1,11 +1,13 @@
 """The message: its loose OpenWire bytes, and the few facts that routing needs."""
 
+from typing import Final
+
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.layout import Lead
 
 # No originalTransactionId and no group id: so it mostly is, a correlation id there or not.
-_NO_GROUP = b"\x00\x00"
+_NO_GROUP: Final = b"\x00\x00"
 
 
 class Message:

@@ -26,12 +26,12 @@ from lockkeeper.message.message import Message
 from lockkeeper.message.stamps import arrived
 from lockkeeper.message.wholeness import NOTHING_MORE, check_whole
 
-_ONLY_CONTENT = 1
+_ONLY_CONTENT: Final = 1
 _NOT_OUT_YET: Final = bytes(BROKER_IN_TIME_FROM_END - 8)
 # What follows the content of a plain message that has not met a broker yet.
 _FRESH = NOTHING_MORE + bytes(BROKER_IN_TIME_FROM_END)
 _FRESH_BYTES = len(_FRESH)
-_ENDLESS = 1 << 62
+_ENDLESS: Final = 1 << 62
 _SIZE = Struct(">I")
 # brokerInTime is at a fixed place in all others.
 _STAMPED_TYPES = MESSAGE_TYPES - {BLOB_MESSAGE}

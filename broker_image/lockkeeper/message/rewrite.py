@@ -1,7 +1,7 @@
 """New messages made from old ones, and messages a broker makes itself: the slow, general way."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
@@ -12,7 +12,7 @@ from lockkeeper.message.message import Message, UnreadableMessage
 from lockkeeper.message.primitives import Value, decode_map, encode_map
 from lockkeeper.message.reader import MessageReader
 
-UNREADABLE_PROPERTIES = "lockkeeperUnreadableProperties"
+UNREADABLE_PROPERTIES: Final = "lockkeeperUnreadableProperties"
 
 
 def decoded(message: Message) -> openwire.Message:

@@ -5,6 +5,7 @@ garbled when the message expires, dies or meets a selector: long after its produ
 """
 
 from struct import Struct
+from typing import Final
 
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
@@ -26,7 +27,7 @@ _NOTHING_RARE = NOTHING_MORE[1:]
 _RARE = Struct(">BBxi?8x")
 """dataStructure, targetConsumerId, compressed, redeliveryCounter, brokerPath, arrival."""
 
-_FLAGS_BYTES = 10
+_FLAGS_BYTES: Final = 10
 """persistent, expiration and priority."""
 
 

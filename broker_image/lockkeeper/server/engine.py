@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from typing import Final
 
 from lockkeeper.broker.connections import Sender
 from lockkeeper.broker.containment import Contained
@@ -31,15 +32,15 @@ from lockkeeper.transport.write_buffers import WriteBuffers
 
 logger = logging.getLogger(__name__)
 
-HEARTBEAT_SECONDS = 0.5
+HEARTBEAT_SECONDS: Final = 0.5
 # How long others have their turn between two parts of what the flight recorder notes.
-RECORDING_SECONDS = 0.01
+RECORDING_SECONDS: Final = 0.01
 # How long what waits for the journal may wait for company while more and more arrives.
 GATHERING_SECONDS = 0.002
 # A process whose heart stopped for so long may have been frozen, and another be master by now.
-LATE_BEAT_MS = 2_000
+LATE_BEAT_MS: Final = 2_000
 # So often a time that was read is used again in the same round of the event loop.
-FRESH_USES = 8
+FRESH_USES: Final = 8
 _SINCE_BOOT = time.CLOCK_BOOTTIME
 
 
@@ -202,8 +203,8 @@ class Engine:
             self._commit()
             if pacing.unwritten > UNWRITTEN_BYTES_MAX or pacing.resting:
                 pacing.end_turn()
-        except StoreError as error:
-            self._stop_on(error)
+        except StoreError as failure:
+            self._stop_on(failure)
         if self._throttled:
             self._look_at_throttled()
         # Protocols without acknowledgements end messages as they send them: there may be room now.

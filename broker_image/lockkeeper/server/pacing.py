@@ -5,6 +5,7 @@ the journal has taken what came before. Its acknowledgements wait as long as its
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.store.base import Store, StoreFullError
@@ -12,12 +13,12 @@ from lockkeeper.transport.peer import PIECE_BYTES, Peer
 
 SHARE_BYTES = PIECE_BYTES
 """What a peer may bring in one round; a last piece may make it twice as much."""
-UNWRITTEN_BYTES_MAX = 1 << 20
-PARTIAL_BYTES_MAX = 16 << 20
+UNWRITTEN_BYTES_MAX: Final = 1 << 20
+PARTIAL_BYTES_MAX: Final = 16 << 20
 """While frames that are not whole have so much, only one of them is read on."""
-PATIENCE_MS = 2_000
+PATIENCE_MS: Final = 2_000
 """How long the others wait for a peer that brings no more of its frame."""
-RESUMED_MAX = 16
+RESUMED_MAX: Final = 16
 """How many peers that rested are read from again in one turn."""
 
 

@@ -75,8 +75,8 @@ MESSAGE_STATES: Final = StateMachine(
 )
 """What becomes of a message; the stores assign `Reference.state` themselves, for speed."""
 
-UNORDERED = -1
-UNKNOWN = -1
+UNORDERED: Final = -1
+UNKNOWN: Final = -1
 """The priority of a message whose destination does not order by it."""
 
 

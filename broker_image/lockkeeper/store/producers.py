@@ -6,9 +6,10 @@ have waited for room, or been part of a transaction that was never committed.
 """
 
 from bisect import bisect_left
+from typing import Final
 
 PRODUCERS_MAX = 10_000
-GAPS_MAX = 1_024
+GAPS_MAX: Final = 1_024
 
 
 class Window:

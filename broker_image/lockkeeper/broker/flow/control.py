@@ -8,7 +8,7 @@ same place by another name (a composite and a part of it): that would overtake i
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
 from lockkeeper.broker.context import MESSAGE_BYTES, Context
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.timers import Timer
 
 # What transactions may hold beyond the limit, which must not keep them from their outcome.
-_RESERVE_BYTES = 16 << 20
+_RESERVE_BYTES: Final = 16 << 20
 _FOR_MEMORY = (Limit.MEMORY_USAGE, Limit.TEMP_USAGE)
 
 Take = Callable[[Connection, Message, Receipt | None, bool], None]
@@ -248,8 +248,8 @@ class FlowControl:
         """Take a message that waited; whoever sent it learns of what is wrong with it."""
         try:
             self._take(send.connection, self._end(send), send.receipt, True)
-        except BrokerError as error:
-            send.connection.refuse(send.receipt, error)
+        except BrokerError as refusal:
+            send.connection.refuse(send.receipt, refusal)
         except Exception as error:
             self._context.containment.note_error("command", send.key[0], error)
             send.connection.refuse(send.receipt, internal_error(error))

@@ -1,7 +1,7 @@
 """Limits that keep a message out of a destination: pure functions of the core's state."""
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from lockkeeper.store.base import StoreFullError
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from lockkeeper.store.base import Store
 
 # So much of a destination with consumers finds room however full the memory is.
-MINIMUM_WINDOW_BYTES = 1 << 16
+MINIMUM_WINDOW_BYTES: Final = 1 << 16
 # Persistent messages may pass through the memory on their way to the journal when it is full, but
 # only so much: more than dispatch may have (see `Context.has_room`), so that a consumer that sends
 # before it acknowledges is not kept from that by what it holds.
-PASSING_BYTES_MAX = 24 << 20
+PASSING_BYTES_MAX: Final = 24 << 20
 
 
 class Limit(Enum):

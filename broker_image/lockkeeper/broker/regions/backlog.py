@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.dead_letters import (
@@ -45,9 +45,9 @@ from lockkeeper.store.packed import PackedReferences
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
-PAGE_BYTES = 1 << 20
+PAGE_BYTES: Final = 1 << 20
 _CAUSE = CAUSE_PROPERTY.encode()
-PAGE_MESSAGES_MAX = 1000
+PAGE_MESSAGES_MAX: Final = 1000
 
 
 class Backlog:

@@ -6,6 +6,7 @@ others to temporary files. They come back when their turn comes.
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from lockkeeper.broker.context import MESSAGE_BYTES, Context
 from lockkeeper.broker.policies.policy import DestinationPolicy
@@ -13,7 +14,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import VOLATILE, WAITING, WRITTEN, Reference, body_bytes
 
 PACKED_AFTER = 4096
-ENDED = -1
+ENDED: Final = -1
 """What `Reference.held` is once nobody needs the message any more."""
 _NOTHING: deque[Reference] = deque()
 """Stays empty: see `BodyCache._let_leave`, before which nothing is added."""

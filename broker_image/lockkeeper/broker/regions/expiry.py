@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from typing import Final, Protocol
 
 from lockkeeper.broker.context import END_BYTES, Context
 from lockkeeper.broker.policies.policy import DestinationPolicy
@@ -13,11 +13,11 @@ from lockkeeper.broker.timers import Timer
 from lockkeeper.store.base import UNKNOWN, Reference
 from lockkeeper.store.packed import PackedRun
 
-NEVER = 1 << 63
-LEARNT_AT_ONCE = 64
+NEVER: Final = 1 << 63
+LEARNT_AT_ONCE: Final = 64
 LOOKED_AT_ONCE = 10_000
 # A look at one takes as long as sending so many bytes.
-GLANCE_BYTES = 256
+GLANCE_BYTES: Final = 256
 
 
 class Expiring(Protocol):

@@ -4,17 +4,18 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from operator import attrgetter
+from typing import Final
 
 from lockkeeper.broker.regions.line import Line, Segment, packed, withdraw
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 from lockkeeper.store.packed import PackedRun
 
-LEVELS = 10
-LEVEL_DEFAULT = 4
+LEVELS: Final = 10
+LEVEL_DEFAULT: Final = 4
 # How many messages given back earlier are put in order with those given back now: more would
 # take too long when everybody leaves at once.
-PUT_BACK_MAX = 1000
+PUT_BACK_MAX: Final = 1000
 
 
 def priority_of(message: Message) -> int:

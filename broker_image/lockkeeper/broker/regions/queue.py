@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # How many messages in a row one of several consumers gets while a backlog waits: fewer wake-ups
 # for the same messages. With less waiting than this for each consumer, strict turns.
-BURST = 8
+BURST: Final = 8
 
 
 class Queue(Backlog):

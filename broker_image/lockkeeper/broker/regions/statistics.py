@@ -1,6 +1,7 @@
 """Counters of one destination since the broker became the master."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from lockkeeper.journal.counters import COUNTERS
 from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_IN_TIME_AT, BROKER_OUT_TIME_AT
@@ -8,9 +9,9 @@ from lockkeeper.message.stamps import arrival
 from lockkeeper.store.base import Reference
 
 # Upper bounds of the latency buckets, in ms: 0, 1, 3, 7, 15, … about 12 days.
-LATENCY_BUCKETS = 31
+LATENCY_BUCKETS: Final = 31
 LATENCY_BOUNDS = [(1 << bits) - 1 for bits in range(LATENCY_BUCKETS)]
-_LAST_BUCKET = LATENCY_BUCKETS - 1
+_LAST_BUCKET: Final = LATENCY_BUCKETS - 1
 # Destinations share it until something is acknowledged there.
 _UNUSED = [0] * LATENCY_BUCKETS
 

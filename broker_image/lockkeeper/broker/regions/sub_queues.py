@@ -10,7 +10,7 @@ its owner leaves.
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import chain
-from typing import Protocol
+from typing import Final, Protocol
 
 from lockkeeper.broker.policies.message_groups import GroupKey, GroupOwners
 from lockkeeper.broker.regions.body_cache import BodyCache
@@ -26,11 +26,11 @@ from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 
-PAGE_MESSAGES_MAX = 100
+PAGE_MESSAGES_MAX: Final = 100
 # The JMSXGroupSeq of a message that begins its group anew, whoever owns it.
-GROUP_BEGINS = 1
+GROUP_BEGINS: Final = 1
 # What was given back is numbered by its delivery, from here on: below all new messages.
-GIVEN_BACK = -(1 << 62)
+GIVEN_BACK: Final = -(1 << 62)
 
 
 class Selective(Protocol):

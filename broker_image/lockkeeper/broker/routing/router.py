@@ -1,6 +1,6 @@
 """Routing of a message to queues and topics, where that is not just the one it was sent to."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.broker.routing.composites import CompositeRule
@@ -13,7 +13,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 
 AS_SENT = Label()
-COPIERS_MAX = 10_000
+COPIERS_MAX: Final = 10_000
 
 
 class Target(NamedTuple):

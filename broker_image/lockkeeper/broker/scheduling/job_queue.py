@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
@@ -15,10 +15,10 @@ from lockkeeper.store.base import Reference
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
-_PAGE = 1000
-FULL_RETRY_MS = 1000
+_PAGE: Final = 1000
+FULL_RETRY_MS: Final = 1000
 # To carry out a job takes as long as sending so many bytes.
-JOB_BYTES = 128 << 10
+JOB_BYTES: Final = 128 << 10
 
 Fire = Callable[[Job, Reference], bool]
 """Carries out a job; returns False when there is no room for that now."""
@@ -110,8 +110,8 @@ class JobQueue(Queue):
         context = self.context
         try:
             job = read_job(reference.loaded)
-        except BrokerError as error:
-            poison = partial(self.poison, reference, str(error))
+        except BrokerError as refusal:
+            poison = partial(self.poison, reference, str(refusal))
             context.timers.call_at(context.steady, poison)
             return
         except Exception as error:

@@ -7,7 +7,7 @@ it reported as delivered; with a prefetch of 0 it gets one message for each pull
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Protocol
+from typing import Final, Protocol
 
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.errors import AcknowledgeError
@@ -21,7 +21,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
 
-PREFETCH_MAX = 1_000_000
+PREFETCH_MAX: Final = 1_000_000
 
 
 class Peer(Outbox, Protocol):

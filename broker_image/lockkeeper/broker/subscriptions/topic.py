@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from lockkeeper.broker.context import END_BYTES, OFFERED_BYTES_MAX, Context
 from lockkeeper.broker.regions.backlog import Backlog
@@ -16,7 +16,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
 
-DROPPED_AT_ONCE = 1000
+DROPPED_AT_ONCE: Final = 1000
 # What ends with its consumer is never delivered again; it is the same for all of them.
 _NO_FAILURES: dict[bytes, int] = {}
 

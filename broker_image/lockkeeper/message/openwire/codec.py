@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct, calcsize
 from struct import error as StructError
-from typing import Any
+from typing import Any, Final
 
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
@@ -25,8 +25,8 @@ from lockkeeper.message.openwire.structure import (
 )
 from lockkeeper.message.openwire.wiretypes import SHORT, BadValueError
 
-NESTING_MAX = 16
-ARRAY_ELEMENTS_MAX = 4096
+NESTING_MAX: Final = 16
+ARRAY_ELEMENTS_MAX: Final = 4096
 FIXED = {Wire.FLAG: "?", Wire.INT8: "b", Wire.INT32: "i", Wire.INT64: "q", Wire.RAW8: "8s"}
 READERS: dict[Wire, Callable[[bytes, int], tuple[Any, int]]] = {
     Wire.TEXT: wiretypes.read_text,

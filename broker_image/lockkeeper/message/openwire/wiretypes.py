@@ -7,6 +7,7 @@ UnicodeDecodeError: the codec, which knows what was being read, turns them into 
 
 from dataclasses import dataclass
 from struct import Struct
+from typing import Final
 
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.primitives import Value, decode_map, encode_map
@@ -15,9 +16,9 @@ from lockkeeper.message.text import decode_text, encode_text
 SHORT = Struct(">h")
 LENGTH = Struct(">H")
 INT = Struct(">i")
-TEXT_BYTES_MAX = 0xFFFF
-CAUSES_MAX = 64
-PROPERTIES_BYTES_MAX = 0xFFFF
+TEXT_BYTES_MAX: Final = 0xFFFF
+CAUSES_MAX: Final = 64
+PROPERTIES_BYTES_MAX: Final = 0xFFFF
 """Of a WireFormatInfo, which alone has properties that are read at once."""
 
 

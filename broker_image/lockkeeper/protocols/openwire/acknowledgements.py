@@ -6,6 +6,7 @@ again for a single message, its broker sequence near the end of the frame says t
 """
 
 from struct import Struct
+from typing import Final
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
@@ -17,16 +18,16 @@ from lockkeeper.message.text import encode_text
 from lockkeeper.store.base import Receipt, Reference
 
 MESSAGE_ACK = codec_for(12).encode(MessageAck())[0]
-_PREFIX_AT = 5
-_NEVER_LEARNT = b"\xff\xff"
+_PREFIX_AT: Final = 5
+_NEVER_LEARNT: Final = b"\xff\xff"
 _SINGLE_TYPES = (AckType.STANDARD, AckType.INDIVIDUAL)
 # The size of a frame and its type, at its beginning; lastMessageId's sequence, a messageCount of
 # 1 and no poison cause, at its end.
 _HEAD, _HEAD_BYTES = Struct(">IB"), 5
 _LAST, _LAST_BYTES = Struct(">q5s"), 13
 # Two absent message ids, messageCount, no poison cause: the least that follows the type.
-_TAIL_BYTES = 1 + 1 + 4 + 1
-_ONE_MESSAGE = b"\x00\x00\x00\x01\x00"
+_TAIL_BYTES: Final = 1 + 1 + 4 + 1
+_ONE_MESSAGE: Final = b"\x00\x00\x00\x01\x00"
 
 
 class AckReader:

@@ -1,6 +1,7 @@
 """Negotiation: the WireFormatInfo of both sides, and the codec that follows from it."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from lockkeeper.message.openwire import Codec, WireFormatInfo, codec_for
 from lockkeeper.message.openwire.connection import MAGIC
@@ -8,9 +9,9 @@ from lockkeeper.message.primitives import Long, Value
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.settings import ListenerSettings
 
-VERSION = 12
+VERSION: Final = 12
 # Messages of these versions are stored and dispatched as they are (openwire.md section 8).
-SPLICED_VERSION_MIN = 10
+SPLICED_VERSION_MIN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Outputs of the core as OpenWire: commands, Java's exceptions, and dispatch by splicing."""
 
 from collections.abc import Sequence
-from typing import assert_never, cast
+from typing import Final, assert_never, cast
 
 from lockkeeper.broker import errors
 from lockkeeper.broker.outputs import (
@@ -48,11 +48,11 @@ from lockkeeper.store.base import Reference
 XA_OK, XA_RDONLY = 0, 3
 _NO_REDELIVERIES = bytes(4)
 # A message that is not the first of its group, and was never delivered before.
-_MOSTLY = b"\x00" + _NO_REDELIVERIES
+_MOSTLY: Final = b"\x00" + _NO_REDELIVERIES
 # Messages longer than this are sent as views, not copied for every consumer.
-_BULKY_BYTES = 1 << 14
+_BULKY_BYTES: Final = 1 << 14
 # Response: type 30, command id 0, no response wanted; the correlation id follows.
-_RESPONSE = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
+_RESPONSE: Final = b"\x00\x00\x00\x0a\x1e\x00\x00\x00\x00\x00"
 
 _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
     errors.AccessDeniedError: "java.lang.SecurityException",
@@ -253,7 +253,7 @@ def _consumer_id_of(tag: object) -> ConsumerId:
     return tag.consumer_id
 
 
-REASON_CHARACTERS_MAX = 4096
+REASON_CHARACTERS_MAX: Final = 4096
 
 
 def throwable(error: Exception) -> Throwable:

@@ -1,13 +1,13 @@
 """Frames: an int32 size and that many bytes (openwire.md section 1)."""
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from lockkeeper.protocols.openwire.errors import ProtocolError
 
 # A view is part of a large message, which others may be sent, too.
 Piece: TypeAlias = bytes | memoryview
 
-SMALL_BYTES = 4096
+SMALL_BYTES: Final = 4096
 """Pieces below are put together as they come."""
 
 

@@ -6,6 +6,7 @@ objects field by field; every other command is decoded by the codec and goes to 
 
 import sys
 from struct import Struct
+from typing import Final
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
@@ -29,10 +30,10 @@ from lockkeeper.store.base import Receipt, StoreFullError
 
 _SIZE = Struct(">I")
 # What the Java client counts for a message beyond its content and properties.
-MESSAGE_OVERHEAD_BYTES = 1024
-LOGIN_FRAME_BYTES_MAX = 64 << 10
+MESSAGE_OVERHEAD_BYTES: Final = 1024
+LOGIN_FRAME_BYTES_MAX: Final = 64 << 10
 """A client that is not let in yet has nothing longer to say."""
-COMMAND_BYTES_MAX = 256 << 10
+COMMAND_BYTES_MAX: Final = 256 << 10
 """What is no message is never longer: a few names, and a selector."""
 
 
@@ -284,11 +285,10 @@ class OpenWireSession:
     def _send(self, message: Message, receipt: Receipt | None) -> None:
         try:
             self._broker.send(self.connection, message, receipt)
-        except BrokerError as error:
-            self._refuse(receipt, error, message.transaction_id)
-        except StoreFullError as error:
-            refusal = ResourceAllocationError(str(error))
+        except BrokerError as refusal:
             self._refuse(receipt, refusal, message.transaction_id)
+        except StoreFullError as full:
+            self._refuse(receipt, ResourceAllocationError(str(full)), message.transaction_id)
         except Exception as error:
             self._note_error(error)
             self._refuse(receipt, internal_error(error), message.transaction_id)
@@ -318,8 +318,8 @@ class OpenWireSession:
         try:
             self._acks.acknowledge(ack, receipt)
             self._acks.learn(data, start, ack)
-        except BrokerError as error:
-            self._refuse(receipt, error, ack.transaction_id)
+        except BrokerError as refusal:
+            self._refuse(receipt, refusal, ack.transaction_id)
         except Exception as error:
             self._note_error(error)
             self._refuse(receipt, internal_error(error), ack.transaction_id)
@@ -335,8 +335,8 @@ class OpenWireSession:
         receipt = Reply(self.connection, command.command_id) if command.response_required else None
         try:
             self._commands.carry_out(command, receipt)
-        except BrokerError as error:
-            self._refuse(receipt, error)
+        except BrokerError as refusal:
+            self._refuse(receipt, refusal)
         except Exception as error:
             self._note_error(error)
             self._refuse(receipt, internal_error(error))

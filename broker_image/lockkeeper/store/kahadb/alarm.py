@@ -7,8 +7,9 @@ import ctypes
 import os
 import select
 import time
+from typing import Final
 
-_CLOCK_MONOTONIC = 1
+_CLOCK_MONOTONIC: Final = 1
 
 
 class Alarm:

@@ -51,8 +51,8 @@ from lockkeeper.store.kahadb.waiting import (
 
 TRACE_BYTES_MAX: Final = 1 << 20
 """So much of the flight recorder waits for company: without any it would fill the memory."""
-_ACK_FIELD = 4
-_SUBSCRIPTION_FIELD = 5
+_ACK_FIELD: Final = 4
+_SUBSCRIPTION_FIELD: Final = 5
 
 
 class JournalAppender:

@@ -1,7 +1,7 @@
 """Records that wait to be written and must share one batch: a transaction, copies of a message."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lockkeeper.journal.splice import (
     ADD_TAIL_SIZE,
@@ -15,7 +15,7 @@ from lockkeeper.store.base import WAITING, Reference
 from lockkeeper.store.kahadb.file_references import DestinationReferences
 from lockkeeper.store.kahadb.frames import journal_key
 
-IN_ATOMIC_BATCH = -1
+IN_ATOMIC_BATCH: Final = -1
 """The location of a message that waits as part of an atomic batch."""
 
 

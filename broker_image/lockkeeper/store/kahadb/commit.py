@@ -34,7 +34,7 @@ from lockkeeper.store.locker import Deadline
 JOINED_BYTES_MAX: Final = 8 << 20
 BUFFERS_MAX: Final = 1000
 """The system takes 1024 buffers at once."""
-FRAME_BYTES = CONTROL_SIZE + EOF_SIZE
+FRAME_BYTES: Final = CONTROL_SIZE + EOF_SIZE
 ATOMIC_BATCH_BYTES_MAX = 2**31 - 2**20
 """What one batch may hold at most: offsets in a file are 32 bits."""
 

@@ -11,11 +11,11 @@ from lockkeeper.store.base import WAITING
 from lockkeeper.store.kahadb.file_references import DestinationReferences
 from lockkeeper.store.kahadb.waiting import RECORD
 
-HOLD_MICROSECONDS: Final = 300
+HOLD_MICROSECONDS = 300
 ITEMS_MAX: Final = 64
 _TRUST_MAX, _TRUST_NEEDED, _MISS_COSTS = 8, 4, 2
 # While holding does not pay, one attempt in so many finds out whether it does by now.
-_PROBE_EVERY = 64
+_PROBE_EVERY: Final = 64
 
 
 class CommitDelay:

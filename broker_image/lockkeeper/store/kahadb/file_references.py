@@ -1,14 +1,15 @@
 """Bookkeeping of the journal's files: what each still holds, and what its records refer to."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from lockkeeper.journal.splice import add_frame, destination_field, remove_lead
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.store.base import Reference, Subscription
 
-OFFSET_BITS = 32
-OFFSET_MASK = (1 << OFFSET_BITS) - 1
+OFFSET_BITS: Final = 32
+OFFSET_MASK: Final = (1 << OFFSET_BITS) - 1
 """A location is `file id << OFFSET_BITS | offset of the record's header`."""
 
 Place = tuple[Destination, str]

@@ -4,7 +4,7 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import FILE_ID_MAX, data_file_name
@@ -15,7 +15,7 @@ from lockkeeper.store.kahadb.placing import NO_LINKS, place, sync_directory, uni
 from lockkeeper.store.kahadb.preallocation import NO_ROOM, SpareFile
 from lockkeeper.store.locker import LockLostError
 
-ARCHIVE_NAME = "data-archive"
+ARCHIVE_NAME: Final = "data-archive"
 
 
 class Tail(NamedTuple):

@@ -1,5 +1,7 @@
 """The OpenWire frames that records carry besides messages: acknowledgements, subscriptions."""
 
+from typing import Final
+
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.records import Subscription as SubscriptionRecord
 from lockkeeper.message.destination import Destination
@@ -15,8 +17,8 @@ from lockkeeper.message.openwire import (
 from lockkeeper.message.text import decode_text
 from lockkeeper.store.base import Subscription
 
-STORE_VERSION = 11
-_PREFIX_BYTES = 4
+STORE_VERSION: Final = 11
+_PREFIX_BYTES: Final = 4
 _CODEC = codec_for(STORE_VERSION, stack_traces=False)
 _NOBODY = ConsumerId("lockkeeper", 0, 0)
 

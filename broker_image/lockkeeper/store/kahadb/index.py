@@ -8,17 +8,18 @@ compaction has put out of order (docs/compatibility.md).
 """
 
 from pathlib import Path
+from typing import Final
 
 from lockkeeper.store.base import StoreError
 from lockkeeper.store.kahadb.placing import sync_directory
 
-INDEX_NAME = "db.data"
+INDEX_NAME: Final = "db.data"
 INDEX_NAMES = (INDEX_NAME, "db.redo", "db.free")
-STORE_VERSION_MIN = 10
+STORE_VERSION_MIN: Final = 10
 """From OpenWire 10 on, the stored frames are laid out as today's."""
 
-_METADATA_PAGE_AT = 4096
-_PAGE_BYTES = 4096
+_METADATA_PAGE_AT: Final = 4096
+_PAGE_BYTES: Final = 4096
 
 
 class IndexFiles:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_destination, decode_record
@@ -21,9 +22,9 @@ from lockkeeper.store.kahadb.file_references import OFFSET_BITS, OFFSET_MASK
 from lockkeeper.store.kahadb.frames import message_id_of
 from lockkeeper.store.kahadb.rewriting import Moves
 
-PAGE_BYTES = 1 << 20
-GAP_BYTES_MAX = 1 << 16
-_PREFIX_BYTES = 4
+PAGE_BYTES: Final = 1 << 20
+GAP_BYTES_MAX: Final = 1 << 16
+_PREFIX_BYTES: Final = 4
 
 Wanted = tuple[int, Reference, int]
 """A message to be read, after where it is now, and the sequence number it gets."""
@@ -115,8 +116,8 @@ class BodyReader:
                 data = os.pread(descriptor, size, offset)
             finally:
                 os.close(descriptor)
-        except FileNotFoundError as error:
-            raise GoneError(f"cannot read {path}: {error.strerror}") from error
+        except FileNotFoundError as gone:
+            raise GoneError(f"cannot read {path}: {gone.strerror}") from gone
         except OSError as error:
             raise StoreError(f"cannot read {path}: {error.strerror}") from error
         if len(data) < size:

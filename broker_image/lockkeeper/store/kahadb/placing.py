@@ -9,9 +9,10 @@ import errno
 import os
 import secrets
 from pathlib import Path
+from typing import Final
 
 NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV))
-_TOKEN_BYTES = 8
+_TOKEN_BYTES: Final = 8
 
 
 def unique_path(directory: Path, prefix: str, suffix: str) -> Path:
