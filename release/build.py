@@ -67,7 +67,13 @@ def version_of(source: Path) -> str:
     """Return the version that project and chart agree on. Raises ReleaseError."""
     project = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
     chart = yaml.safe_load((source / "charts/lockkeeper/Chart.yaml").read_text("utf-8"))
-    versions = {project["version"], chart["version"], chart["appVersion"]}
+    (speedups,) = project["optional-dependencies"]["speedups"]
+    versions = {
+        project["version"],
+        speedups.partition("==")[2],
+        chart["version"],
+        chart["appVersion"],
+    }
     if len(versions) > 1:
         raise ReleaseError(
             f"pyproject.toml and Chart.yaml name different versions: {', '.join(sorted(versions))}"
@@ -81,6 +87,8 @@ def build(source: Path, version: str, *, images: bool) -> None:
     DIST.mkdir()
     say("Wheel and source distribution")
     run(sys.executable, "-m", "build", "--installer", "uv", "--outdir", str(DIST), str(source))
+    say("Compiled modules")
+    build_speedups(source)
     say("Bills of materials")
     for image, lock in LOCKS.items():
         describe_materials(source, lock, DIST / f"lockkeeper-{image}-{version}.cdx.json")
@@ -93,8 +101,19 @@ def build(source: Path, version: str, *, images: bool) -> None:
         skip("images", "--without-images")
     write_sums()
     say("The wheel in a fresh environment")
-    (wheel,) = DIST.glob("*.whl")
-    print(smoke.try_wheel(wheel, version))
+    (wheel,) = DIST.glob("lockkeeper_mq-*.whl")
+    print(smoke.try_wheels([wheel], version))
+    for compiled in DIST.glob("lockkeeper_mq_speedups-*.whl"):
+        print(smoke.try_wheels([wheel, compiled], f"{version} (compiled)"))
+
+
+def build_speedups(source: Path) -> None:
+    """Compile the hot modules, where there is what compiles C."""
+    if shutil.which("cc") is None:
+        skip("compiled modules", "there is no C compiler")
+        return
+    command = (sys.executable, "-m", "build", "--installer", "uv", "--wheel")
+    run(*command, "--outdir", str(DIST), str(source / "speedups"))
 
 
 def describe_materials(source: Path, lock: str, target: Path) -> None:

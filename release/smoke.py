@@ -1,10 +1,10 @@
-"""A wheel as users get it: installed into an empty environment, a message sent and received."""
+"""Wheels as users get them: installed into an empty environment, a message sent and received."""
 
 import socket
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,14 +17,17 @@ class SmokeError(Exception):
     """The wheel does not do what it should."""
 
 
-def try_wheel(wheel: Path, version: str) -> str:
-    """Return what was seen of a good wheel. Raises SmokeError or SubprocessError."""
+def try_wheels(wheels: Sequence[Path], version: str) -> str:
+    """Return what was seen of good wheels. Raises SmokeError or SubprocessError.
+
+    *version* is what `lockkeeper --version` is to say of them.
+    """
     with TemporaryDirectory() as folder:
         home = Path(folder)
         venv.create(home / "venv", with_pip=False, symlinks=True)
         python, command = home / "venv/bin/python", str(home / "venv/bin/lockkeeper")
         subprocess.run(
-            [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, wheel],
+            [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *wheels],
             check=True, timeout=INSTALL_SECONDS,
         )  # fmt: skip
         expect(f"lockkeeper {version}\n", printed(home, command, "--version"))
