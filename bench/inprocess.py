@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
@@ -117,15 +118,19 @@ class Step(NamedTuple):
 
 
 class CountingLoop(uvloop.Loop):  # type: ignore[misc]
-    """An event loop that counts turns: what the engine asks it to call soon."""
+    """An event loop that counts the turns of the engine."""
 
     turns = 0
 
     def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
         """See `AbstractEventLoop.call_soon`."""
         if getattr(callback, "__name__", None) == "_turn":
-            self.turns += 1
+            callback = partial(self._count, callback)
         return super().call_soon(callback, *args, context=context)
+
+    def _count(self, turn: Callable[[], None]) -> None:
+        self.turns += 1
+        turn()
 
 
 class Served:

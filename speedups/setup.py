@@ -43,6 +43,23 @@ def fingerprint() -> str:
     return digest.hexdigest()
 
 
+WRONG = "Py_ssize_t slice_len = endn - startn;"
+RIGHT = "Py_ssize_t slice_len = endn < startn ? 0 : endn - startn;"
+
+
+def mend_slices(runtime: Path) -> None:
+    """Have bytes[start:end] be empty where *end* is before *start*: mypyc raises SystemError.
+
+    Raises ValueError when mypyc's runtime is another one than this is made for.
+    """
+    text = runtime.read_text("utf-8")
+    if RIGHT in text:
+        return
+    if text.count(WRONG) != 1:
+        raise ValueError(f"{runtime}: this mypyc slices bytes in a way of its own: look at it")
+    runtime.write_text(text.replace(WRONG, RIGHT), "utf-8")
+
+
 class BuildWithManifest(build_py):
     """Adds what was compiled from what."""
 
@@ -82,6 +99,7 @@ def compiled() -> list[Extension]:
         group_name=PACKAGE,
         target_dir=str(HERE / "build" / "c"),
     )
+    mend_slices(HERE / "build" / "c" / "bytes_ops.c")
     for shim in shims:
         shim.name = shim.name.replace("lockkeeper.", f"{PACKAGE}.", 1)
     return [library, *shims]

@@ -203,6 +203,7 @@ def test_what_has_expired_for_a_durable_subscription_ends_over_several_turns(
 MANY = 300
 
 
+@pytest.mark.replaces
 def test_a_wildcard_consumer_does_not_search_its_queues_for_each_message(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +236,7 @@ def test_a_wildcard_consumer_does_not_search_its_queues_for_each_message(
     assert bench.depth("MANY.1") == 2
 
 
+@pytest.mark.replaces
 def test_many_acknowledgements_of_a_turn_ask_many_queues_once(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +260,7 @@ def test_many_acknowledgements_of_a_turn_ask_many_queues_once(
     assert bench.depth("MANY.1") == 0
 
 
+@pytest.mark.replaces
 def test_a_new_queue_is_not_compared_with_every_wildcard(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +283,7 @@ def test_a_new_queue_is_not_compared_with_every_wildcard(
     assert client.texts() == ["one"]
 
 
+@pytest.mark.replaces
 def test_a_look_for_what_has_expired_takes_several_turns(
     make_bench: "type[Bench]", monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ def test_a_message_that_asks_for_ages_comes_again_all_the_same(
     assert len(client.deliveries(consumer)) == 1
 
 
+@pytest.mark.replaces
 def test_a_message_that_cannot_be_scheduled_becomes_a_dead_letter(
     make_bench: "type[Bench]", monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_what_a_transaction_lost_is_taken_when_it_is_repeated(bench: "Bench") ->
     assert client.texts(client.consume("Q")) == ["outside", "in a transaction"]
 
 
+@pytest.mark.replaces
 def test_a_send_that_failed_half_way_is_taken_when_it_is_repeated(
     bench: "Bench", monkeypatch: pytest.MonkeyPatch
 ) -> None:

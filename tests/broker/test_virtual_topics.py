@@ -129,7 +129,7 @@ def test_a_local_topic_does_not_collect_what_another_broker_sent(
     settings = BrokerSettings(virtual_topics=(VirtualTopic("VirtualTopic.>", local=True),))
     client = make_bench(settings=settings).client()
     client.consume(OF_A)
-    client.send(NEWS, "foreign", broker_path=[BrokerId("elsewhere")])
+    client.send(NEWS, "foreign", broker_path=(BrokerId("elsewhere"),))
     client.send(NEWS, "own")
     assert client.texts() == ["own"]
 

@@ -96,6 +96,7 @@ def test_a_length_that_nobody_checks_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert any("MB of memory" in each.what for each in outcome.findings), told(outcome)
 
 
+@pytest.mark.replaces
 def test_memory_that_a_connection_keeps_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(session: OpenWireSession) -> None:
         session.closing = True
@@ -106,6 +107,7 @@ def test_memory_that_a_connection_keeps_is_found(monkeypatch: pytest.MonkeyPatch
     assert any("of frames, where messages have" in each.what for each in outcome.findings)
 
 
+@pytest.mark.replaces
 def test_a_connection_that_takes_others_with_it_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def spiteful(session: OpenWireSession, reason: str) -> None:
         for other in list(session._broker.connections.values()):
@@ -117,6 +119,7 @@ def test_a_connection_that_takes_others_with_it_is_found(monkeypatch: pytest.Mon
     assert any("the other client got 0 messages" in each.what for each in outcome.findings)
 
 
+@pytest.mark.replaces
 def test_a_frame_that_is_not_caught_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def uncaught(session: OpenWireSession, reason: str) -> None:
         raise MalformedMessageError(reason)

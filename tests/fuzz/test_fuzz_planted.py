@@ -30,6 +30,7 @@ def test_a_recovery_that_reads_something_else_is_found(monkeypatch: pytest.Monke
     assert begins(found("records", 300), "WrongError: recovery reads")
 
 
+@pytest.mark.replaces
 def test_a_recovery_that_refuses_what_is_legal_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def strict(data: bytes, offset: int, stop: int, name: str) -> None:
         raise BadRecordError("not laid out the usual way", name, offset)
@@ -38,6 +39,7 @@ def test_a_recovery_that_refuses_what_is_legal_is_found(monkeypatch: pytest.Monk
     assert begins(found("records", 500), "WrongError: recovery refuses what can be read")
 
 
+@pytest.mark.replaces
 def test_a_reader_that_trusts_lengths_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def trusting(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, int, int]]:
         while start < end:
@@ -67,6 +69,7 @@ def test_an_end_of_a_transaction_that_nobody_expects_is_found(
     assert begins(found("directories", 600), "KeyError")
 
 
+@pytest.mark.replaces
 def test_damage_that_is_not_set_aside_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "accept_loss", lambda *_: [])
     assert begins(found("recoveries", 30), "WrongError: refused although loss is accepted")

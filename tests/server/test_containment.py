@@ -30,6 +30,7 @@ async def answered(running: Running, name: str) -> bool:
         return len(await reader.read(100)) > 0
 
 
+@pytest.mark.replaces
 @pytest.mark.parametrize("place", ["receive", "write", "lost", "tick", "beat"])
 def test_a_defect_ends_one_connection_at_most(
     place: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

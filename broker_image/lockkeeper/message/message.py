@@ -99,6 +99,6 @@ class UnreadableMessage(Message):
     __slots__ = ("defect",)
 
     def __init__(self, likeness: Message, defect: str) -> None:
-        fields = (likeness.body, likeness.lead, likeness.sequence, likeness.flags_at)
-        super().__init__(*fields, expiration=1)
+        body, lead = likeness.body, likeness.lead
+        super().__init__(body, lead, likeness.sequence, likeness.flags_at, 1)
         self.defect = defect

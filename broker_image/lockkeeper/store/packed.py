@@ -7,10 +7,10 @@ from typing import Final, TypeAlias
 
 from lockkeeper.store.base import REMOVED, UNKNOWN, VOLATILE, WRITTEN, Reference, State
 
-RUN_MESSAGES: Final = 1024
+RUN_MESSAGES = 1024
 RUN_BYTES: Final = 1 << 20
 """A run ends with so much on the disk, too, if it has a few messages: RUN_MESSAGES_MIN."""
-RUN_MESSAGES_MIN: Final = 16
+RUN_MESSAGES_MIN = 16
 
 # Kinds of arrays, and what no longer fits.
 _ENDS: Final = tuple((kind, 1 << 8 * array(kind).itemsize - 1) for kind in "bhiq")
