@@ -9,7 +9,6 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, cast
@@ -117,27 +116,28 @@ class Step(NamedTuple):
     sent: int
 
 
-class CountingLoop(uvloop.Loop):  # type: ignore[misc]
-    """An event loop that counts the turns of the engine."""
+class TurnCounter:
+    """The event loop as an engine uses it: counts the turns that the engine has of it."""
 
-    turns = 0
+    def __init__(self, served: Engine, loop: asyncio.AbstractEventLoop) -> None:
+        self.turns = 0
+        self.call_later, self.remove_reader = loop.call_later, loop.remove_reader
+        self._call_soon = loop.call_soon
+        self._turn = served._turn
 
-    def call_soon(self, callback: Any, *args: Any, context: Any = None) -> Any:
-        """See `AbstractEventLoop.call_soon`."""
-        if getattr(callback, "__name__", None) == "_turn":
-            callback = partial(self._count, callback)
-        return super().call_soon(callback, *args, context=context)
+    def call_soon(self, _: Callable[[], None]) -> None:
+        """Have the engine's turn soon: it asks for nothing else."""
+        self._call_soon(self._count)
 
-    def _count(self, turn: Callable[[], None]) -> None:
+    def _count(self) -> None:
         self.turns += 1
-        turn()
+        self._turn()
 
 
 class Served:
     """A broker with an engine, driven by hand; it counts what it asks of the system."""
 
     def __init__(self, directory: Path, keeps: bool) -> None:
-        self._loop = cast("CountingLoop", asyncio.get_running_loop())
         self.disk = InstantDisk()
         store = KahaDBStore(directory, disk=lambda _: self.disk)
         self._broker = Broker(store, "bench", "ID:bench", PolicyMap(()), BrokerSettings(), NOW)
@@ -145,6 +145,8 @@ class Served:
         recorder = FlightRecorder(self._broker, store, Recorder(enabled=False))
         self._store = store
         self._engine = Engine(self._broker, store, recorder, self._fail, wall=lambda: NOW)
+        self._turns = TurnCounter(self._engine, asyncio.get_running_loop())
+        self._engine._loop = cast("Any", self._turns)
         self._engine.stamp()
         self.keeps = keeps
         self.sent = self.writes = 0
@@ -167,7 +169,7 @@ class Served:
     @property
     def turns(self) -> int:
         """How many turns there were."""
-        return self._loop.turns
+        return self._turns.turns
 
     def close(self) -> None:
         """End."""
@@ -184,7 +186,7 @@ class Recording:
     def __init__(self, scenario: str, rounds: int) -> None:
         self.steps: list[Step] = []
         self.messages = 0
-        loop = CountingLoop()
+        loop = uvloop.new_event_loop()
         with TemporaryDirectory() as place:
             served = loop.run_until_complete(_serve(Path(place), keeps=True))
             load = Load(lambda: _Carrier(self.steps, served, loop), scenario)
@@ -259,7 +261,7 @@ class Played(NamedTuple):
 @contextmanager
 def player(recording: Recording) -> Iterator[Played]:
     """Play the start of a recording to a new broker."""
-    loop = CountingLoop()
+    loop = uvloop.new_event_loop()
     start, rounds = recording.steps[: recording.start], recording.steps[recording.start :]
     with TemporaryDirectory() as place:
         served = loop.run_until_complete(_serve(Path(place), keeps=False))
