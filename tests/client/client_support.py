@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import brokers
+import pytest
 
 from lockkeeper.client import Connection, Consumer, ReceivedMessage
 from lockkeeper.message.destination import queue
 
 DEAD_LETTERS = "ActiveMQ.DLQ"
+KINDS = ["lockkeeper", pytest.param("activemq", marks=pytest.mark.interop)]
 Connect = Callable[..., Connection]
 
 

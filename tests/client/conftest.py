@@ -12,11 +12,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import brokers
 from awaiting import EventLoopThread
-from client_support import Connect, start_broker
+from client_support import KINDS, Connect, start_broker
 
 from lockkeeper.client import Connection, RedeliveryPolicy, aio, connect
 
-KINDS = ["lockkeeper", pytest.param("activemq", marks=pytest.mark.interop)]
 AT_ONCE = RedeliveryPolicy(initial_redelivery_delay=0, redelivery_delay=0)
 
 

@@ -1,28 +1,56 @@
-"""The examples of docs/client.md run as they stand, against a broker."""
+"""The examples of the client's pages run as they stand, against a broker."""
 
 import re
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import brokers
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "client.md"
-EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+DOCS = Path(__file__).parents[2] / "docs"
+COUNTS = {"client.md": 5, "listeners.md": 3}
+NUMBERED = [(page, number) for page, count in COUNTS.items() for number in range(count)]
 
 
-@pytest.mark.parametrize("number", range(5))
-def test_examples_run(broker: brokers.RunningBroker, number: int) -> None:
-    assert len(EXAMPLES) == 5
-    example = EXAMPLES[number]
+def examples(page: str) -> list[str]:
+    text = (DOCS / page).read_text("utf-8")
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def printed(code: str, lines: int) -> list[str]:
+    """Return what a program prints; one that serves is told to end after so many lines."""
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-W", "error", "-c", code],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    timer = threading.Timer(60, process.kill)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        found = [process.stdout.readline().rstrip("\n") for _ in range(lines)]
+        if "run(" in code and "asyncio.run(" not in code:
+            process.send_signal(signal.SIGTERM)
+        rest, errors = process.communicate(timeout=60)
+    finally:
+        timer.cancel()
+        process.kill()
+    assert (process.returncode, errors, rest) == (0, "", "")
+    return found
+
+
+@pytest.mark.parametrize(("page", "number"), NUMBERED)
+def test_examples_run(broker: brokers.RunningBroker, page: str, number: int) -> None:
+    found = examples(page)
+    assert len(found) == COUNTS[page]
+    example = found[number]
     code = example.replace("tcp://127.0.0.1:61616", broker.url)
     assert code != example
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    prints = [line for line in example.splitlines() if "print(" in line]
-    assert len(done.stdout.splitlines()) == len(prints)
-    if "two pounds" in example:
-        assert done.stdout.startswith("two pounds of tea")
+    lines = printed(code, sum("print(" in line for line in example.splitlines()))
+    assert all(lines)
+    if 'two pounds of tea", {' in example:
+        assert lines[0].startswith("two pounds of tea")
+    if "orders.>" in example:
+        assert lines == ["2 tea"]

@@ -7,6 +7,7 @@ Comes in: what an application wants to send and receive. Never here: anything of
 
 from lockkeeper.client.blocking.connection import Connection, connect
 from lockkeeper.client.blocking.consumer import Consumer
+from lockkeeper.client.blocking.pool import ProducerPool
 from lockkeeper.client.blocking.producer import Producer
 from lockkeeper.client.blocking.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
@@ -37,6 +38,7 @@ __all__ = [
     "Connection",
     "Session",
     "Producer",
+    "ProducerPool",
     "Consumer",
     "ReceivedMessage",
     "Acknowledge",

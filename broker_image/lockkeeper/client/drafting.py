@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
+from typing import TypeAlias
 
 from lockkeeper.client.core.encoding import Headers
 from lockkeeper.client.core.producer import Draft, ProducerCore
 from lockkeeper.client.errors import IllegalStateError
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import DestinationName, ReceivedMessage, destination_of
+from lockkeeper.client.tracing import traced
 from lockkeeper.message.bodies import Body, MessageType, encode_body
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import ProducerId
@@ -17,6 +19,12 @@ from lockkeeper.message.primitives import Value, encode_map
 
 PRIORITY_DEFAULT = 4
 PRIORITY_MAX = 9
+Parts: TypeAlias = tuple[
+    Runner, ProducerCore, Callable[[ProducerCore], None], Destination | None, bool, int,
+    float | None, bool,
+]  # fmt: skip
+"""Arguments of `Drafting`."""
+
 WINDOW_MESSAGES = 100
 """So many messages of `send_many` are on the way at once."""
 
@@ -54,6 +62,13 @@ class Drafting:
         """The id; the JMSMessageID of message n is `identifier:n`."""
         return self.core.identifier
 
+    def parts(self) -> "Parts":
+        """Return what a producer of either face is made of, to make that of the other."""
+        return (
+            self._runner, self.core, self._leave, self.destination, self.persistent,
+            self.priority, self.time_to_live, self.compress,
+        )  # fmt: skip
+
     def close_at_once(self) -> None:
         """Tell the broker that the producer is no more; for any thread."""
         with self._runner.lock:
@@ -89,10 +104,7 @@ class Drafting:
                 group_id,
                 group_sequence,
             )
-        if isinstance(properties, bytes):
-            marshalled: bytes | None = properties
-        else:
-            marshalled = encode_map(properties) if properties else None
+        marshalled = properties if isinstance(properties, bytes) else marshal(properties)
         return Draft(
             kind,
             target,
@@ -111,11 +123,13 @@ class Drafting:
         received: ReceivedMessage,
         destination: DestinationName | None,
         without: Collection[str],
+        extra: Mapping[str, Value] | None = None,
     ) -> Message:
         """Return a received message to be sent on, without an expiry; see `Producer.forward`."""
         message = copy(received.fields)
         message.destination = self._target(destination)
         kept = {name: each for name, each in received.properties.items() if name not in without}
+        kept.update(extra or {})
         message.marshalled_properties = encode_map(kept) if kept else None
         message.original_destination = message.original_transaction_id = None
         message.transaction_id = message.broker_path = message.target_consumer_id = None
@@ -129,6 +143,12 @@ class Drafting:
         if target is None:
             raise IllegalStateError("the producer has no destination, so each message needs one")
         return target
+
+
+def marshal(properties: Mapping[str, Value] | None) -> bytes | None:
+    """Return properties as OpenWire carries them, with the trace context that is current."""
+    carried = traced(properties)
+    return encode_map(carried) if carried else None
 
 
 def check_priority(priority: int) -> int:

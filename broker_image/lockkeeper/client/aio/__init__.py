@@ -5,7 +5,8 @@ Comes in: coroutines of an application. Never here: threads, and what messaging 
 
 from lockkeeper.client.aio.connection import Connection, connect
 from lockkeeper.client.aio.consumer import Consumer
+from lockkeeper.client.aio.pool import ProducerPool
 from lockkeeper.client.aio.producer import Producer
 from lockkeeper.client.aio.session import Session
 
-__all__ = ["connect", "Connection", "Session", "Producer", "Consumer"]
+__all__ = ["connect", "Connection", "Session", "Producer", "ProducerPool", "Consumer"]

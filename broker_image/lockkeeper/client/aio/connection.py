@@ -9,7 +9,14 @@ from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
-from lockkeeper.client.core.events import ConnectionState, Event, Interrupted, Reported, Resumed
+from lockkeeper.client.core.events import (
+    ConnectionState,
+    Event,
+    Interrupted,
+    Reported,
+    Resumed,
+    Silence,
+)
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.core.waiting import Procedure
 from lockkeeper.client.errors import MessagingError
@@ -72,6 +79,19 @@ class Connection(Closing):
     def client_id(self) -> str | None:
         """The client id that was chosen, None without one."""
         return self.core.client_id
+
+    @property
+    def silence(self) -> Silence | None:
+        """Seconds since the broker was heard, and since it was told something; None without one.
+
+        Signs of life count, too: with a broker that lives neither grows beyond the wire format's
+        `maxInactivityDuration`.
+        """
+        link = self.runner.link
+        if link is None or self.core.state is not ConnectionState.CONNECTED:
+            return None
+        now = moment().now
+        return Silence(now - link.wire.last_received, now - link.wire.last_sent)
 
     # Making things
 

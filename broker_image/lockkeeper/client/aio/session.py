@@ -36,7 +36,7 @@ class Session(Closing):
         forget: "Callable[[Session], None]",
     ) -> None:
         self.core = core
-        self._runner = runner
+        self.runner = runner
         self._connection = connection
         self._redelivery = redelivery
         self._forget = forget
@@ -73,8 +73,8 @@ class Session(Closing):
         settings, info = self.producer_settings(
             destination, persistent, priority, time_to_live, window_size
         )
-        core = await drive(self._runner, self.core.open_producer(info, moment()), timeout)
-        return Producer(self._runner, core, self.core.close_producer, *settings)
+        core = await drive(self.runner, self.core.open_producer(info, moment()), timeout)
+        return Producer(self.runner, core, self.core.close_producer, *settings)
 
     def producer_settings(
         self,
@@ -119,8 +119,8 @@ class Session(Closing):
             retroactive,
         )  # fmt: skip
         chosen = self._redelivery if redelivery is None else policies(redelivery)
-        core = await drive(self._runner, self.core.open_consumer(info, chosen, moment()), timeout)
-        consumer = Consumer(self._runner, core, self.core, self)
+        core = await drive(self.runner, self.core.open_consumer(info, chosen, moment()), timeout)
+        consumer = Consumer(self.runner, core, self.core, self)
         self._consumers.append(consumer)
         if listener is not None:
             await consumer.listen(listener)
@@ -133,15 +133,15 @@ class Session(Closing):
 
         Raises IllegalStateError when the connection is lost meanwhile.
         """
-        core = await drive(self._runner, self.open_browser(destination, selector))
-        settling = Settling(self._runner, self.core, core)
+        core = await drive(self.runner, self.open_browser(destination, selector))
+        settling = Settling(self.runner, self.core, core)
         try:
-            while delivery := await drive(self._runner, core.receive(None, moment())):
+            while delivery := await drive(self.runner, core.receive(None, moment())):
                 yield ReceivedMessage(delivery, settling)
         finally:
-            with self._runner.lock:
+            with self.runner.lock:
                 self.core.close_consumer(core)
-                self._runner.flush(False)
+                self.runner.flush(False)
 
     def open_browser(
         self, destination: DestinationName, selector: str | None
@@ -153,15 +153,15 @@ class Session(Closing):
     async def unsubscribe(self, subscription_name: str, *, timeout: float | None = None) -> None:
         """Delete a durable subscription. Raises InvalidDestinationError when there is none."""
         unsubscribing = self._connection.unsubscribe(subscription_name, moment())
-        await drive(self._runner, unsubscribing, timeout)
+        await drive(self.runner, unsubscribing, timeout)
 
     # Settling
 
     def acknowledge(self) -> None:
         """In CLIENT mode, acknowledge everything the session has consumed so far; never waits."""
-        with self._runner.lock:
+        with self.runner.lock:
             self.core.acknowledge()
-            self._runner.flush(False)
+            self.runner.flush(False)
 
     def reject(self, message: ReceivedMessage, cause: str | BaseException) -> None:
         """Send a consumed message to the dead letter queue, with *cause* as its reason.
@@ -178,7 +178,7 @@ class Session(Closing):
         have happened, because the connection broke at this moment; so says RequestTimedOutError
         after *timeout* seconds.
         """
-        await drive(self._runner, self.core.commit(moment()), timeout)
+        await drive(self.runner, self.core.commit(moment()), timeout)
 
     async def rollback(
         self, cause: str | BaseException | None = None, *, timeout: float | None = None
@@ -187,13 +187,20 @@ class Session(Closing):
 
         One that came too often (RedeliveryPolicy) goes to the dead letter queue with *cause*.
         """
-        await drive(self._runner, self.core.rollback(cause, moment()), timeout)
+        await drive(self.runner, self.core.rollback(cause, moment()), timeout)
 
-    def recover(self) -> None:
-        """In CLIENT and INDIVIDUAL mode, let everything not acknowledged come again."""
-        with self._runner.lock:
-            self.core.recover(moment())
-            self._runner.flush(False)
+    async def discard_sent(self, *, timeout: float | None = None) -> None:
+        """Undo what was sent since the last commit; what was consumed stays in hand."""
+        await drive(self.runner, self.core.discard_sent(moment()), timeout)
+
+    def recover(self, cause: str | BaseException | None = None) -> None:
+        """In CLIENT and INDIVIDUAL mode, let everything not acknowledged come again.
+
+        One that came too often (RedeliveryPolicy) goes to the dead letter queue with *cause*.
+        """
+        with self.runner.lock:
+            self.core.recover(moment(), cause)
+            self.runner.flush(False)
 
     # Listening
 
@@ -202,7 +209,7 @@ class Session(Closing):
         self.core.listen()
         if self._line is None:
             self._line = Line()
-        return Listening(self._runner, consumer.core, consumer.settling, listener, self._line)
+        return Listening(self.runner, consumer.core, consumer.settling, listener, self._line)
 
     def consumer_closed(self, consumer: Consumer) -> None:
         """Forget a consumer."""
@@ -234,8 +241,8 @@ class Session(Closing):
 
     def close_at_once(self) -> None:
         """Close a session without listeners; for any thread."""
-        with self._runner.lock:
+        with self.runner.lock:
             self.core.close()
-            self._runner.flush(False)
+            self.runner.flush(False)
         self._consumers.clear()
         self._forget(self)

@@ -8,7 +8,7 @@ from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import LoopThread
 from lockkeeper.client.blocking.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
-from lockkeeper.client.core.events import ConnectionState
+from lockkeeper.client.core.events import ConnectionState, Silence
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.errors import MessagingError
 from lockkeeper.client.links.clock import moment
@@ -79,6 +79,15 @@ class Connection(Closing):
     def client_id(self) -> str | None:
         """The client id that was chosen, None without one."""
         return self._core.client_id
+
+    @property
+    def silence(self) -> Silence | None:
+        """Seconds since the broker was heard, and since it was told something; None without one.
+
+        Signs of life count, too: with a broker that lives neither grows beyond the wire format's
+        `maxInactivityDuration`.
+        """
+        return self._aio.silence
 
     # Making things
 

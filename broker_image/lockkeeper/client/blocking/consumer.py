@@ -6,7 +6,7 @@ from lockkeeper.client import aio
 from lockkeeper.client.aio.listening import Listener
 from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.driving import drive
-from lockkeeper.client.blocking.loop import LoopThread
+from lockkeeper.client.blocking.loop import Caller
 from lockkeeper.client.core.session import SessionCore
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
@@ -20,7 +20,7 @@ class Consumer(Closing):
     """
 
     def __init__(
-        self, thread: LoopThread, runner: Runner, consumer: aio.Consumer, session: SessionCore
+        self, thread: Caller, runner: Runner, consumer: aio.Consumer, session: SessionCore
     ) -> None:
         self.core = consumer.core
         self._thread = thread

@@ -3,13 +3,20 @@
 import asyncio
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from lockkeeper.client.errors import IllegalStateError
 
 JOIN_SECONDS = 5.0
 T = TypeVar("T")
 make_loop = asyncio.new_event_loop
+
+
+class Caller(Protocol):
+    """An event loop that other threads have do something; see `LoopThread`."""
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns that is carried out in the event loop."""
 
 
 class LoopThread:

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.core.requests import Request
-from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting
+from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, marshal
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.message.bodies import Body
-from lockkeeper.message.primitives import Value, encode_map
+from lockkeeper.message.primitives import Value
 
 
 class Producer(Drafting, Closing):
@@ -62,14 +62,16 @@ class Producer(Drafting, Closing):
         *,
         destination: DestinationName | None = None,
         without: Collection[str] = (),
+        extra: Mapping[str, Value] | None = None,
         timeout: float | None = None,
     ) -> str:
         """Send a received message on, under a new id and without an expiry; return the id.
 
-        Its body, headers and properties stay, except for those properties named in *without*.
+        Its body, headers and properties stay, except for those properties named in *without*;
+        those of *extra* are added.
         Raises like `send`.
         """
-        message = self.forwarded(received, destination, without)
+        message = self.forwarded(received, destination, without, extra)
         return drive(self._runner, self.core.send_message(message, moment()), timeout)
 
     def send_many(
@@ -85,7 +87,7 @@ class Producer(Drafting, Closing):
         All persistent ones are on the broker's disk when this returns. Raises like `send`, at
         the first that fails; those after it may have been sent.
         """
-        marshalled = encode_map(properties) if properties else None
+        marshalled = marshal(properties)
         waiting: deque[Request] = deque()
         count = 0
         for body in bodies:

@@ -7,7 +7,7 @@ from lockkeeper.client.aio.listening import Listener
 from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.consumer import Consumer
 from lockkeeper.client.blocking.driving import drive
-from lockkeeper.client.blocking.loop import LoopThread
+from lockkeeper.client.blocking.loop import Caller
 from lockkeeper.client.blocking.producer import Producer
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
@@ -21,7 +21,7 @@ from lockkeeper.client.settling import Settling
 class Session(Closing):
     """One line of work, for one thread at a time; made by `Connection.session`."""
 
-    def __init__(self, thread: LoopThread, runner: Runner, session: aio.Session) -> None:
+    def __init__(self, thread: Caller, runner: Runner, session: aio.Session) -> None:
         self.core = session.core
         self._thread = thread
         self._runner = runner
@@ -150,9 +150,16 @@ class Session(Closing):
         """
         drive(self._runner, self.core.rollback(cause, moment()), timeout)
 
-    def recover(self) -> None:
-        """In CLIENT and INDIVIDUAL mode, let everything not acknowledged come again."""
-        self._aio.recover()
+    def discard_sent(self, *, timeout: float | None = None) -> None:
+        """Undo what was sent since the last commit; what was consumed stays in hand."""
+        drive(self._runner, self.core.discard_sent(moment()), timeout)
+
+    def recover(self, cause: str | BaseException | None = None) -> None:
+        """In CLIENT and INDIVIDUAL mode, let everything not acknowledged come again.
+
+        One that came too often (RedeliveryPolicy) goes to the dead letter queue with *cause*.
+        """
+        self._aio.recover(cause)
 
     # Closing
 

@@ -90,10 +90,15 @@ def make_ack(
 
 def poison_cause(cause: str | BaseException) -> Throwable:
     """Return what the dead letter queue shows as the reason of a refusal."""
-    if isinstance(cause, BaseException):
-        name = type(cause).__qualname__
-        cause = f"{name}: {cause}" if str(cause) else name
-    return Throwable(POISON_CLASS, cause)
+    return Throwable(POISON_CLASS, cause_text(cause))
+
+
+def cause_text(cause: str | BaseException | None) -> str:
+    """Return a cause in words, an exception with its class as Java writes them."""
+    if not isinstance(cause, BaseException):
+        return str(cause)
+    name = type(cause).__qualname__
+    return f"{name}: {cause}" if str(cause) else name
 
 
 def runs(deliveries: list[Delivery], waiting: list[int]) -> list[list[Delivery]]:

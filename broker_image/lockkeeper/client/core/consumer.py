@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from lockkeeper.client.core.acknowledge import Acknowledge, ack_frame, make_ack, runs
+from lockkeeper.client.core.acknowledge import Acknowledge, ack_frame, cause_text, make_ack, runs
 from lockkeeper.client.core.books import BatchBook, Book, EachBook, KeptBook
 from lockkeeper.client.core.delivery import SPLICED_VERSION_MIN, Delivery
 from lockkeeper.client.core.duplicates import Settled
@@ -306,7 +306,7 @@ class ConsumerCore:
             self.poison(
                 delivery,
                 f"Delivery[{delivery.redelivery_counter}] exceeds redelivery policy limit: "
-                f"{policy.maximum_redeliveries}, cause: {cause}",
+                f"{policy.maximum_redeliveries}, cause: {cause_text(cause)}",
             )
         self.has_lost = False
         if again:

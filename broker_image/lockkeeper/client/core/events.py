@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from lockkeeper.client.errors import MessagingError
 
@@ -23,6 +24,13 @@ class ConnectionState(Enum):
 
     FAILED = "failed"
     """The broker is lost for good."""
+
+
+class Silence(NamedTuple):
+    """Seconds since the last frame in each direction."""
+
+    received: float
+    sent: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,11 +198,15 @@ class SessionCore:
         yield from transaction.rollback(moment)
         self._redeliver(cause, moment)
 
-    def recover(self, moment: Moment) -> None:
+    def discard_sent(self, moment: Moment) -> Procedure[None]:
+        """Undo what was sent; what was consumed stays in hand, for the commit to come."""
+        yield from self._transaction().rollback(moment)
+
+    def recover(self, moment: Moment, cause: str | BaseException | None = None) -> None:
         """In CLIENT and INDIVIDUAL mode, let everything not acknowledged come again."""
         if self.mode not in (Acknowledge.CLIENT, Acknowledge.INDIVIDUAL):
             raise IllegalStateError("only CLIENT and INDIVIDUAL sessions recover")
-        self._redeliver(None, moment)
+        self._redeliver(cause, moment)
 
     def _transaction(self) -> Transaction:
         if self.transaction is None:
