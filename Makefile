@@ -142,7 +142,7 @@ manifests: crds ## write deploy/lockkeeper.yaml from the chart; needs helm, or G
 LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate
 locks: $(STAMP) ## pin what images are made of, at its newest
-	@$(BIN)/$(LOCK) pyproject.toml --output-file broker_image/requirements.lock
+	@$(BIN)/$(LOCK) --extra broker pyproject.toml --output-file broker_image/requirements.lock
 	@$(BIN)/$(LOCK) --extra operator pyproject.toml --output-file operator/requirements.lock
 	@$(BIN)/$(LOCK) --extra spark pyproject.toml --output-file analytics/requirements.lock
 	@echo 'setuptools>=77' | $(BIN)/$(LOCK) - --output-file broker_image/build.lock
@@ -201,9 +201,9 @@ $(BIN)/python:
 	printf '\033[1m==> %s\033[0m\n' "Making .venv with $$("$$found" --version)"; \
 	"$$found" -m venv .venv
 
-$(STAMP): EXTRAS := analytics,demo,dev,operator
+$(STAMP): EXTRAS := analytics,broker,demo,dev,operator
 $(STAMP): DONE := $(STAMP) $(DEMO_STAMP)
-$(DEMO_STAMP): EXTRAS := demo,spark
+$(DEMO_STAMP): EXTRAS := broker,demo,spark
 $(DEMO_STAMP): DONE := $(DEMO_STAMP)
 $(STAMP) $(DEMO_STAMP): pyproject.toml | $(BIN)/python
 	$(SAY) 'Installing Lockkeeper with $(EXTRAS)'

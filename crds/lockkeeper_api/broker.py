@@ -26,10 +26,11 @@ from lockkeeper_api.limits import Limits
 from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion, Metadata
 from lockkeeper_api.mirrors import MirroredQueues
 from lockkeeper_api.policy import DestinationPolicyEntry
-from lockkeeper_api.quantities import MEBIBYTE, Duration, Size, durations, sizes
+from lockkeeper_api.quantities import Duration, Size, durations, sizes
 from lockkeeper_api.raw import Raw
 from lockkeeper_api.rules import rules
 from lockkeeper_api.system_usage import SystemUsage
+from lockkeeper_api.units import MEBIBYTE
 from lockkeeper_api.virtual_topics import VirtualTopic
 from lockkeeper_api.zones import TimeZone
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from lockkeeper_api.quantities import (
+from lockkeeper_api.units import (
     DURATION_PATTERN,
     SIZE_PATTERN,
     format_duration,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli_support import COMMAND
 
-from lockkeeper.cli.plugins import extra_with
+from lockkeeper.cli.extras import extra_with
 
 MODULE = '''
 """A package with commands."""

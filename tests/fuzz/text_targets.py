@@ -32,7 +32,7 @@ from lockkeeper.store.kahadb.term import epoch_of, term_line
 from lockkeeper_api import Broker, InvalidResourceError
 from lockkeeper_api.documents import parse_resources
 from lockkeeper_api.passwords import InvalidHashError, check_hash, hashed
-from lockkeeper_api.quantities import parse_duration, parse_size
+from lockkeeper_api.units import parse_duration, parse_size
 
 PROJECT = Path(__file__).parents[2]
 SAMPLE = "docs/samples/broker.yaml"

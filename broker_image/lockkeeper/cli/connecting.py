@@ -108,7 +108,7 @@ def seconds(option: str, text: str) -> float:
     try:
         found = float(text)
     except ValueError:
-        from lockkeeper_api.quantities import parse_duration
+        from lockkeeper_api.units import parse_duration
 
         try:
             found = parse_duration(text).total_seconds()

@@ -2,19 +2,18 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from lockkeeper import speedups
 from lockkeeper.cli.errors import explain, wants_traceback
 
 
 def _show_version(context: typer.Context, wanted: bool) -> None:
     if wanted:
-        runs = f" ({speedups.running})" if speedups.running.is_installed else ""
-        typer.echo(f"{context.command_path} {version('lockkeeper-mq')}{runs}")
+        from lockkeeper.cli.version import version_line
+
+        typer.echo(version_line(context.command_path))
         raise typer.Exit
 
 
@@ -29,6 +28,7 @@ def run(app: Callable[..., Any], program: str, words: Sequence[str] | None, obj:
 
     0 done; 1 it failed, and standard error says why in a line; 2 it was misused.
     """
+    words = sys.argv[1:] if words is None else words
     try:
         app(args=words, prog_name=program, obj=obj)
     except SystemExit as finished:
@@ -36,7 +36,13 @@ def run(app: Callable[..., Any], program: str, words: Sequence[str] | None, obj:
     except (Exception, KeyboardInterrupt) as error:
         if wants_traceback():
             raise
-        text, code = explain(error)
+        text, code = explain(error, _command_of(program, words))
         print(f"{program}: {text}", file=sys.stderr)
         return code
     return 0
+
+
+def _command_of(program: str, words: Sequence[str]) -> str:
+    """Return the program with its command, for errors about the command."""
+    command = words[0] if words and not words[0].startswith("-") else ""
+    return f"{program} {command}".strip()

@@ -1,6 +1,9 @@
 """Failures of a command, told in one line with an exit code and without a traceback."""
 
 import os
+import sys
+
+from lockkeeper.cli.extras import missing
 
 FAILED = 1
 """The command could not do what it was asked to."""
@@ -11,6 +14,19 @@ INTERRUPTED = 130
 
 TRACEBACK_VARIABLE = "LOCKKEEPER_TRACEBACK"
 """Set to anything, errors keep their traceback: for finding defects of Lockkeeper itself."""
+
+_WRONG = (
+    "lockkeeper.client.errors:BrokerUrlError",
+    "lockkeeper_api.documents:InvalidResourceError",
+)
+_KNOWN = (
+    "lockkeeper.client.errors:MessagingError",
+    "lockkeeper.journal.errors:JournalError",
+    "lockkeeper.message.errors:MalformedMessageError",
+    "lockkeeper.server.errors:CannotRunError",
+    "lockkeeper.store.base:StoreError",
+)
+"""Errors that other rooms raise knowingly, as `module:class`."""
 
 NO_BROKER_HINT = "start one with `lockkeeper up`, or name another by --url"
 
@@ -28,14 +44,18 @@ def misused(text: str) -> CommandError:
     return CommandError(text, MISUSED)
 
 
-def explain(error: BaseException) -> tuple[str, int]:
-    """Return what to say about *error* and the exit code."""
+def explain(error: BaseException, program: str = "lockkeeper") -> tuple[str, int]:
+    """Return what to say about *error* of *program*, and the exit code."""
     if isinstance(error, CommandError):
         return str(error), error.code
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", INTERRUPTED
     if isinstance(error, OSError):
         return _system_error(error), FAILED
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "lockkeeper").startswith(
+        "lockkeeper"
+    ):
+        return missing(program, error.name or str(error)), FAILED
     return _error_of_a_room(error) or (
         f"this is a defect of Lockkeeper: {type(error).__name__}: {error} "
         f"(set {TRACEBACK_VARIABLE}=1 to see where)",
@@ -45,28 +65,25 @@ def explain(error: BaseException) -> tuple[str, int]:
 
 def _error_of_a_room(error: BaseException) -> tuple[str, int] | None:
     """Return what to say about an error that another room raises knowingly, else None."""
-    from lockkeeper.client import (
-        BrokerUrlError,
-        ConnectionFailedError,
-        InvalidSelectorError,
-        MessagingError,
-        RefusedError,
-    )
-    from lockkeeper.journal.errors import JournalError
-    from lockkeeper.message.errors import MalformedMessageError
-    from lockkeeper.server.errors import CannotRunError
-    from lockkeeper.store.base import StoreError
-    from lockkeeper_api import InvalidResourceError
-
-    if isinstance(error, ConnectionFailedError):
+    if _is_one(error, "lockkeeper.client.errors:ConnectionFailedError"):
         return f"{_without_number(error)}; {NO_BROKER_HINT}", FAILED
-    if isinstance(error, BrokerUrlError | InvalidResourceError):
+    if _is_one(error, *_WRONG):
         return str(error), MISUSED
-    if isinstance(error, RefusedError):
-        said = error.java_message or str(error)
-        return said, MISUSED if isinstance(error, InvalidSelectorError) else FAILED
-    known = (MessagingError, JournalError, MalformedMessageError, CannotRunError, StoreError)
-    return (str(error), FAILED) if isinstance(error, known) else None
+    if _is_one(error, "lockkeeper.client.errors:RefusedError"):
+        is_selector = _is_one(error, "lockkeeper.client.errors:InvalidSelectorError")
+        said = getattr(error, "java_message", "") or str(error)
+        return said, MISUSED if is_selector else FAILED
+    return (str(error), FAILED) if _is_one(error, *_KNOWN) else None
+
+
+def _is_one(error: BaseException, *names: str) -> bool:
+    """Tell whether an error is of one of some classes, of which none is imported for that."""
+    for name in names:
+        module, _, attribute = name.partition(":")
+        kind = getattr(sys.modules.get(module), attribute, None)
+        if isinstance(kind, type) and isinstance(error, kind):
+            return True
+    return False
 
 
 def _without_number(error: BaseException) -> str:

@@ -1,60 +1,60 @@
-"""The command `lockkeeper`: its sub-commands, its version, and how it fails."""
+"""The command `lockkeeper`, and that of kubectl: they begin without what is not installed.
+
+Nothing is imported here that a command may not need; see `lockkeeper.cli.commands`.
+"""
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import typer
-
-from lockkeeper.cli import dead_letters, journal, running, transactions
-from lockkeeper.cli.backup import backup, restore
-from lockkeeper.cli.bench.command import bench
-from lockkeeper.cli.browse import browse
-from lockkeeper.cli.destinations import destinations
-from lockkeeper.cli.entry import Version, run
-from lockkeeper.cli.plugins import add_plugins
-from lockkeeper.cli.receive import receive
-from lockkeeper.cli.send import send
-from lockkeeper.cli.status import status
-from lockkeeper.cli.users import user
-from lockkeeper.cli.why import why
+from lockkeeper.cli.errors import FAILED, wants_traceback
 
 _IN_CLUSTER = re.compile(r"brokers?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
-
-app = typer.Typer(
-    name="lockkeeper",
-    help="A message broker that speaks OpenWire and keeps its messages in KahaDB.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for _command in (running.up, running.broker, status, destinations, why, send, receive, browse):
-    app.command()(_command)
-app.command()(backup)
-app.command()(restore)
-app.command()(bench)
-app.command()(user)
-app.add_typer(dead_letters.app, name="dlq")
-app.add_typer(transactions.app, name="transactions")
-app.add_typer(journal.app, name="journal")
-add_plugins(app)
-
-
-@app.callback()
-def _root(_version: Version = False) -> None:
-    """A message broker that speaks OpenWire and keeps its messages in KahaDB."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; see `entry.run`."""
     words = sys.argv[1:] if arguments is None else arguments
     if analyses_a_broker(words):
-        # Not imported for commands that need no cluster.
-        from lockkeeper.cli.cluster.main import main as in_cluster
+        return _begin("lockkeeper", lambda: _in_cluster(words, "lockkeeper"))
+    return _begin("lockkeeper", lambda: _run(words))
 
-        return in_cluster(words, "lockkeeper")
+
+def kubectl(arguments: list[str] | None = None) -> int:
+    """Run `kubectl lockkeeper` and return its exit code."""
+    words = sys.argv[1:] if arguments is None else arguments
+    return _begin("kubectl lockkeeper", lambda: _in_cluster(words, "kubectl lockkeeper"))
+
+
+def _begin(program: str, run: Callable[[], int]) -> int:
+    try:
+        return run()
+    except ModuleNotFoundError as error:
+        if wants_traceback() or (error.name or "lockkeeper").startswith("lockkeeper"):
+            raise
+        from lockkeeper.cli.extras import missing
+
+        print(f"{program}: {missing(program, error.name or str(error))}", file=sys.stderr)
+        return FAILED
+
+
+def _run(words: Sequence[str]) -> int:
+    if list(words) == ["--version"]:
+        from lockkeeper.cli.version import version_line
+
+        print(version_line("lockkeeper"))
+        return 0
+    from lockkeeper.cli.commands import app
+    from lockkeeper.cli.entry import run
+
     return run(app, "lockkeeper", words)
+
+
+def _in_cluster(words: list[str], program: str) -> int:
+    from lockkeeper.cli.cluster.main import main as in_cluster
+
+    return in_cluster(words, program)
 
 
 def analyses_a_broker(words: Sequence[str]) -> bool:

@@ -6,13 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import typer
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 WATCH_SECONDS = 1.0
 WHOLE_MAX = 36
@@ -27,7 +24,7 @@ def is_terminal() -> bool:
 
 def say(text: str) -> None:
     """Tell the person something that is not the command's output."""
-    typer.echo(f"lockkeeper: {text}", err=True)
+    print(f"lockkeeper: {text}", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -35,8 +32,11 @@ def telling_steps() -> Iterator[Callable[[str], None]]:
     """Give what tells the person what goes on: one line that changes, or, where nobody looks on,
     a line for each step.
     """
-    console = Console(stderr=True, highlight=False)
-    if console.is_terminal:
+    if sys.stderr.isatty():
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(stderr=True, highlight=False)
         with console.status("") as line:
             yield lambda step: line.update(Text(f"{step} …"))
         return
@@ -98,8 +98,12 @@ class Listing:
     below: Sequence[str] = ()
     styles: Sequence[str] = ()
 
-    def rich(self) -> RenderableType:
+    def rich(self) -> "RenderableType":
         """Return the listing for a terminal."""
+        from rich.console import Group
+        from rich.table import Table
+        from rich.text import Text
+
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
         # What a row is about is copied from here, and should not be torn apart.
         name_width = min(WHOLE_MAX, max((len(row[0]) for row in self.rows), default=0))
@@ -133,6 +137,8 @@ def show(listing: Listing, as_json: bool) -> None:
     if as_json:
         print(json.dumps(listing.data, indent=2))
     elif is_terminal():
+        from rich.console import Console
+
         Console(highlight=False).print(listing.rich())
     else:
         print(listing.plain())
@@ -142,6 +148,8 @@ def watch(make: Callable[[], Listing], as_json: bool, *, seconds: float = WATCH_
     """Show what *make* returns again and again, *seconds* apart, until Ctrl-C."""
     try:
         if is_terminal() and not as_json:
+            from rich.live import Live
+
             with Live(make().rich(), auto_refresh=False) as live:
                 while True:
                     time.sleep(seconds)

@@ -5,8 +5,9 @@ from typing import Annotated
 from pydantic import ConfigDict, Field, model_validator
 
 from lockkeeper_api.meta import ApiModel
-from lockkeeper_api.quantities import MEBIBYTE, Size, sizes
+from lockkeeper_api.quantities import Size, sizes
 from lockkeeper_api.rules import rules
+from lockkeeper_api.units import MEBIBYTE
 
 OVERHEAD_SHARE = 0.4
 """Of the heap, for large heaps (Spark's own default for Python)."""

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from lockkeeper_api.meta import ApiModel
-from lockkeeper_api.quantities import KIBIBYTE, Duration, Size, durations, sizes
+from lockkeeper_api.quantities import Duration, Size, durations, sizes
+from lockkeeper_api.units import KIBIBYTE
 
 RecoveryStrategy = Literal["NoSubscription", "FixedCount", "FixedSized", "Timed", "LastImage"]
 

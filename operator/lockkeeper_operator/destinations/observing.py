@@ -10,7 +10,7 @@ from typing import get_args
 from lockkeeper_api import DestinationSpec
 from lockkeeper_api.cluster.operation import AllowedDestinations
 from lockkeeper_api.destination import PURGE_ANNOTATION
-from lockkeeper_api.quantities import format_duration
+from lockkeeper_api.units import format_duration
 from lockkeeper_operator.destinations.allowing import is_allowed
 from lockkeeper_operator.destinations.applying import Place
 from lockkeeper_operator.destinations.desired.declaration import owner_of

@@ -172,7 +172,8 @@ class Backlog:
     def put_back(self, taken: Iterable[Reference]) -> None:
         """Let those of *taken* wait again that nobody has and that have not ended."""
         known = set(self.waiting())
-        self.begun().extendleft([each for each in taken if each not in known and each.held != ENDED])
+        lost = [each for each in taken if each not in known and each.held != ENDED]
+        self.begun().extendleft(lost)
 
     def withdraw(self, references: set[Reference]) -> None:
         """Take messages out of what waits, wherever they are; see `loose`."""

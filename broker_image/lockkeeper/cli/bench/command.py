@@ -147,7 +147,7 @@ def bench(
 def _size_of(text: str) -> int:
     """Return the bytes that *text* says; raises CommandError when a message cannot have them."""
     from lockkeeper.cli.bench.load import STAMP_BYTES
-    from lockkeeper_api.quantities import parse_size
+    from lockkeeper_api.units import parse_size
 
     try:
         size = parse_size(text)

@@ -1,7 +1,7 @@
 """Job: a single run of the native and the local engine; its pod is Spark's driver."""
 
 from lockkeeper_api.analysis.sizing import SparkResources
-from lockkeeper_api.quantities import MEBIBYTE
+from lockkeeper_api.units import MEBIBYTE
 from lockkeeper_operator.analyses.desired.arguments import arguments
 from lockkeeper_operator.analyses.desired.metadata import metadata
 from lockkeeper_operator.analyses.desired.pod_template import container, pod_template

@@ -1,6 +1,6 @@
 """PersistentVolumeClaim: a copy of the journal, made of a snapshot."""
 
-from lockkeeper_api.quantities import format_size
+from lockkeeper_api.units import format_size
 from lockkeeper_operator.analyses.desired.metadata import metadata
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.manifests import Manifest

@@ -1,6 +1,6 @@
 """PersistentVolumeClaim: the results of a page that is served."""
 
-from lockkeeper_api.quantities import format_size
+from lockkeeper_api.units import format_size
 from lockkeeper_operator.analyses.desired.metadata import metadata
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.manifests import Manifest

@@ -1,6 +1,6 @@
 """Settings of Spark."""
 
-from lockkeeper_api.quantities import MEBIBYTE
+from lockkeeper_api.units import MEBIBYTE
 from lockkeeper_operator.analyses.names import (
     BLOCK_MANAGER_PORT,
     DRIVER_PORT,

@@ -1,6 +1,6 @@
 """PersistentVolumeClaim: the journal that all replicas share."""
 
-from lockkeeper_api.quantities import format_size
+from lockkeeper_api.units import format_size
 from lockkeeper_operator.brokers.desired.metadata import metadata
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.manifests import Manifest

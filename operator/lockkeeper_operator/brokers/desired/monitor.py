@@ -1,6 +1,6 @@
 """PodMonitor or ServiceMonitor: where Prometheus finds the figures."""
 
-from lockkeeper_api.quantities import format_duration
+from lockkeeper_api.units import format_duration
 from lockkeeper_operator.brokers.desired.metadata import metadata, selector
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.manifests import Manifest
