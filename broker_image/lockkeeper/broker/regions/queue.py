@@ -288,10 +288,10 @@ class Queue(Backlog):
             reference.delivery = -abs(reference.delivery)
         if self.sub_queues is not None:
             self.sub_queues.give_back(references)
-        elif isinstance(self.ready, PriorityQueue):
-            self.ready.give_back(references)
+        elif isinstance(ready := self.begun(), PriorityQueue):
+            ready.give_back(references)
         else:
-            put_back(self.begun(), references)
+            put_back(ready, references)
         self.activate()
 
     # Consumers
