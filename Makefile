@@ -183,7 +183,8 @@ release: $(STAMP) ## packages, SBOMs, chart and images' digests in dist/; IMAGES
 	@$(BIN)/python release/build.py $(if $(IMAGES),,--without-images)
 
 clean: ## remove everything that make made, .venv too
-	rm -rf .venv .venv-compiled build speedups/build dist demo-run .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist demo-run .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv-compiled speedups/build speedups/*.egg-info
 	rm -rf .import_linter_cache .coverage .coverage.* *.egg-info bench/results e2e/results
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

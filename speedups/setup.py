@@ -60,7 +60,7 @@ def mend_slices(runtime: Path) -> None:
     runtime.write_text(text.replace(WRONG, RIGHT), "utf-8")
 
 
-class BuildWithManifest(build_py):
+class BuildWithManifest(build_py):  # type: ignore[misc]
     """Adds what was compiled from what."""
 
     def run(self) -> None:
@@ -71,7 +71,7 @@ class BuildWithManifest(build_py):
         place.write_text("\n".join((VERSION, fingerprint(), *MODULES, "")), "utf-8")
 
 
-class BuildInParallel(build_ext):
+class BuildInParallel(build_ext):  # type: ignore[misc]
     """Compiles the files of the one large library side by side."""
 
     def build_extensions(self) -> None:

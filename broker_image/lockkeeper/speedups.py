@@ -23,7 +23,7 @@ SOURCES = Path(__file__).parents[1]
 
 
 class Speedups(NamedTuple):
-    """What runs: `finder` is there when it is compiled, else `reason` says why not.
+    """Choice between compiled modules and sources: without a `finder`, `reason` says why not.
 
     Reasons are for people: in the log of a broker, and behind its version.
     """
