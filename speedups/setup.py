@@ -8,6 +8,7 @@ import hashlib
 import os
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -89,19 +90,24 @@ class BuildInParallel(build_ext):  # type: ignore[misc]
 
 def compiled() -> list[Extension]:
     """Return the shared library, and a library for each module."""
-    os.chdir(PROJECT)
     options = ["--config-file", str(HERE / "mypy.ini"), *map(source, MODULES)]
-    library, *shims = mypycify(
-        options,
-        opt_level="2",
-        debug_level="0",
-        multi_file=True,
-        group_name=PACKAGE,
-        target_dir=str(HERE / "build" / "c"),
-    )
+    # Tracebacks name the sources as they are named here.
+    with chdir(PROJECT):
+        library, *shims = mypycify(
+            options,
+            opt_level="2",
+            debug_level="0",
+            multi_file=True,
+            group_name=PACKAGE,
+            target_dir=str(HERE / "build" / "c"),
+        )
     mend_slices(HERE / "build" / "c" / "bytes_ops.c")
     for shim in shims:
         shim.name = shim.name.replace("lockkeeper.", f"{PACKAGE}.", 1)
+    for each in (library, *shims):
+        # setuptools takes no others.
+        each.sources = [os.path.relpath(name, HERE) for name in each.sources]
+        each.depends = [os.path.relpath(name, HERE) for name in each.depends]
     return [library, *shims]
 
 
@@ -110,7 +116,6 @@ VERSION = project_version()
 setup(
     version=VERSION,
     packages=[PACKAGE],
-    package_dir={PACKAGE: str(HERE / PACKAGE)},
     ext_modules=compiled(),
     cmdclass={"build_ext": BuildInParallel, "build_py": BuildWithManifest},
 )
