@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lockkeeper.broker.outputs import SharedReferences
 from lockkeeper.broker.regions.line import NOTHING
+from lockkeeper.broker.shared_references import SharedReferences
 from lockkeeper.message.destination import queue
 from lockkeeper.store.base import Reference
 from lockkeeper.store.packed import PackedRun
