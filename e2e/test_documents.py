@@ -22,7 +22,7 @@ DOCUMENTS = [
     if "```console" in path.read_text("utf-8")
 ]
 LOCAL = ("make ", ".venv/bin/")
-SECONDS_MAX = 240.0
+SECONDS_MAX = 600.0
 
 
 def conversations(document: Path) -> list[tuple[str, str]]:

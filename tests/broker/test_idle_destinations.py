@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,14 +40,15 @@ def test_an_idle_queue_weighs_little(bench: "Bench") -> None:
 def test_nothing_is_added_to_what_queues_share_before_their_first_message() -> None:
     reference = Reference(None, 1)
     run = PackedRun([reference])
-    for add in (
+    additions: tuple[Callable[[], None], ...] = (
         lambda: NOTHING.append(reference),
         lambda: NOTHING.appendleft(reference),
         lambda: NOTHING.extend([reference]),
         lambda: NOTHING.extendleft([reference]),
         lambda: NOTHING.append_run(run),
         lambda: NOTHING.append_shared(SharedReferences([reference])),
-    ):
+    )
+    for add in additions:
         with pytest.raises(TypeError, match="of its own"):
             add()
     assert [*NOTHING] == []
