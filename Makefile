@@ -91,7 +91,7 @@ test-fast: $(STAMP) ## the tests that take seconds, without coverage
 wheels: $(STAMP) ## the hot modules compiled by mypyc, a wheel for this Python in dist/; minutes
 	$(SAY) 'Compiling the hot modules'
 	@rm -rf speedups/build dist/lockkeeper_mq_speedups-*
-	@$(UV) build --quiet --wheel --python $(BIN)/python --out-dir dist speedups
+	@$(UV) build --wheel --python $(BIN)/python --out-dir dist speedups
 	@ls dist/lockkeeper_mq_speedups-*
 
 # The compiled modules are used only with the sources that they were compiled from.

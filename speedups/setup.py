@@ -6,6 +6,7 @@ small library of its own, which lies in `lockkeeper_speedups` and not beside the
 
 import hashlib
 import os
+import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
@@ -116,6 +117,7 @@ VERSION = project_version()
 setup(
     version=VERSION,
     packages=[PACKAGE],
-    ext_modules=compiled(),
+    # Other commands only ask what there is.
+    ext_modules=compiled() if {"bdist_wheel", "build_ext"} & set(sys.argv) else [],
     cmdclass={"build_ext": BuildInParallel, "build_py": BuildWithManifest},
 )
