@@ -459,8 +459,8 @@ def test_an_idle_container_gives_signs_of_life_and_ends_at_once(
                 await asyncio.sleep(0.1)
                 health = made.health()
                 assert health.is_healthy
-                assert health.received_seconds is not None and health.received_seconds < 0.6
-                assert health.sent_seconds is not None and health.sent_seconds < 0.6
+                assert health.received_seconds is not None and health.received_seconds < 2
+                assert health.sent_seconds is not None and health.sent_seconds < 2
             began = time.monotonic()
         return time.monotonic() - began
 

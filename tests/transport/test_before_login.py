@@ -72,7 +72,8 @@ def test_whoever_says_nothing_goes_at_the_login_timeout(serve: Serve) -> None:
         loop = asyncio.get_running_loop()
         began = loop.time()
         assert await ends(silent)
-        assert 0.3 <= loop.time() - began < 5
+        # uvloop counts whole milliseconds.
+        assert 0.299 <= round(loop.time() - began, 3) < 5
         await until(lambda: not wire.engine.peers)
         assert len(wire.engine.strangers) == 0
         wire.assert_nobody_is_left()
