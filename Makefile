@@ -8,6 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.set-up
 # The demo does with less, which is there sooner.
 DEMO_STAMP := .venv/.set-up-for-demo
+EVERYTHING := analytics,broker,demo,dev,operator
 UV := $(or $(shell command -v uv),$(BIN)/uv)
 SAY = @printf '\033[1m==> %s\033[0m\n'
 
@@ -102,7 +103,7 @@ $(WITH_SPEEDUPS)/.set-up: $(HOT) $(wildcard speedups/*.*) | $(STAMP)
 	$(SAY) 'Installing Lockkeeper and the compiled modules in $(WITH_SPEEDUPS)'
 	@$(UV) venv --quiet --allow-existing --python $(BIN)/python $(WITH_SPEEDUPS)
 	@$(UV) pip install --quiet --python $(WITH_SPEEDUPS)/bin/python \
-		--editable '.[analytics,demo,dev,operator]'
+		--editable '.[$(EVERYTHING)]'
 	@$(UV) pip install --quiet --python $(WITH_SPEEDUPS)/bin/python --reinstall --no-deps \
 		dist/lockkeeper_mq_speedups-*.whl
 	@touch $@
@@ -202,7 +203,7 @@ $(BIN)/python:
 	printf '\033[1m==> %s\033[0m\n' "Making .venv with $$("$$found" --version)"; \
 	"$$found" -m venv .venv
 
-$(STAMP): EXTRAS := analytics,broker,demo,dev,operator
+$(STAMP): EXTRAS := $(EVERYTHING)
 $(STAMP): DONE := $(STAMP) $(DEMO_STAMP)
 $(DEMO_STAMP): EXTRAS := broker,demo,spark
 $(DEMO_STAMP): DONE := $(DEMO_STAMP)

@@ -4,7 +4,6 @@ A shared library holds them all, so that calls between them are direct. The modu
 small library of its own, which lies in `lockkeeper_speedups` and not beside the source.
 """
 
-import hashlib
 import os
 import sys
 import tomllib
@@ -20,8 +19,11 @@ from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
-PACKAGE = "lockkeeper_speedups"
 SOURCES = "broker_image"
+sys.path.insert(0, str(PROJECT / SOURCES))
+
+from lockkeeper.speedups import MANIFEST, PACKAGE, fingerprint  # noqa: E402
+
 MODULES = (HERE / "modules.txt").read_text("utf-8").split()
 
 
@@ -34,15 +36,6 @@ def project_version() -> str:
     """Return the version of the distribution that these modules are part of."""
     text = (PROJECT / "pyproject.toml").read_text("utf-8")
     return str(tomllib.loads(text)["project"]["version"])
-
-
-def fingerprint() -> str:
-    """Return what `lockkeeper.speedups` compares with the sources that it finds."""
-    digest = hashlib.sha256()
-    for module in MODULES:
-        digest.update(f"{module}\n".encode())
-        digest.update((PROJECT / source(module)).read_bytes())
-    return digest.hexdigest()
 
 
 WRONG = "Py_ssize_t slice_len = endn - startn;"
@@ -68,9 +61,10 @@ class BuildWithManifest(build_py):  # type: ignore[misc]
     def run(self) -> None:
         """Build the package, then say in it what it holds."""
         super().run()
-        place = Path(self.build_lib, PACKAGE, "manifest.txt")
+        place = Path(self.build_lib, PACKAGE, MANIFEST)
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text("\n".join((VERSION, fingerprint(), *MODULES, "")), "utf-8")
+        compiled_from = fingerprint(MODULES, PROJECT / SOURCES)
+        place.write_text("\n".join((VERSION, compiled_from, *MODULES, "")), "utf-8")
 
 
 class BuildInParallel(build_ext):  # type: ignore[misc]

@@ -4,11 +4,9 @@ They are used all together or not at all, and only when they were compiled from 
 that lie here: whoever changes a source runs what it says. LOCKKEEPER_PURE=1 turns them off.
 """
 
-import hashlib
 import os
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
@@ -42,7 +40,7 @@ class Speedups(NamedTuple):
         return "compiled" if self.finder else f"pure Python: {self.reason}"
 
 
-class CompiledFinder(MetaPathFinder):
+class CompiledFinder:
     """Finds the compiled modules under the names of their sources."""
 
     def __init__(self, folder: Path, suffix: str, modules: Sequence[str]) -> None:
@@ -67,6 +65,9 @@ def _place(folder: Path, module: str, suffix: str) -> Path:
 
 def fingerprint(modules: Sequence[str], sources: Path) -> str:
     """Return the SHA-256 of the names and sources of modules. Raises OSError without one."""
+    # Most processes have nothing to compare, and start without.
+    import hashlib
+
     digest = hashlib.sha256()
     for module in modules:
         digest.update(f"{module}\n".encode())

@@ -453,14 +453,24 @@ def test_an_idle_container_gives_signs_of_life_and_ends_at_once(
     broker: brokers.RunningBroker, queue_name: str, open_connection: Connect
 ) -> None:
     async def idle() -> float:
-        url = f"{broker.url}?wireFormat.maxInactivityDuration=600"
+        # ActiveMQ gives no sign of life before the first delay, of 10 s unless told otherwise.
+        limits = "maxInactivityDuration=3000&wireFormat.maxInactivityDurationInitalDelay=500"
+        url = f"{broker.url}?wireFormat.{limits}"
         async with container(lambda message: None, url, queue_name, receive_timeout=30.0) as made:
-            for _ in range(15):
-                await asyncio.sleep(0.1)
-                health = made.health()
-                assert health.is_healthy
-                assert health.received_seconds is not None and health.received_seconds < 2
-                assert health.sent_seconds is not None and health.sent_seconds < 2
+            signs = [0, 0]
+            before = [0.0, 0.0]
+            async with asyncio.timeout(20):
+                # Silence that became shorter means a frame: none but signs of life are sent.
+                while min(signs) < 2:
+                    await asyncio.sleep(0.05)
+                    health = made.health()
+                    assert health.is_healthy
+                    assert health.received_seconds is not None and health.received_seconds < 3
+                    assert health.sent_seconds is not None and health.sent_seconds < 3
+                    now = [health.received_seconds, health.sent_seconds]
+                    pairs = zip(signs, before, now, strict=True)
+                    signs = [count + (after < then) for count, then, after in pairs]
+                    before = now
             began = time.monotonic()
         return time.monotonic() - began
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from lockkeeper.cli.extras import missing
+from lockkeeper.cli.extras import foreign, missing
 
 FAILED = 1
 """The command could not do what it was asked to."""
@@ -52,10 +52,8 @@ def explain(error: BaseException, program: str = "lockkeeper") -> tuple[str, int
         return "interrupted", INTERRUPTED
     if isinstance(error, OSError):
         return _system_error(error), FAILED
-    if isinstance(error, ModuleNotFoundError) and not (error.name or "lockkeeper").startswith(
-        "lockkeeper"
-    ):
-        return missing(program, error.name or str(error)), FAILED
+    if isinstance(error, ModuleNotFoundError) and (absent := foreign(error)):
+        return missing(program, absent), FAILED
     return _error_of_a_room(error) or (
         f"this is a defect of Lockkeeper: {type(error).__name__}: {error} "
         f"(set {TRACEBACK_VARIABLE}=1 to see where)",

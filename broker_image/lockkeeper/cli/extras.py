@@ -30,6 +30,12 @@ def missing(program: str, module: str, found: "Distribution | None" = None) -> s
     return text if extra is None else f"{text}: pip install '{found.name}[{extra}]'"
 
 
+def foreign(error: ModuleNotFoundError) -> str | None:
+    """Return the module that is not installed; None when it is one of ours, which is a defect."""
+    name = error.name or "lockkeeper"
+    return None if name.startswith("lockkeeper") else name
+
+
 def extra_with(package: str, requirements: Iterable[str]) -> str | None:
     """Return the extra that brings *package*, going by a distribution's requirements."""
     for requirement in requirements:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lockkeeper.cli.errors import FAILED, wants_traceback
+from lockkeeper.cli.extras import foreign, missing
 
 _IN_CLUSTER = re.compile(r"brokers?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
@@ -31,11 +32,10 @@ def _begin(program: str, run: Callable[[], int]) -> int:
     try:
         return run()
     except ModuleNotFoundError as error:
-        if wants_traceback() or (error.name or "lockkeeper").startswith("lockkeeper"):
+        absent = foreign(error)
+        if absent is None or wants_traceback():
             raise
-        from lockkeeper.cli.extras import missing
-
-        print(f"{program}: {missing(program, error.name or str(error))}", file=sys.stderr)
+        print(f"{program}: {missing(program, absent)}", file=sys.stderr)
         return FAILED
 
 

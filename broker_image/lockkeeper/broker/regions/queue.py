@@ -108,6 +108,7 @@ class Queue(Backlog):
         """Make a message visible whose storing is in order."""
         self.statistics.enqueued += 1
         self.body_cache.charge(reference)
+        # As `begun` does, without a call for each message.
         if self.ready is NOTHING:
             self.ready = deque()
         self.ready.append(reference)

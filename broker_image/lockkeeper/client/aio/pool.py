@@ -12,13 +12,10 @@ from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.connection import Connection
 from lockkeeper.client.aio.producer import Producer
 from lockkeeper.client.aio.session import Session
-from lockkeeper.client.core.events import ConnectionState
 from lockkeeper.client.drafting import PRIORITY_DEFAULT
 from lockkeeper.client.errors import IllegalStateError, RequestTimedOutError
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, destination_of
-
-_ENDED = (ConnectionState.CLOSED, ConnectionState.FAILED)
 
 
 @dataclass(eq=False)
@@ -31,7 +28,7 @@ class _Connected:
 
     @property
     def is_over(self) -> bool:
-        return self.connection.state in _ENDED
+        return self.connection.state.is_over
 
 
 @dataclass(eq=False)

@@ -25,6 +25,11 @@ class ConnectionState(Enum):
     FAILED = "failed"
     """The broker is lost for good."""
 
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it will not be connected any more."""
+        return self in (ConnectionState.CLOSED, ConnectionState.FAILED)
+
 
 class Silence(NamedTuple):
     """Seconds since the last frame in each direction."""

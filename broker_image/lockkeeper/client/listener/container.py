@@ -223,7 +223,7 @@ class ListenerContainer(Closing):
         if not self._begun.done():
             self._begun.set_result(None)
 
-    def message_came(self, worker: Worker) -> None:
+    def message_came(self) -> None:
         """Add a consumer when too few have nothing to do."""
         settings = self.settings
         if self.is_stopping or self.consumers >= settings.concurrency.maximum:

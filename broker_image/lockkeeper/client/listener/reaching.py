@@ -6,12 +6,10 @@ import random
 from collections.abc import Awaitable, Callable, Iterator
 
 from lockkeeper.client import aio
-from lockkeeper.client.core.events import ConnectionState
 from lockkeeper.client.listener.back_off import BackOff
 
 Connect = Callable[[], Awaitable[aio.Connection]]
 _LOG = logging.getLogger(__name__)
-ENDED = (ConnectionState.CLOSED, ConnectionState.FAILED)
 
 
 class Recovery:
@@ -53,7 +51,7 @@ class SharedConnection:
     async def open(self) -> aio.Connection:
         """Return a connection that has not ended. Raises MessagingError."""
         async with self._turn:
-            if self.current is not None and self.current.state in ENDED:
+            if self.current is not None and self.current.state.is_over:
                 await self.close()
             if self.current is None:
                 self.current = await self._connect()

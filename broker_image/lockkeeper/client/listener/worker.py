@@ -12,7 +12,7 @@ from lockkeeper.client.errors import MessagingError, TransactionRolledBackError
 from lockkeeper.client.listener.converting import InvalidBodyError
 from lockkeeper.client.listener.counters import Counters
 from lockkeeper.client.listener.outcomes import DeadLettered, Rejected, Retried
-from lockkeeper.client.listener.reaching import ENDED, Recovery
+from lockkeeper.client.listener.reaching import Recovery
 from lockkeeper.client.listener.settings import CacheLevel, ListenerSettings
 from lockkeeper.client.listener.settling import ListenerSettling
 from lockkeeper.client.messages import ReceivedMessage
@@ -39,7 +39,7 @@ class WorkerOwner(Protocol):
     def consumer_made(self) -> None:
         """Note that the broker has taken a consumer."""
 
-    def message_came(self, worker: "Worker") -> None:
+    def message_came(self) -> None:
         """Note that there is work."""
 
     def may_leave(self, worker: "Worker", idle_tasks: int) -> bool:
@@ -169,7 +169,7 @@ class Worker:
         self.is_busy = True
         counters.received += 1
         counters.consumers_busy += 1
-        self._owner.message_came(self)
+        self._owner.message_came()
         began = time.monotonic()
         try:
             # What is returned is sent within the trace, too.
@@ -195,7 +195,7 @@ class Worker:
     ) -> None:
         counters = self._owner.counters
         assert self._connection is not None
-        if isinstance(error, MessagingError) and self._connection.state in ENDED:
+        if isinstance(error, MessagingError) and self._connection.state.is_over:
             # That is not the fault of the function, and nothing is left to be settled.
             counters.rolled_back += 1
             raise error
