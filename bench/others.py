@@ -5,6 +5,7 @@ may use 1 GB, have no JMX, and sync a persistent message before they answer its 
 """
 
 import json
+import os
 import platform
 import shutil
 import signal
@@ -29,14 +30,17 @@ import java_project  # noqa: E402
 import rabbitmq  # noqa: E402
 from wanted import Secure, Wanted  # noqa: E402
 
-__all__ = ["COMMANDS", "HERE", "OURS", "Measured", "brokers", "end_by_signal", "identities",
-           "java_project", "missing", "start", "version"]  # fmt: skip
+__all__ = ["BESIDE", "COMMANDS", "HERE", "OURS", "Measured", "add_checkout", "brokers",
+           "end_by_signal", "identities", "java_project", "missing", "start",
+           "version"]  # fmt: skip
 
 OURS, UNRECORDED, RABBITMQ = "lockkeeper", "unrecorded", "rabbitmq"
 """Ours as it is, ours without its flight recorder, and RabbitMQ."""
 COMPILED = "lockkeeper-compiled"
 COMPILED_PYTHON = HERE.parent / ".venv-compiled" / "bin" / "python"
 """Has the hot modules compiled; made by `make compiled`."""
+BESIDE = "lockkeeper-beside"
+"""Another version of ours, see `add_checkout`."""
 
 ARTEMIS_VERSION = "2.40.0"
 ARTEMIS = HERE / "java" / "downloads" / f"apache-artemis-{ARTEMIS_VERSION}"
@@ -165,8 +169,34 @@ COMMANDS: dict[str, Callable[[Path, int, Wanted], list[str]]] = {
 }
 
 
+VERSIONS: dict[str, str] = {"artemis": ARTEMIS_VERSION, RABBITMQ: rabbitmq.version()}
+
 # Artemis tells clients nothing of temporary queues, which ActiveMQ's client then takes for deleted.
 URL_OPTIONS = {"artemis": "?jms.watchTopicAdvisories=false"}
+
+
+def add_checkout(checkout: Path) -> None:
+    """Make another version of Lockkeeper, in *checkout*, a kind of broker: `BESIDE`.
+
+    It runs with the Python and the libraries of this one. Raises ValueError.
+    """
+    package = checkout / "broker_image" / "lockkeeper"
+    if not package.is_dir():
+        raise ValueError(f"{checkout} is no checkout of Lockkeeper: it has no {package}")
+    roots = (checkout / "broker_image", checkout / "crds")
+    environment = ["env", f"PYTHONPATH={os.pathsep.join(str(each.resolve()) for each in roots)}"]
+
+    def command(directory: Path, port: int, wanted: Wanted) -> list[str]:
+        return [*environment, *_lockkeeper(directory, port, wanted)]
+
+    COMMANDS[BESIDE] = command
+    VERSIONS[BESIDE] = _commit(checkout)
+
+
+def _commit(checkout: Path) -> str:
+    query = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    found = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
+    return found or "unknown"
 
 
 def missing(kind: str) -> str | None:
@@ -193,8 +223,7 @@ def version(kind: str) -> str:
     if kind == "activemq6":
         pom = (INTEROP / "activemq6" / "pom.xml").read_text()
         return pom.partition("<activemq.version>")[2].partition("<")[0]
-    known = {"artemis": ARTEMIS_VERSION, RABBITMQ: rabbitmq.version()}
-    return known.get(kind, metadata.version("lockkeeper-mq"))
+    return VERSIONS.get(kind) or metadata.version("lockkeeper-mq")
 
 
 def end_by_signal() -> None:

@@ -22,10 +22,12 @@ from typing import Any, NamedTuple
 import syncs
 from measuring import Result, Syncs, Usage, usage
 from others import (
+    BESIDE,
     COMMANDS,
     HERE,
     OURS,
     Measured,
+    add_checkout,
     end_by_signal,
     identities,
     java_project,
@@ -203,6 +205,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
         help="what is measured; all others are compared with the first one",
     )  # fmt: skip
     parser.add_argument(
+        "--beside", type=Path, help="the checkout of another version, which is measured, too"
+    )
+    parser.add_argument(
         "--directory", type=Path, default=RESULTS, help="where journals go: a real disk, not tmpfs"
     )
     parser.add_argument(
@@ -219,6 +224,12 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
             parser.error(f"--{name.replace('_', '-')}: at least {least}")
     if asked.syncs and syncs.missing():
         parser.error(f"--syncs: {syncs.missing()}")
+    if asked.beside:
+        try:
+            add_checkout(asked.beside)
+        except ValueError as error:
+            parser.error(f"--beside: {error}")
+        asked.brokers.append(BESIDE)
     return asked
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import others
 import pytest
 import syncs
 from measuring import usage
@@ -32,6 +33,7 @@ LOG = """\
         (["--seconds", "0"], "--seconds: at least 0.1"),
         (["--day", "0"], "--day: at least 0.1"),
         (["--warm-up", "-1"], "--warm-up: at least 0"),
+        (["--beside", "/nowhere"], "--beside: /nowhere is no checkout of Lockkeeper"),
     ],
 )
 def test_wrong_options_are_named(
@@ -45,6 +47,16 @@ def test_wrong_options_are_named(
 def test_scenarios_and_brokers_are_taken_once() -> None:
     asked = arguments(["--scenarios", "aba", "--brokers", "rabbitmq", "lockkeeper", "rabbitmq"])
     assert (asked.scenarios, asked.brokers) == (["a", "b"], ["rabbitmq", "lockkeeper"])
+
+
+def test_the_code_of_another_checkout_is_what_runs(tmp_path: Path) -> None:
+    package = tmp_path / "checkout" / "broker_image" / "lockkeeper"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('the other version')\n")
+    asked = arguments(["--beside", str(tmp_path / "checkout")])
+    assert asked.brokers == ["lockkeeper", "activemq", others.BESIDE]
+    with pytest.raises(RuntimeError, match="the other version"):
+        others.start(others.BESIDE, tmp_path / "data")
 
 
 def test_syncs_are_counted_within_the_measured_time() -> None:
