@@ -55,6 +55,8 @@ SETTINGS = """\
 PLAIN = """<transportConnector name="openwire" uri="tcp://127.0.0.1:${port}?${connector}"/>"""
 TLS = """<transportConnector name="tls" uri="ssl://127.0.0.1:SECURE?${connector}"/>"""
 
+STOMP = """<transportConnector name="stomp" uri="stomp://127.0.0.1:{}"/>"""
+
 
 def _lockkeeper(directory: Path, port: int, wanted: Wanted) -> list[str]:
     return _ours(directory, port, wanted, {"metadata": {"name": "bench"}})
@@ -94,6 +96,8 @@ def _activemq(directory: Path, port: int, wanted: Wanted) -> list[str]:
     connectors = PLAIN
     if wanted.secure is not None:
         connectors += TLS.replace("SECURE", str(wanted.secure.port))
+    if wanted.stomp is not None:
+        connectors += STOMP.format(wanted.stomp)
     settings = directory / "settings.xml"
     settings.write_text(SETTINGS.format(str(wanted.scheduler).lower(), connectors))
     name = str(settings.with_suffix(""))
@@ -238,6 +242,7 @@ class Measured:
     running: brokers.RunningBroker
     url: str
     secure_url: str = ""
+    stomp_url: str = ""
 
     @property
     def kind(self) -> str:
@@ -253,16 +258,19 @@ def start(
     tracer: Sequence[str] = (),
     listener: dict[str, Any] | None = None,
     spec: dict[str, Any] | None = None,
+    stomp: bool = False,
 ) -> Measured:
     """Start a broker that keeps its data below *directory*. Raises RuntimeError.
 
     With an *identity* it listens for TLS, too; a *tracer* is put before its command line.
-    *listener* and *spec* are more fields of the resource, of a broker of ours.
+    *listener* and *spec* are more fields of the resource, of a broker of ours. With *stomp*
+    ActiveMQ listens for STOMP, too.
     """
     directory.mkdir(parents=True, exist_ok=True)
     port = brokers.free_port()
     secure = None if identity is None else Secure(brokers.free_port(), identity)
-    wanted = Wanted(secure, scheduler, listener or {}, spec or {})
+    stomp_port = brokers.free_port() if stomp and kind == "activemq" else None
+    wanted = Wanted(secure, scheduler, stomp_port, listener or {}, spec or {})
     command = [*tracer, *COMMANDS[kind](directory, port, wanted)]
     schemes = ("amqp", "amqps") if kind == RABBITMQ else ("tcp", "ssl")
     ports = (port, 0 if secure is None else secure.port)
@@ -270,5 +278,6 @@ def start(
         f"{scheme}://127.0.0.1:{at}{URL_OPTIONS.get(kind, '')}"
         for scheme, at in zip(schemes, ports, strict=True)
     ]
+    urls.append("" if stomp_port is None else f"stomp://127.0.0.1:{stomp_port}")
     process = rabbitmq.RabbitMQ if kind == RABBITMQ else brokers.RunningBroker
     return Measured(process(kind, port, directory, command, True, START_SECONDS_MAX), *urls)

@@ -16,10 +16,14 @@ class Secure:
 
 @dataclass(frozen=True)
 class Wanted:
-    """More than a broker has by default; `listener` and `spec` are fields of our resource."""
+    """More than a broker has by default; `listener` and `spec` are fields of our resource.
+
+    `stomp` is a port at which ActiveMQ listens for STOMP.
+    """
 
     secure: Secure | None = None
     scheduler: bool = False
+    stomp: int | None = None
     listener: dict[str, Any] = field(default_factory=dict)
     spec: dict[str, Any] = field(default_factory=dict)
 
