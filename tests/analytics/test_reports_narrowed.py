@@ -179,6 +179,7 @@ def test_every_report_says_what_narrowing_means():
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.parametrize("name", FILTERS)
 def test_narrowed_reports_in_sql_are_those_of_the_whole_journal_cut_down(place, told, name):
     options = options_of(name, place)

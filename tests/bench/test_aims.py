@@ -53,6 +53,7 @@ def test_the_bar_is_that_of_the_size(count: int, most: float | None) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 def test_a_missed_bar_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_missed_bar_is_told(
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 def test_backlogs_are_filled_and_drained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aims_backlog, "FEW", 500)
     found = {each.name: each for each in aims_backlog.measure(Settings(tmp_path, 1_050))}
@@ -76,6 +78,7 @@ def test_backlogs_are_filled_and_drained(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 def test_connections_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(aims_idle, "IDLE_SECONDS", 1.5)
     monkeypatch.setattr(aims_idle, "SETTLE_SECONDS", 0.1)

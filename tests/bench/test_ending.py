@@ -9,7 +9,7 @@ import psutil
 import pytest
 from others import HERE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
 
 def test_brokers_end_with_a_bench_that_is_terminated(tmp_path: Path) -> None:

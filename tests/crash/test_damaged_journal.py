@@ -10,7 +10,7 @@ import wire
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import queue
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.patient]
 
 QUEUE = queue("DAMAGED")
 RESOURCE = """

@@ -15,7 +15,7 @@ from lockkeeper.message.openwire import AckType
 if TYPE_CHECKING:
     from brokers import RunningBroker
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.patient]
 
 
 def test_the_dead_letter_is_in_the_journal_before_the_message_leaves_its_queue(

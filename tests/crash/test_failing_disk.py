@@ -15,7 +15,7 @@ from lockkeeper.message.destination import queue
 if TYPE_CHECKING:
     from brokers import RunningBroker
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.patient]
 
 StartBroker = Callable[..., "RunningBroker"]
 QUEUE = queue("FAILING")

@@ -19,7 +19,7 @@ from lockkeeper.message.openwire import TransactionOperation
 if TYPE_CHECKING:
     from brokers import RunningBroker
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.patient]
 
 StartBroker = Callable[..., "RunningBroker"]
 DISK_BYTES, FILLER_BYTES = 4 << 20, 1 << 20

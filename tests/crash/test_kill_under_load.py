@@ -14,7 +14,7 @@ from rounds import run_under_load, verify
 if TYPE_CHECKING:
     from brokers import RunningBroker
 
-pytestmark = [pytest.mark.crash, pytest.mark.slow]
+pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.patient]
 
 ROUNDS = 10
 LOAD_SECONDS_MIN, LOAD_SECONDS_MAX = 0.2, 1.5
