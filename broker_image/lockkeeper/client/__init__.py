@@ -32,6 +32,7 @@ from lockkeeper.client.errors import (
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.client.opening import DEFAULT_URL
 from lockkeeper.client.tls import TlsOptions
+from lockkeeper.message.ids import XATransactionId as Xid
 
 __all__ = [
     "connect",
@@ -47,6 +48,7 @@ __all__ = [
     "RedeliveryPolicy",
     "RedeliveryPolicyMap",
     "TlsOptions",
+    "Xid",
     "DestinationName",
     "DEFAULT_URL",
     "MessagingError",

@@ -7,7 +7,9 @@ from lockkeeper.client.aio.consumer import Consumer
 from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.listening import Line, Listener, Listening
 from lockkeeper.client.aio.producer import Producer
+from lockkeeper.client.aio.two_phase import TwoPhase
 from lockkeeper.client.core.acknowledge import Acknowledge
+from lockkeeper.client.core.branches import Branches
 from lockkeeper.client.core.connection import ConnectionCore
 from lockkeeper.client.core.consumer import ConsumerCore
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
@@ -24,7 +26,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.openwire import ProducerInfo
 
 
-class Session(Closing):
+class Session(TwoPhase, Closing):
     """One line of work, for one task at a time; made by `Connection.session`."""
 
     def __init__(
@@ -36,6 +38,7 @@ class Session(Closing):
         forget: "Callable[[Session], None]",
     ) -> None:
         self.core = core
+        self.branches = Branches(connection, core)
         self.runner = runner
         self._connection = connection
         self._redelivery = redelivery

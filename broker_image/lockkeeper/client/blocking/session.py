@@ -9,6 +9,7 @@ from lockkeeper.client.blocking.consumer import Consumer
 from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import Caller
 from lockkeeper.client.blocking.producer import Producer
+from lockkeeper.client.blocking.two_phase import TwoPhase
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.drafting import PRIORITY_DEFAULT
@@ -18,11 +19,12 @@ from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.client.settling import Settling
 
 
-class Session(Closing):
+class Session(TwoPhase, Closing):
     """One line of work, for one thread at a time; made by `Connection.session`."""
 
     def __init__(self, thread: Caller, runner: Runner, session: aio.Session) -> None:
         self.core = session.core
+        self.branches = session.branches
         self._thread = thread
         self._runner = runner
         self._aio = session

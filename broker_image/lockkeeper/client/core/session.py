@@ -1,7 +1,7 @@
 """Sessions: what commits, acknowledges and comes again as one."""
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeVar
 
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.consumer import ConsumerCore, ConsumerOwner
@@ -21,12 +21,15 @@ from lockkeeper.message.openwire import (
     BaseCommand,
     ConsumerId,
     ConsumerInfo,
+    MessageAck,
     ProducerInfo,
     RemoveInfo,
     Response,
     SessionId,
     SessionInfo,
 )
+
+T = TypeVar("T")
 
 
 class SessionOwner(ConsumerOwner, ProducerOwner, TransactionOwner, Protocol):
@@ -135,6 +138,8 @@ class SessionCore:
     ) -> Procedure[Delivery | None]:
         """Return the next delivery of a consumer; see `ConsumerCore.receive`."""
         self.check_no_listener()
+        if self.transaction is not None:
+            self.transaction.check_unprepared()
         self._receiving += 1
         try:
             return (yield from consumer.receive(timeout, moment))
@@ -150,6 +155,8 @@ class SessionCore:
         """Note that a listener begins. Raises an error while somebody receives."""
         if self._receiving:
             raise IllegalStateError("somebody receives in the session: a listener needs its own")
+        if self.transaction is not None and self.transaction.is_branch:
+            raise IllegalStateError(f"{self.transaction.identifier} is under way: no listeners")
         self.listening += 1
 
     # Settling
@@ -170,55 +177,73 @@ class SessionCore:
 
     def commit(self, moment: Moment) -> Procedure[None]:
         """Make everything sent and consumed since the last commit happen."""
-        transaction = self._transaction()
+        transaction = self._local_transaction()
+        yield from self.complete(transaction.commit, moment)
+        self.settle()
+
+    def complete(
+        self, act: Callable[[list[MessageAck], Moment], Procedure[T]], moment: Moment
+    ) -> Procedure[T]:
+        """Commit or prepare by *act*, with the acknowledgements of all that was consumed.
+
+        When that fails, what was consumed comes again, or does not where nobody knows.
+        """
+        transaction = self.transacted()
         working = [*self.consumers, *self._leaving]
         if any(consumer.has_lost for consumer in working):
             yield from transaction.rollback(moment)
             error = TransactionRolledBackError("the connection was lost within the transaction")
-            self._redeliver(error, moment)
+            self.redeliver(error, moment)
             raise error
         acks = [ack for each in working for ack in each.acks_of_delivered()]
         try:
-            yield from transaction.commit(acks, moment)
+            return (yield from act(acks, moment))
         except TransactionRolledBackError as error:
             if isinstance(error, TransactionInDoubtError):
-                self._settle(working)
+                self.settle()
             else:
-                self._redeliver(error, moment)
+                self.redeliver(error, moment)
             raise
         except BaseException:
             # Nobody knows any more: as if it had happened, so that nothing is consumed twice.
-            self._settle(working)
+            self.settle()
             raise
-        self._settle(working)
 
     def rollback(self, cause: str | BaseException | None, moment: Moment) -> Procedure[None]:
         """Undo what was sent; consumed messages come again, the first of them first."""
-        transaction = self._transaction()
-        yield from transaction.rollback(moment)
-        self._redeliver(cause, moment)
+        yield from self._local_transaction().rollback(moment)
+        self.redeliver(cause, moment)
 
     def discard_sent(self, moment: Moment) -> Procedure[None]:
         """Undo what was sent; what was consumed stays in hand, for the commit to come."""
-        yield from self._transaction().rollback(moment)
+        yield from self._local_transaction().rollback(moment)
 
     def recover(self, moment: Moment, cause: str | BaseException | None = None) -> None:
         """In CLIENT and INDIVIDUAL mode, let everything not acknowledged come again."""
         if self.mode not in (Acknowledge.CLIENT, Acknowledge.INDIVIDUAL):
             raise IllegalStateError("only CLIENT and INDIVIDUAL sessions recover")
-        self._redeliver(cause, moment)
+        self.redeliver(cause, moment)
 
-    def _transaction(self) -> Transaction:
+    def transacted(self) -> Transaction:
+        """Return the transaction. Raises an error where there are none."""
         if self.transaction is None:
             raise IllegalStateError("the session is not transacted")
         return self.transaction
 
-    def _settle(self, consumers: list[ConsumerCore]) -> None:
-        for consumer in consumers:
+    def _local_transaction(self) -> Transaction:
+        transaction = self.transacted()
+        if transaction.is_branch:
+            raise IllegalStateError(f"{transaction.identifier} ends by the calls that begin tpc_")
+        return transaction
+
+    def settle(self) -> None:
+        """Forget what was consumed: its transaction has happened."""
+        for consumer in [*self.consumers, *self._leaving]:
             consumer.settle_delivered()
         self._let_go()
 
-    def _redeliver(self, cause: str | BaseException | None, moment: Moment) -> None:
+    def redeliver(self, cause: str | BaseException | None, moment: Moment) -> None:
+        """Let what was consumed come again: its transaction has not happened."""
         for consumer in self.consumers:
             consumer.redeliver(cause, moment)
         self._let_go()

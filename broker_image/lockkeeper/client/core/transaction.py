@@ -1,8 +1,9 @@
-"""A session's local transaction: begun by its first part, ended by commit or rollback.
+"""A session's transaction: a local one, begun by its first part, or a branch that somebody began.
 
 Its commands are recorded, so that the next broker can be told all of it (openwire.md section
 7.8). That cannot be when messages were consumed over the link that is lost, or when there is too
-much to record: then it can only be rolled back.
+much to record: then it can only be rolled back. Neither is it done for a branch, which other
+resources have a part in.
 """
 
 from collections.abc import Iterator
@@ -13,15 +14,17 @@ from lockkeeper.client.core.outbox import Outbox
 from lockkeeper.client.core.requests import Request
 from lockkeeper.client.core.waiting import Moment, Procedure
 from lockkeeper.client.errors import (
+    IllegalStateError,
     RefusedError,
     TransactionInDoubtError,
     TransactionRolledBackError,
 )
-from lockkeeper.message.ids import LocalTransactionId
+from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
 from lockkeeper.message.openwire import (
     BaseCommand,
     Codec,
     ConnectionId,
+    IntegerResponse,
     MessageAck,
     Response,
     TransactionInfo,
@@ -29,6 +32,8 @@ from lockkeeper.message.openwire import (
 )
 
 RECORDED_BYTES_MAX = 16 * 1024 * 1024
+XA_RDONLY = 3
+"""A broker's answer to PREPARE: there is nothing to commit, and the branch is over."""
 
 
 class TransactionOwner(Protocol):
@@ -56,7 +61,8 @@ class Transaction:
 
     def __init__(self, connection: TransactionOwner) -> None:
         self._connection = connection
-        self.identifier: LocalTransactionId | None = None
+        self.identifier: TransactionId | None = None
+        self.is_prepared = False
         self._begin: TransactionInfo | None = None
         self._frames: list[bytes] = []
         self._codec: Codec | None = None
@@ -74,18 +80,39 @@ class Transaction:
         """Tell whether the broker has rolled it back, because the link was lost."""
         return self._is_lost
 
-    def begin(self) -> LocalTransactionId:
+    @property
+    def is_branch(self) -> bool:
+        """Tell whether it is a branch of a distributed transaction."""
+        return isinstance(self.identifier, XATransactionId)
+
+    def begin(self) -> TransactionId:
         """Return the id of the transaction, which begins unless it has."""
         if self.identifier is None:
             connection = self._connection
             number = connection.next_transaction()
-            self.identifier = LocalTransactionId(connection.identifier.value, number)
-            info = self._info(TransactionOperation.BEGIN)
-            info.command_id = connection.next_number()
-            self._begin = info
-            if connection.outbox.codec is not None:
-                connection.outbox.put_command(info, is_urgent=False)
+            return self._begin_as(LocalTransactionId(connection.identifier.value, number))
+        self.check_unprepared()
         return self.identifier
+
+    def begin_branch(self, branch: XATransactionId) -> None:
+        """Let what comes be part of a branch."""
+        if self.identifier is not None:
+            raise IllegalStateError(f"the session has {self.identifier} under way")
+        self._begin_as(branch)
+
+    def check_unprepared(self) -> None:
+        """Raise an error where nothing more can become part of it."""
+        if self.is_prepared:
+            raise IllegalStateError(f"{self.identifier} is prepared: commit it or roll it back")
+
+    def _begin_as(self, identifier: TransactionId) -> TransactionId:
+        self.identifier = identifier
+        info = self._info(TransactionOperation.BEGIN)
+        info.command_id = self._connection.next_number()
+        self._begin = info
+        if self._connection.outbox.codec is not None:
+            self._connection.outbox.put_command(info, is_urgent=False)
+        return identifier
 
     def add_message(self, frame: bytes, codec: Codec) -> None:
         """Make the frame of a message part of it; dropped when all is lost anyway."""
@@ -114,7 +141,7 @@ class Transaction:
     def recorded(self, codec: Codec) -> Iterator[bytes]:
         """Yield what the next broker must know of it, as frames."""
         is_over = self._ending is not None and self._ending.is_done
-        if self.identifier is None or self._is_lost or is_over:
+        if self.identifier is None or self._is_lost or self.is_prepared or is_over:
             return
         if self._codec is not None:
             self._reencode(codec)
@@ -126,8 +153,9 @@ class Transaction:
 
     def interrupt(self, has_consumed: bool) -> None:
         """Note that the link is lost; *has_consumed* tells of messages that came by it."""
-        is_too_large = self._size > RECORDED_BYTES_MAX
-        if self.identifier is not None and (has_consumed or is_too_large):
+        if self.identifier is None or self.is_prepared:
+            return
+        if has_consumed or self.is_branch or self._size > RECORDED_BYTES_MAX:
             self._is_lost = True
             self._frames.clear()
 
@@ -135,6 +163,16 @@ class Transaction:
         """Make everything happen. Raises TransactionRolledBackError when it has not."""
         if not acks and self.identifier is None:
             return
+        self._acknowledge(acks)
+        self._ending = request = self._end(TransactionOperation.COMMIT_ONE_PHASE)
+        try:
+            yield from self._connection.answer(request, moment)
+        except RefusedError as error:
+            raise TransactionRolledBackError(f"the broker did not commit: {error}") from error
+        finally:
+            self._forget()
+
+    def _acknowledge(self, acks: list[MessageAck]) -> None:
         if self._is_lost:
             self._forget()
             raise TransactionRolledBackError("the connection was lost within the transaction")
@@ -143,13 +181,36 @@ class Transaction:
             ack.transaction_id = identifier
             ack.command_id = self._connection.next_number()
             self._connection.outbox.put_command(ack, is_urgent=False)
-        self._ending = request = self._end(TransactionOperation.COMMIT_ONE_PHASE)
+
+    def prepare(self, acks: list[MessageAck], moment: Moment) -> Procedure[bool]:
+        """Have the broker keep a branch until its outcome is known; False: it had no part.
+
+        Raises TransactionRolledBackError, and TransactionInDoubtError when the broker may have it.
+        """
+        self._acknowledge(acks)
+        self._ending = request = self._end(TransactionOperation.PREPARE)
         try:
-            yield from self._connection.answer(request, moment)
+            response = yield from self._connection.answer(request, moment)
         except RefusedError as error:
-            raise TransactionRolledBackError(f"the broker did not commit: {error}") from error
-        finally:
+            self.abandon()
+            raise TransactionRolledBackError(f"the broker did not prepare: {error}") from error
+        except BaseException:
             self._forget()
+            raise
+        if isinstance(response, IntegerResponse) and response.result == XA_RDONLY:
+            self._forget()
+            return False
+        self.is_prepared = True
+        self._frames.clear()
+        return True
+
+    def end_prepared(self, operation: TransactionOperation, moment: Moment) -> Procedure[None]:
+        """Commit or roll back what is prepared.
+
+        Raises TransactionInDoubtError when it may be done; it is still prepared here then.
+        """
+        yield from self._connection.answer(self._end(operation), moment)
+        self._forget()
 
     def rollback(self, moment: Moment) -> Procedure[None]:
         """Undo everything; nothing to do when the link is lost: then it is undone already."""
@@ -164,8 +225,8 @@ class Transaction:
             return
 
     def abandon(self) -> None:
-        """Undo everything without waiting for an answer."""
-        if self.identifier is not None and not self._is_lost:
+        """Undo everything without waiting for an answer; what is prepared stays so."""
+        if self.identifier is not None and not self._is_lost and not self.is_prepared:
             outbox = self._connection.outbox
             if outbox.codec is not None:
                 info = self._info(TransactionOperation.ROLLBACK)
@@ -187,4 +248,4 @@ class Transaction:
         self.identifier = self._begin = self._codec = self._ending = None
         self._frames.clear()
         self._size = 0
-        self._is_lost = False
+        self._is_lost = self.is_prepared = False
