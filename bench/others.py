@@ -182,16 +182,18 @@ URL_OPTIONS = {"artemis": "?jms.watchTopicAdvisories=false"}
 def add_checkout(checkout: Path) -> None:
     """Make another version of Lockkeeper, in *checkout*, a kind of broker: `BESIDE`.
 
-    It runs with the Python and the libraries of this one. Raises ValueError.
+    It runs in its own .venv, if it has one, else with the libraries of this one. Raises ValueError.
     """
     package = checkout / "broker_image" / "lockkeeper"
     if not package.is_dir():
         raise ValueError(f"{checkout} is no checkout of Lockkeeper: it has no {package}")
     roots = (checkout / "broker_image", checkout / "crds")
     environment = ["env", f"PYTHONPATH={os.pathsep.join(str(each.resolve()) for each in roots)}"]
+    own = checkout.resolve() / ".venv" / "bin" / "python"
 
     def command(directory: Path, port: int, wanted: Wanted) -> list[str]:
-        return [*environment, *_lockkeeper(directory, port, wanted)]
+        python, *options = _lockkeeper(directory, port, wanted)
+        return [*environment, str(own) if own.exists() else python, *options]
 
     COMMANDS[BESIDE] = command
     VERSIONS[BESIDE] = _commit(checkout)
