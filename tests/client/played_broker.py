@@ -7,7 +7,7 @@ from typing import Any
 from lockkeeper.client.core.connection import ConnectionCore
 from lockkeeper.client.core.delivery import DISPATCH, DispatchReader
 from lockkeeper.message import openwire
-from lockkeeper.message.ids import MessageId
+from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.openwire import AckType, TransactionOperation, codec_for
 
 
@@ -63,6 +63,8 @@ class PlayedBroker:
 
     def _forget(self) -> None:
         self.subscribers: dict[Any, Subscriber] = {}
+        self.made: set[Any] = set()
+        """Producers and temporary destinations that there are."""
         self._transactions: dict[Any, list[Any]] = {}
         self._told: list[openwire.Structure] = []
         self._out: list[bytes] = []
@@ -146,7 +148,19 @@ class PlayedBroker:
                 self._end(command)
             case openwire.RemoveInfo(object_id=openwire.ConsumerId() as gone):
                 subscriber = self.subscribers.pop(gone)
-                self._requeue(subscriber.dispatched)
+                is_unknown = command.last_delivered_sequence == openwire.DELIVERED_UNKNOWN
+                self._requeue(
+                    replace(each, redeliveries=each.redeliveries + is_unknown)
+                    for each in subscriber.dispatched
+                )
+            case openwire.ProducerInfo():
+                self.made.add(command.producer_id)
+            case openwire.RemoveInfo(object_id=ProducerId() as gone):
+                self.made.remove(gone)
+            case openwire.DestinationInfo(operation_type=openwire.DestinationOperation.ADD):
+                self.made.add(command.destination)
+            case openwire.DestinationInfo():
+                self.made.remove(command.destination)
         if isinstance(command, openwire.BaseCommand) and command.response_required:
             self._told.append(openwire.Response(correlation_id=command.command_id))
 

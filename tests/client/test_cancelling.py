@@ -102,6 +102,26 @@ def test_a_consumer_whose_making_is_cancelled_takes_no_messages(
     assert asyncio.run(work()) == ["a"]
 
 
+def test_a_pull_that_is_cancelled_does_not_end_the_next_one(
+    broker: brokers.RunningBroker, queue_name: str
+) -> None:
+    async def work() -> list[object]:
+        async with connected(broker) as connection:
+            session = connection.session()
+            consumer = await session.consumer(queue_name, prefetch=0)
+            assert await cancelled(consumer.receive(0.3), 0.1)
+            # The broker says after 0.3 s that it had no message.
+            assert await cancelled(consumer.receive(), 0.6)
+            began = time.monotonic()
+            assert await consumer.receive(0.2) is None
+            assert time.monotonic() - began >= 0.2
+            await (await session.producer(queue_name)).send("a")
+            message = await consumer.receive(5)
+            return [message and message.body]
+
+    assert asyncio.run(work()) == ["a"]
+
+
 @pytest.mark.parametrize("call", ["producer", "commit", "send"])
 def test_a_call_ends_when_its_time_is_over(call: str) -> None:
     """The peer answers nothing but what it is to be asked before."""

@@ -194,6 +194,22 @@ def test_temporary_queues_and_topic_subscriptions_are_made_again(
     assert bodies(consumer, 1) == ["answer"]
 
 
+def test_what_one_subscription_acknowledged_still_comes_to_another(
+    mortal_broker: Mortal, open_connection: Connect, queue_name: str
+) -> None:
+    """Both are of one connection, which remembers what it has acknowledged."""
+    connection = open_connection(failover(mortal_broker), client_id="both")
+    topic = f"topic://{queue_name}"
+    first = connection.session().consumer(topic, subscription_name="first")
+    session = connection.session(acknowledge=Acknowledge.CLIENT)
+    second = session.consumer(topic, subscription_name="second")
+    connection.session().producer(topic).send_many("abc")
+    assert bodies(first, 3) == ["a", "b", "c"]
+    restart(mortal_broker)
+    assert bodies(second, 3) == ["a", "b", "c"]
+    assert first.receive(0.5) is None
+
+
 def test_the_next_broker_of_the_list_takes_over(
     our_mortal_broker: Mortal, open_connection: Connect, queue_name: str, tmp_path: Path
 ) -> None:

@@ -187,23 +187,28 @@ class ConnectionCore:
             operation_type=openwire.DestinationOperation.ADD,
         )
         self._temporary[destination] = info
+        request = self.request(info)
         try:
-            yield from self.answer(self.request(info), moment)
+            yield from self.answer(request, moment)
         except BaseException:
-            self._temporary.pop(destination, None)
+            if self._temporary.pop(destination, None) is not None and request.error is None:
+                # Nobody has waited for the answer, which may be that it is made.
+                self.post(self._removal(destination))
             raise
         return destination
+
+    def _removal(self, destination: Destination) -> openwire.DestinationInfo:
+        return openwire.DestinationInfo(
+            connection_id=self.identifier,
+            destination=destination,
+            operation_type=openwire.DestinationOperation.REMOVE,
+        )
 
     def delete_temporary(self, destination: Destination, moment: Moment) -> Procedure[None]:
         """Delete a temporary destination. Raises a refusal, such as while it is consumed."""
         if destination not in self._temporary:
             raise IllegalStateError(f"{destination} is not one that this connection has made")
-        info = openwire.DestinationInfo(
-            connection_id=self.identifier,
-            destination=destination,
-            operation_type=openwire.DestinationOperation.REMOVE,
-        )
-        yield from self.answer(self.request(info), moment)
+        yield from self.answer(self.request(self._removal(destination)), moment)
         self._temporary.pop(destination, None)
 
     def unsubscribe(self, subscription_name: str, moment: Moment) -> Procedure[None]:

@@ -71,6 +71,10 @@ class ConsumerCore:
         self._connection = connection
         self._policies = policies
         self._wire = b"\x01" + encode(self.identifier)
+        assert info.destination is not None
+        # Of the queues a consumer reads, each message is for one consumer only.
+        by_name = info.subscription_name or self.identifier
+        self._subscription = by_name if info.destination.is_topic else None
         prioritised = connection.options.message_priority_supported
         self._inbox = PriorityInbox() if prioritised else Inbox()
         self.book = self._make_book()
@@ -107,7 +111,11 @@ class ConsumerCore:
         while True:
             delivery = self.take_delivery(moment)
             if delivery is not None:
-                return delivery if delivery.has_message else None
+                if delivery.has_message:
+                    return delivery
+                if self.info.browser or (deadline is not None and moment.now >= deadline):
+                    return None
+                # It ends the pull of a call that was cancelled: this one begins its own.
             if self.is_closed:
                 self.raise_error()
                 return None
@@ -205,7 +213,7 @@ class ConsumerCore:
         """Note that a listener is done with a delivery."""
         if delivery.generation != self._connection.generation:
             if not isinstance(self.book, KeptBook):
-                self._connection.settled.note_late(delivery)
+                self._connection.settled.note_late(self.key_of(delivery))
             return
         self.book.finish(delivery, self.info.prefetch_size, moment.now)
 
@@ -277,9 +285,9 @@ class ConsumerCore:
 
     def _send_ack(self, kind: AckType, deliveries: list[Delivery]) -> None:
         connection = self._connection
-        if kind in _SETTLING:
+        if kind in _SETTLING and connection.settled.is_watching:
             for each in deliveries:
-                connection.settled.note_settled(each)
+                connection.settled.note_settled(self.key_of(each))
         codec = connection.outbox.codec
         if codec is not None and codec.version >= SPLICED_VERSION_MIN:
             number = connection.next_number()
@@ -336,9 +344,9 @@ class ConsumerCore:
             if self._lost and delivery.key in self._lost:
                 self._lost.discard(delivery.key)
                 delivery.redelivery_counter = max(1, delivery.redelivery_counter)
-            delivery.is_repeated = (
-                self._connection.settled.holds(delivery) and not self.info.browser
-            )
+            settled = self._connection.settled
+            if settled.is_suspicious and not self.info.browser:
+                delivery.is_repeated = settled.holds(self.key_of(delivery))
         self._inbox.put_delivery(delivery)
         self.line.wake()
 
@@ -352,11 +360,15 @@ class ConsumerCore:
         self._lost.update(each.key for each in self._inbox if each.redelivery_counter)
         self.has_lost = self.has_lost or bool(self.book.delivered)
         for delivery in self.book.forget():
-            settled.note_late(delivery)
+            settled.note_late(self.key_of(delivery))
         self._is_pulling = False
         self._held_until = 0.0
         self._inbox.clear()
         self.line.wake()
+
+    def key_of(self, delivery: Delivery) -> object:
+        """Return by what a message is known that may come again, in `Settled`."""
+        return delivery.key, self._subscription
 
     def resume(self) -> None:
         """Note that a broker is there again."""

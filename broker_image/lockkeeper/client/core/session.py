@@ -83,10 +83,12 @@ class SessionCore:
         info.producer_id = identifier
         producer = ProducerCore(self._connection, info, self.transaction)
         self.producer_infos[identifier] = info
+        request = self._connection.request(info)
         try:
-            yield from self._connection.answer(self._connection.request(info), moment)
+            yield from self._connection.answer(request, moment)
         except BaseException:
-            self.producer_infos.pop(identifier, None)
+            if self.producer_infos.pop(identifier, None) is not None and request.error is None:
+                self._connection.post(RemoveInfo(object_id=identifier))
             raise
         self._producers.append(producer)
         self._connection.producers[identifier] = producer
@@ -114,9 +116,9 @@ class SessionCore:
             yield from connection.answer(request, moment)
         except BaseException:
             connection.consumers.pop(identifier, None)
-            if self.consumer_infos.pop(identifier, None) is not None and not request.is_done:
+            if self.consumer_infos.pop(identifier, None) is not None and request.error is None:
                 # Nobody has waited for the answer, which may be that it is made.
-                connection.post(RemoveInfo(object_id=identifier))
+                connection.post(consumer.farewell())
             raise
         self.consumers.append(consumer)
         return consumer
