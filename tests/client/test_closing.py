@@ -1,5 +1,6 @@
 """Every call of a client comes to an end, whatever the broker does not do."""
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
@@ -8,7 +9,8 @@ import pytest
 from scripted_peer import ScriptedPeer
 
 from lockkeeper.client import Connection, MessagingError, connect
-from lockkeeper.client.errors import RequestTimedOutError
+from lockkeeper.client.blocking.loop import LoopThread
+from lockkeeper.client.errors import IllegalStateError, RequestTimedOutError
 from lockkeeper.message import openwire
 
 LARGE = b"x" * (8 << 20)
@@ -53,6 +55,18 @@ def blocked_sender(connection: Connection, peer: ScriptedPeer) -> Aside:
     time.sleep(0.5)
     assert not sender.ends(0)
     return sender
+
+
+def test_whoever_waits_for_an_event_loop_learns_of_its_end() -> None:
+    thread = LoopThread()
+    waiting = Aside(lambda: thread.call(asyncio.sleep(3600)))
+    time.sleep(0.1)
+    thread.stop()
+    assert waiting.ends(SLACK_SECONDS)
+    assert isinstance(waiting.outcome, IllegalStateError)
+    late = Aside(lambda: thread.call(asyncio.sleep(0)))
+    assert late.ends(SLACK_SECONDS)
+    assert isinstance(late.outcome, IllegalStateError)
 
 
 @pytest.mark.parametrize("failover", [True, False])

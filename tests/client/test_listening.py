@@ -1,9 +1,11 @@
 """Listeners: one message after the other, acknowledged when they return, again when they raise."""
 
+import asyncio
 import threading
 import time
 from typing import Any
 
+import brokers
 import pytest
 from client_support import Connect, dead_letters, left
 
@@ -105,6 +107,34 @@ def test_what_a_listener_fails_with_comes_again_and_is_a_dead_letter_in_the_end(
     assert handler.came == [("bad", 1), ("bad", 2), ("bad", 3), ("good", 1)]
     (dead,) = dead_letters(connection, queue_name)
     assert (dead.body, "bad is of no use" in str(dead.properties)) == ("bad", True)
+
+
+@pytest.mark.parametrize("kind", ["function", "coroutine"])
+@pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit])
+def test_what_would_end_a_task_or_a_thread_is_a_failure_of_the_listener(
+    open_connection: Connect,
+    broker: brokers.RunningBroker,
+    queue_name: str,
+    kind: str,
+    error: type[BaseException],
+) -> None:
+    """Something that it awaited was cancelled, or it ends its thread: others come all the same."""
+    connection = open_connection(broker.url)
+    handler = Handler()
+
+    def function(message: ReceivedMessage) -> None:
+        handler(message)
+        if not message.redelivered and message.body == "0":
+            raise error
+
+    async def coroutine(message: ReceivedMessage) -> None:
+        function(message)
+
+    listener = function if kind == "function" else coroutine
+    connection.session().consumer(queue_name, listener=listener)
+    connection.session().producer(queue_name).send_many(["0", "1"])
+    assert handler.wait(3) == ["0", "0", "1"]
+    assert drained(connection, queue_name)
 
 
 def test_the_listeners_of_a_session_take_turns_in_one_thread(

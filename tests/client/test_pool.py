@@ -135,6 +135,67 @@ def test_threads_share_a_pool(broker: brokers.RunningBroker, queue_name: str) ->
     producers.close()
 
 
+NOBODY = f"failover:(tcp://127.0.0.1:{brokers.free_port()})"
+
+
+@pytest.mark.parametrize("is_connecting", [True, False], ids=["connecting", "waiting for room"])
+def test_closing_ends_what_waits_for_a_producer(
+    broker: brokers.RunningBroker, queue_name: str, is_connecting: bool
+) -> None:
+    """Nobody waits for ever: neither who closes the pool, nor who waits for a producer of it."""
+
+    async def wait(producers: aio.ProducerPool) -> None:
+        async with producers.producer(queue_name):
+            raise AssertionError("there is none")
+
+    async def main() -> None:
+        url = NOBODY if is_connecting else broker.url
+        producers = aio.ProducerPool(lambda: aio.connect(url), size=1)
+        lent = None if is_connecting else await producers.lend()
+        waiting = asyncio.create_task(wait(producers))
+        await asyncio.sleep(0.1)
+        await producers.close()
+        with pytest.raises(IllegalStateError, match="the pool is closed"):
+            await waiting
+        if lent is not None:
+            producers.take_back(lent)
+
+    run(main())
+
+
+@pytest.mark.parametrize("is_connecting", [True, False], ids=["connecting", "waiting for room"])
+def test_closing_ends_threads_that_wait_for_a_producer(
+    broker: brokers.RunningBroker, queue_name: str, is_connecting: bool
+) -> None:
+    producers = ProducerPool(NOBODY if is_connecting else broker.url, size=1)
+    has_one, may_go = threading.Event(), threading.Event()
+    outcomes: list[object] = []
+
+    def use() -> None:
+        try:
+            with producers.producer(queue_name):
+                has_one.set()
+                may_go.wait(30)
+            outcomes.append("used")
+        except IllegalStateError as error:
+            outcomes.append(str(error))
+
+    threads = [threading.Thread(target=use, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert is_connecting or has_one.wait(30)
+    time.sleep(0.1)
+    closing = threading.Thread(target=producers.close, daemon=True)
+    closing.start()
+    closing.join(30)
+    assert not closing.is_alive()
+    may_go.set()
+    for thread in threads:
+        thread.join(30)
+    closed = "the pool is closed"
+    assert sorted(map(str, outcomes)) == [closed, closed if is_connecting else "used"]
+
+
 def test_a_pool_needs_a_producer_for_each_connection() -> None:
     with pytest.raises(ValueError, match="a producer for each"):
         ProducerPool(connections=3, size=2)

@@ -27,6 +27,19 @@ _REDELIVERED = (Acknowledge.AUTO, Acknowledge.DUPS_OK, Acknowledge.INDIVIDUAL)
 Listener: TypeAlias = Callable[[ReceivedMessage], Any] | Callable[[ReceivedMessage], Awaitable[Any]]
 
 
+def is_for_others(error: BaseException) -> bool:
+    """Tell whether what a coroutine has raised is not about its message.
+
+    That is so when its own task is cancelled, and for what ends the program. Something that the
+    coroutine awaited may have been cancelled by anybody: then it has just failed.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    is_ending = isinstance(error, KeyboardInterrupt | SystemExit)
+    return is_ending and threading.current_thread() is threading.main_thread()
+
+
 class Line:
     """Shared by the listeners of one session: one message at a time, and one thread."""
 
@@ -99,7 +112,9 @@ class Listening:
         while (delivery := self._take_delivery()) is not None:
             try:
                 await self._listener(ReceivedMessage(delivery, self._settlement))
-            except Exception as error:
+            except BaseException as error:
+                if is_for_others(error):
+                    raise
                 self._fail(delivery, error)
             else:
                 self._finish(delivery)
@@ -109,7 +124,8 @@ class Listening:
         while (delivery := self._take_delivery()) is not None:
             try:
                 self._listener(ReceivedMessage(delivery, self._settlement))
-            except Exception as error:
+            # Nobody would learn what ends a thread, and the next message waits for it.
+            except BaseException as error:
                 self._fail(delivery, error)
             else:
                 self._finish(delivery)
@@ -119,7 +135,7 @@ class Listening:
             self._core.finish(delivery, moment())
             self._runner.flush(False)
 
-    def _fail(self, delivery: Delivery, error: Exception) -> None:
+    def _fail(self, delivery: Delivery, error: BaseException) -> None:
         """Let the message come again, as far as the policy allows, where no one else can."""
         _LOG.warning("a listener failed with %s", delivery.message_id, exc_info=error)
         with self._runner.lock:

@@ -17,6 +17,8 @@ from lockkeeper.client.errors import IllegalStateError, RequestTimedOutError
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, destination_of
 
+_CLOSED = "the pool is closed"
+
 
 @dataclass(eq=False)
 class _Connected:
@@ -64,6 +66,7 @@ class ProducerPool(Closing):
         self._room = asyncio.Semaphore(size)
         self._turn = asyncio.Lock()
         self._connections: list[_Connected] = []
+        self._waiting: set[asyncio.Timeout] = set()
         self._is_closed = False
 
     @property
@@ -97,14 +100,11 @@ class ProducerPool(Closing):
         """Return a producer that `take_back` gets later."""
         target = None if destination is None else destination_of(destination)
         try:
-            async with asyncio.timeout(timeout):
-                await self._room.acquire()
-                try:
-                    pooled = await self._find()
-                except BaseException:
-                    self._room.release()
-                    raise
+            async with asyncio.timeout(timeout) as limit:
+                pooled = await self._lend_within(limit)
         except TimeoutError:
+            if self._is_closed:
+                raise IllegalStateError(_CLOSED) from None
             raise RequestTimedOutError(f"no producer is free within {timeout:g} s") from None
         producer = pooled.producer
         producer.destination = target
@@ -112,10 +112,25 @@ class ProducerPool(Closing):
         producer.time_to_live = None
         return pooled
 
+    async def _lend_within(self, limit: asyncio.Timeout) -> Pooled:
+        """Return a producer once one is free; `close` ends the *limit*."""
+        if self._is_closed:
+            raise IllegalStateError(_CLOSED)
+        self._waiting.add(limit)
+        try:
+            await self._room.acquire()
+            try:
+                return await self._find()
+            except BaseException:
+                self._room.release()
+                raise
+        finally:
+            self._waiting.discard(limit)
+
     async def _find(self) -> Pooled:
         async with self._turn:
             if self._is_closed:
-                raise IllegalStateError("the pool is closed")
+                raise IllegalStateError(_CLOSED)
             await self._drop_unused()
             owner = await self._least_used()
             if owner.idle:
@@ -163,9 +178,11 @@ class ProducerPool(Closing):
         self._room.release()
 
     async def close(self) -> None:
-        """Close all connections; a send under way ends with an error."""
+        """Close all connections; a send under way, and waiting for a producer, end with errors."""
         self._is_closed = True
+        for limit in self._waiting:
+            if not limit.expired():
+                limit.reschedule(asyncio.get_running_loop().time())
         async with self._turn:
             connections, self._connections = self._connections, []
-            for owner in connections:
-                await owner.connection.close()
+            await asyncio.gather(*(owner.connection.close() for owner in connections))

@@ -1,7 +1,7 @@
 """A pool of producers: connections and sessions that are lent, not made for each send."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from lockkeeper.client import aio
 from lockkeeper.client.aio.pool import Pooled
@@ -64,15 +64,18 @@ class ProducerPool(Closing):
         try:
             yield Producer(*pooled.producer.parts())
         finally:
-            if not self._is_closed:
+            # A pool that is closed has nobody who would miss it.
+            with suppress(IllegalStateError):
                 self._thread.call(self._take_back(pooled))
 
     async def _take_back(self, pooled: Pooled) -> None:
         self._pool.take_back(pooled)
 
     def close(self) -> None:
-        """Close all connections; a send under way ends with an error."""
+        """Close all connections; a send under way, and waiting for a producer, end with errors."""
         if not self._is_closed:
             self._is_closed = True
-            self._thread.call(self._pool.close())
-            self._thread.stop()
+            try:
+                self._thread.call(self._pool.close())
+            finally:
+                self._thread.stop()
