@@ -45,6 +45,11 @@ class ReceivedMessage:
         self._properties: dict[str, Value] | None = None
 
     @property
+    def delivery(self) -> Delivery:
+        """The delivery as its consumer knows it; not for applications."""
+        return self._delivery
+
+    @property
     def fields(self) -> Message:
         """Everything OpenWire knows of it. Raises MalformedMessageError."""
         return self._delivery.message

@@ -93,6 +93,16 @@ class Connection(Closing):
         now = moment().now
         return Silence(now - link.wire.last_received, now - link.wire.last_sent)
 
+    @property
+    def silence_max(self) -> float | None:
+        """Seconds of silence after which the broker is lost.
+
+        None without a broker, and for one that gives no signs of life: `maxInactivityDuration` is
+        0 there or here.
+        """
+        link = self.runner.link
+        return None if link is None else link.wire.silence_max
+
     # Making things
 
     def session(

@@ -64,6 +64,14 @@ class Consumer(Closing):
             runner.flush(False)
         return delivery
 
+    def give_back(self, message: ReceivedMessage) -> None:
+        """Be as if a message of this consumer had not been received; it comes next.
+
+        Nothing to do when it is settled, as every message is in AUTO mode.
+        """
+        with self._runner.lock:
+            self.core.put_back(message.delivery)
+
     def __aiter__(self) -> AsyncIterator[ReceivedMessage]:
         return self._messages()
 

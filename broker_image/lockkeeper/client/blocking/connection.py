@@ -89,6 +89,15 @@ class Connection(Closing):
         """
         return self._aio.silence
 
+    @property
+    def silence_max(self) -> float | None:
+        """Seconds of silence after which the broker is lost.
+
+        None without a broker, and for one that gives no signs of life: `maxInactivityDuration` is
+        0 there or here.
+        """
+        return self._aio.silence_max
+
     # Making things
 
     def session(

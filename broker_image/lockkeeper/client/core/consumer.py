@@ -327,6 +327,18 @@ class ConsumerCore:
             self._held_until = moment.now + spread
             self.line.wake()
 
+    @property
+    def has_held(self) -> bool:
+        """Tell whether something waits for its time to be handed out again."""
+        return bool(self._held_until) and len(self._inbox) > 0
+
+    def put_back(self, delivery: Delivery) -> None:
+        """Be as if a delivery had not been handed out; nothing to do once it is settled."""
+        if self._take_delivered(delivery):
+            self._inbox.put_back([delivery])
+            held = [*self.book.delivered.values()]
+            self._last_sequence = held[-1].broker_sequence if held else DELIVERED_NOTHING
+
     def _policy_of(self, delivery: Delivery) -> RedeliveryPolicy:
         destination = delivery.destination
         if destination is None or not self._policies.policies:

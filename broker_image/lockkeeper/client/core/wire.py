@@ -82,6 +82,11 @@ class Wire:
         return min(self._silence_ends, self.last_sent + self._period)
 
     @property
+    def silence_max(self) -> float | None:
+        """How long the broker may be silent, in seconds; None: for ever, or not agreed yet."""
+        return 3 * self._period or None
+
+    @property
     def _silence_ends(self) -> float:
         """When the broker has been silent for too long; the checks begin after a first delay."""
         agreed = self._agreement

@@ -17,9 +17,16 @@ from lockkeeper.client.errors import (
     RefusedError,
     RequestTimedOutError,
 )
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.listener.counters import Collector, Counters, exposition
-from lockkeeper.client.listener.invocation import Function, Invocation
-from lockkeeper.client.listener.reaching import Recovery, SharedConnection
+from lockkeeper.client.listener.invocation import (
+    Function,
+    Invocation,
+    in_thread,
+    is_coroutine_function,
+    uncancelled,
+)
+from lockkeeper.client.listener.reaching import Connections, Recovery
 from lockkeeper.client.listener.settings import CacheLevel, ListenerSettings
 from lockkeeper.client.listener.worker import Worker, cancelled
 from lockkeeper.client.messages import ReceivedMessage
@@ -28,6 +35,8 @@ from lockkeeper.client.tls import TlsOptions
 
 SILENCE_SECONDS_MAX = 30.0
 """ActiveMQ's inactivity duration: who is silent for longer is not there any more."""
+_INSIDE = "a listener cannot stop its own container: let another task do that"
+_STOPPED = "the container was stopped before its first consumer was there"
 _LOG = logging.getLogger(__name__)
 ErrorHandler = Callable[[Exception, ReceivedMessage], Any]
 
@@ -44,7 +53,11 @@ class ContainerState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Health of a container; seconds since the last frame each way, None without a broker."""
+    """Health of a container; seconds since the last frame each way, None without a broker.
+
+    `silence_seconds_max` is how long a broker may be silent, None where it gives no signs of life
+    (`maxInactivityDuration=0`).
+    """
 
     state: ContainerState
     address: str | None
@@ -52,13 +65,14 @@ class Health:
     consumers_busy: int
     received_seconds: float | None
     sent_seconds: float | None
+    silence_seconds_max: float | None
     error: str | None
 
     @property
     def is_healthy(self) -> bool:
-        """Tell whether it runs, and its broker has been heard within 30 s."""
-        silence = self.received_seconds
-        is_heard = silence is not None and silence <= SILENCE_SECONDS_MAX
+        """Tell whether it runs, and its broker has been heard in time."""
+        silence, limit = self.received_seconds, self.silence_seconds_max
+        is_heard = silence is not None and (limit is None or silence <= limit)
         return self.state is ContainerState.RUNNING and is_heard
 
 
@@ -67,9 +81,9 @@ class ListenerContainer(Closing):
 
     A coroutine function is awaited, any other called in a thread. A message is acknowledged when
     it returns, within a transaction unless told otherwise, and comes again when it raises, as the
-    redelivery policy says. *error_handler* (a function or a coroutine function) gets errors
-    that are none of the outcomes, and the message; without it they are logged. Raises TypeError
-    for a function that cannot be given what it asks for.
+    redelivery policy says. *error_handler*, called in the same way, gets errors that are none of
+    the outcomes, and the message; without it they are logged. Raises TypeError for a function that
+    cannot be given what it asks for.
     """
 
     def __init__(
@@ -106,13 +120,17 @@ class ListenerContainer(Closing):
         """
         if self.state in (ContainerState.RUNNING, ContainerState.STOPPING):
             raise IllegalStateError("the container runs already")
+        if self.state is ContainerState.FAILED:
+            await self.stop(0)
         self.state, self.error = ContainerState.RUNNING, None
         self.recovery = Recovery(self.settings.back_off)
-        self._shared = SharedConnection(self._connect)
+        is_shared = self.settings.cache_level.keeps(CacheLevel.CONNECTION)
+        self.connections = Connections(self._connect, is_shared)
         self._executor = ThreadPoolExecutor(
             self.settings.concurrency.maximum, f"lockkeeper-{self.name}"
         )
         self._ended = asyncio.Event()
+        self._is_ending = self._is_cut = False
         self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         for _ in range(self.settings.concurrency.minimum):
             self._add_worker()
@@ -133,28 +151,46 @@ class ListenerContainer(Closing):
         (None: never) coroutines are cancelled, threads left alone, and their messages come
         again; returns whether there were none of these.
         """
-        if self.state not in (ContainerState.RUNNING, ContainerState.FAILED):
-            await self.wait_until_ended()
+        if self.state in (ContainerState.NEW, ContainerState.STOPPED):
             return True
+        if asyncio.current_task() in self._workers:
+            raise IllegalStateError(_INSIDE)
+        is_first, self._is_ending = not self._is_ending, True
         if self.state is ContainerState.RUNNING:
             self.state = ContainerState.STOPPING
+        if not self._begun.done():
+            self._begun.set_exception(IllegalStateError(_STOPPED))
+            # Perhaps nobody waits for it.
+            self._begun.exception()
         try:
-            return await self._finish(timeout)
+            await self._finish(timeout)
         finally:
-            await cancelled([*self._workers])
-            await self._shared.close()
+            if is_first:
+                await self._end()
+        # Who stops it once more may do so with less patience.
+        await self._ended.wait()
+        return not self._is_cut
+
+    async def _finish(self, timeout: float | None) -> None:
+        """Let those with a message finish it, as long as there is time, and end all others."""
+        await cancelled([task for task, worker in self._workers.items() if not worker.is_busy])
+        try:
+            if self._workers:
+                await asyncio.wait([*self._workers], timeout=timeout)
+        finally:
+            if self._workers:
+                self._is_cut = True
+                await cancelled([*self._workers])
+
+    async def _end(self) -> None:
+        """Let go of everything."""
+        try:
+            await self.connections.close()
+        finally:
             self._executor.shutdown(wait=False, cancel_futures=True)
             if self.state is ContainerState.STOPPING:
                 self.state = ContainerState.STOPPED
             self._ended.set()
-
-    async def _finish(self, timeout: float | None) -> bool:
-        """Let those with a message finish it, and end all others at once."""
-        await cancelled([task for task, worker in self._workers.items() if not worker.is_busy])
-        if not self._workers:
-            return True
-        _, unfinished = await asyncio.wait([*self._workers], timeout=timeout)
-        return not unfinished
 
     async def wait_until_ended(self) -> None:
         """Return when it is stopped. Raises what it has failed with."""
@@ -186,15 +222,17 @@ class ListenerContainer(Closing):
 
     def health(self) -> Health:
         """Return how it is; for a probe of readiness, say."""
-        shared = self._shared.current if self.state is not ContainerState.NEW else None
-        silence = None if shared is None else shared.silence
+        contact = self.connections.contact() if self.state is not ContainerState.NEW else None
+        now = moment().now
+        limit = None if contact is None else contact.silence_max
         return Health(
             self.state,
-            None if shared is None else shared.address,
+            None if contact is None else contact.address,
             self.consumers,
             self.counters.consumers_busy,
-            None if silence is None else silence.received,
-            None if silence is None else silence.sent,
+            None if contact is None else now - contact.received_at,
+            None if contact is None else now - contact.sent_at,
+            None if limit is None else max(limit, SILENCE_SECONDS_MAX),
             None if self.error is None else str(self.error),
         )
 
@@ -207,12 +245,6 @@ class ListenerContainer(Closing):
         return Collector({self.name: self.counters})
 
     # What consumers say
-
-    async def connection(self) -> aio.Connection:
-        """Return the connection for a session. Raises MessagingError."""
-        if self.settings.cache_level.keeps(CacheLevel.CONNECTION):
-            return await self._shared.open()
-        return await self._connect()
 
     async def _connect(self) -> aio.Connection:
         url, client_id, user, password, tls = self._access
@@ -235,7 +267,8 @@ class ListenerContainer(Closing):
         """Tell whether a consumer with so many idle tasks in a row is to end; it counts no more."""
         settings = self.settings
         is_surplus = (
-            idle_tasks >= settings.idle_task_limit
+            worker.is_idle
+            and idle_tasks >= settings.idle_task_limit
             and self.consumers > settings.concurrency.minimum
             and self._idle_count() > settings.idle_consumer_limit
         )
@@ -258,9 +291,12 @@ class ListenerContainer(Closing):
             _LOG.warning("%s failed with %s", self.name, message.message_id, exc_info=error)
             return
         try:
-            result = self._error_handler(error, message)
-            if inspect.isawaitable(result):
-                await result
+            if is_coroutine_function(self._error_handler):
+                await uncancelled(self._error_handler(error, message))
+            else:
+                result = await in_thread(self._executor, self._error_handler, error, message)
+                if inspect.isawaitable(result):
+                    await uncancelled(result)
         except Exception:
             _LOG.exception("the error handler of %s", self.name)
 

@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 PREFIX = "lockkeeper_listener_"
+Fate: TypeAlias = Literal[
+    "processed", "failed", "retried", "dead_lettered", "invalid", "rolled_back"
+]
+"""What a message that was received has come to; by the name of its counter."""
 
 
 @dataclass(slots=True)
 class Counters:
-    """Numbers since the container was made; `busy_seconds` is time spent in functions."""
+    """Numbers since the container was made; `busy_seconds` is time spent in functions.
+
+    Each message received is, in the end, counted once more, by its `Fate`.
+    """
 
     received: int = 0
     processed: int = 0
@@ -23,6 +30,10 @@ class Counters:
     consumers: int = 0
     consumers_busy: int = 0
     consumers_peak: int = 0
+
+    def note_fate(self, fate: Fate) -> None:
+        """Count what a message has come to."""
+        setattr(self, fate, getattr(self, fate) + 1)
 
 
 class Metric(NamedTuple):
@@ -41,7 +52,7 @@ METRICS = (
     Metric("retried", "counter", "Messages put off by retry.", "retried"),
     Metric("dead_lettered", "counter", "Messages given up by the function.", "dead_lettered"),
     Metric("invalid", "counter", "Messages with a body the function does not take.", "invalid"),
-    Metric("rolled_back", "counter", "Commits that did not happen.", "rolled_back"),
+    Metric("rolled_back", "counter", "Messages that come again, uncommitted.", "rolled_back"),
     Metric("recoveries", "counter", "Times a broker had to be looked for again.", "recoveries"),
     Metric("busy_seconds", "counter", "Seconds spent in the function.", "busy_seconds"),
     Metric("consumers", "gauge", "Consumers that there are.", "consumers"),

@@ -2,7 +2,7 @@
 
 import asyncio
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from contextvars import copy_context
 from typing import Any
@@ -17,6 +17,10 @@ Function = Callable[..., Any]
 _SESSIONS = (aio.Session, blocking.session.Session)
 
 
+class ListenerCancelledError(Exception):
+    """Something that a function awaited was cancelled, by itself or somebody else."""
+
+
 class Invocation:
     """A function and what it wants; made once. Raises TypeError when that cannot be given.
 
@@ -27,9 +31,7 @@ class Invocation:
 
     def __init__(self, function: Function) -> None:
         self.function = function
-        self.is_coroutine = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004
-        )
+        self.is_coroutine = is_coroutine_function(function)
         self._parameters: list[Convert | None] = []
         bodies = 0
         signature = inspect.signature(function, eval_str=True)
@@ -60,13 +62,10 @@ class Invocation:
     async def call(self, message: ReceivedMessage, session: aio.Session, executor: Executor) -> Any:
         """Return what the function returns. Raises what it raises, and InvalidBodyError."""
         if self.is_coroutine:
-            result = await self.function(*self._arguments(message, session))
+            result = await uncancelled(self.function(*self._arguments(message, session)))
         else:
             loop = asyncio.get_running_loop()
-            run = copy_context().run
-            result = await loop.run_in_executor(
-                executor, run, self._call_in_thread, message, session, loop
-            )
+            result = await in_thread(executor, self._call_in_thread, message, session, loop)
         if isinstance(result, Outcome):
             raise result
         return result
@@ -79,6 +78,35 @@ class Invocation:
 
     def _arguments(self, message: ReceivedMessage, session: Any) -> list[Any]:
         return [session if each is None else each(message) for each in self._parameters]
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Tell whether what a call returns is awaited, also for objects that can be called."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )
+
+
+async def in_thread(executor: Executor, call: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a call returns that is made in a thread, with the context of this task."""
+    loop = asyncio.get_running_loop()
+    run = copy_context().run
+    return await uncancelled(loop.run_in_executor(executor, run, call, *arguments))
+
+
+async def uncancelled(call: Awaitable[Any]) -> Any:
+    """Return what is awaited. Raises ListenerCancelledError where only that was cancelled.
+
+    A CancelledError would end this task, which nobody has cancelled: something that a function
+    awaited was.
+    """
+    try:
+        return await call
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise ListenerCancelledError("what it awaited was cancelled") from error
 
 
 def _name(function: Function) -> str:

@@ -1,11 +1,13 @@
-"""Reaching a broker: one connection for all consumers, made anew when it is lost for good."""
+"""Reaching a broker: connections of a container, made anew when they are lost for good."""
 
 import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
+from typing import NamedTuple
 
 from lockkeeper.client import aio
+from lockkeeper.client.links.clock import moment
 from lockkeeper.client.listener.back_off import BackOff
 
 Connect = Callable[[], Awaitable[aio.Connection]]
@@ -40,25 +42,76 @@ class Recovery:
             self.epoch += 1
 
 
-class SharedConnection:
-    """The connection of a container, opened when it is needed."""
+class Contact(NamedTuple):
+    """Contact with a broker: when it was heard, and told something, by the clock of `moment`.
 
-    def __init__(self, connect: Connect) -> None:
+    `silence_max` is how many seconds of silence mean nothing, None without any limit.
+    """
+
+    address: str | None
+    received_at: float
+    sent_at: float
+    silence_max: float | None
+
+
+class Connections:
+    """The connections of a container: one that all consumers share, or one for each receive."""
+
+    def __init__(self, connect: Connect, is_shared: bool) -> None:
         self._connect = connect
+        self._is_shared = is_shared
         self._turn = asyncio.Lock()
-        self.current: aio.Connection | None = None
+        self._shared: aio.Connection | None = None
+        self._own: list[aio.Connection] = []
+        self._last_contact: Contact | None = None
 
     async def open(self) -> aio.Connection:
-        """Return a connection that has not ended. Raises MessagingError."""
-        async with self._turn:
-            if self.current is not None and self.current.state.is_over:
-                await self.close()
-            if self.current is None:
-                self.current = await self._connect()
-            return self.current
+        """Return a connection that has not ended, made unless it is shared. MessagingError."""
+        if self._is_shared:
+            return await self._open_shared()
+        try:
+            connection = await self._connect()
+        except BaseException:
+            self._last_contact = None
+            raise
+        self._own.append(connection)
+        return connection
 
-    async def close(self, timeout: float | None = None) -> None:
-        """Close what is open."""
-        current, self.current = self.current, None
-        if current is not None:
-            await current.close(timeout)
+    async def _open_shared(self) -> aio.Connection:
+        async with self._turn:
+            if self._shared is not None and self._shared.state.is_over:
+                await self.close()
+            if self._shared is None:
+                self._shared = await self._connect()
+            return self._shared
+
+    async def release(self, connection: aio.Connection) -> None:
+        """Close a connection that nobody else uses."""
+        if connection in self._own:
+            self._last_contact = _contact_by(connection)
+            self._own.remove(connection)
+            await connection.close()
+
+    async def close(self) -> None:
+        """Close the one that is shared."""
+        shared, self._shared = self._shared, None
+        if shared is not None:
+            await shared.close()
+
+    def contact(self) -> Contact | None:
+        """Return the latest contact with a broker, None while none is there.
+
+        Between two receives that each have a connection, it is that of the one before.
+        """
+        live = self._own if self._shared is None else [self._shared]
+        found = [contact for each in live if (contact := _contact_by(each)) is not None]
+        return max(found, key=lambda each: each.received_at, default=self._last_contact)
+
+
+def _contact_by(connection: aio.Connection) -> Contact | None:
+    silence, now = connection.silence, moment().now
+    if silence is None:
+        return None
+    return Contact(
+        connection.address, now - silence.received, now - silence.sent, connection.silence_max
+    )

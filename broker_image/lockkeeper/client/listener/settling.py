@@ -6,6 +6,7 @@ import time
 
 from lockkeeper.client import aio
 from lockkeeper.client.core.redelivery import RedeliveryPolicyMap
+from lockkeeper.client.errors import TransactionRolledBackError
 from lockkeeper.client.listener.converting import encoded
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.message.destination import Destination
@@ -18,6 +19,7 @@ DUE = "lockkeeper_due"
 DELAY = "AMQ_SCHEDULED_DELAY"
 _LOG = logging.getLogger(__name__)
 _OF_THE_BROKER = ("scheduledJobId",)
+_LOST = "the connection was lost, by which the message came"
 
 
 class ListenerSettling:
@@ -33,12 +35,29 @@ class ListenerSettling:
         self._policies = policies
         self._send_to = send_to
         self._producer: aio.Producer | None = None
+        self.consumer: aio.Consumer | None = None
+        """Consumer of the messages; it is made after the session."""
+
+    async def check_kept(self) -> None:
+        """Raise TransactionRolledBackError when the link by which the message came is lost.
+
+        Nothing can be said of it any more, and it comes again.
+        """
+        if self.consumer is not None and self.consumer.core.has_lost:
+            await self.fail(_LOST)
+            raise TransactionRolledBackError(_LOST)
+
+    def give_back(self, message: ReceivedMessage) -> None:
+        """Be as if a message had not been received."""
+        if self.consumer is not None:
+            self.consumer.give_back(message)
 
     async def succeed(self, message: ReceivedMessage, result: object) -> None:
         """Send what the function has returned, if it is to go anywhere, and end the work.
 
         Raises TransactionRolledBackError; ValueError for a result that no message can carry.
         """
+        await self.check_kept()
         target = message.reply_to or self._send_to
         if result is not None and target is not None:
             correlation_id = message.correlation_id or message.message_id
@@ -50,6 +69,7 @@ class ListenerSettling:
         if self.session.is_transacted:
             await self.session.commit()
         else:
+            await self.check_kept()
             message.acknowledge()
 
     async def fail(self, cause: str | BaseException) -> None:
@@ -95,7 +115,11 @@ class ListenerSettling:
 
     async def wait_until_due(self, message: ReceivedMessage) -> None:
         """Wait with a message that a broker without a scheduler has sent again too soon."""
-        properties = message.properties
+        try:
+            properties = message.properties
+        except ValueError:
+            # Whoever looks at them says so.
+            return
         due = properties.get(DUE)
         if DELAY not in properties or not isinstance(due, int):
             return

@@ -10,9 +10,9 @@ from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.redelivery import RedeliveryPolicyMap
 from lockkeeper.client.errors import MessagingError, TransactionRolledBackError
 from lockkeeper.client.listener.converting import InvalidBodyError
-from lockkeeper.client.listener.counters import Counters
-from lockkeeper.client.listener.outcomes import DeadLettered, Rejected, Retried
-from lockkeeper.client.listener.reaching import Recovery
+from lockkeeper.client.listener.counters import Counters, Fate
+from lockkeeper.client.listener.outcomes import DeadLettered, Outcome, Rejected, Retried
+from lockkeeper.client.listener.reaching import Connections, Recovery
 from lockkeeper.client.listener.settings import CacheLevel, ListenerSettings
 from lockkeeper.client.listener.settling import ListenerSettling
 from lockkeeper.client.messages import ReceivedMessage
@@ -28,13 +28,11 @@ class WorkerOwner(Protocol):
     counters: Counters
     policies: RedeliveryPolicyMap
     recovery: Recovery
+    connections: Connections
 
     @property
     def is_stopping(self) -> bool:
         """Tell whether no further message is to be taken."""
-
-    async def connection(self) -> aio.Connection:
-        """Return the connection for a session. Raises MessagingError."""
 
     def consumer_made(self) -> None:
         """Note that the broker has taken a consumer."""
@@ -86,14 +84,13 @@ class Worker:
                         raise
                     if not isinstance(error, MessagingError):
                         _LOG.error("a listener failed", exc_info=error)
-                    self._release(CacheLevel.NONE)
+                    await self._release_all()
                     self._owner.counters.recoveries += 1
                     await self._owner.recovery.wait(epoch, error)
         except Exception as error:
             self._owner.worker_failed(error)
         finally:
-            self._release(CacheLevel.NONE)
-            await self._close_own_connection()
+            await self._release_all()
 
     async def _run_task(self) -> bool:
         """Do one task; tell whether there was a message."""
@@ -116,14 +113,18 @@ class Worker:
             message = await consumer.receive(self._settings.receive_timeout)
             self._owner.recovery.note_success()
             if message is None:
-                self.is_idle = True
+                self.is_idle = not self._has_held
                 return False
             await self._process(message, settling)
             return True
         finally:
-            self._release(self._settings.cache_level)
-            if not self._settings.cache_level.keeps(CacheLevel.CONNECTION):
-                await self._close_own_connection()
+            # What failed comes again when it is time, and to this consumer.
+            if not self._has_held:
+                await self._release(self._settings.cache_level)
+
+    @property
+    def _has_held(self) -> bool:
+        return self._consumer is not None and self._consumer.core.has_held
 
     # Resources
 
@@ -131,7 +132,7 @@ class Worker:
         """Return consumer and session, made unless they are there. Raises MessagingError."""
         owner, settings = self._owner, self._settings
         if self._settling is None:
-            self._connection = await owner.connection()
+            self._connection = await owner.connections.open()
             acknowledge = settings.acknowledge
             session = self._connection.session(
                 transacted=acknowledge is Acknowledge.TRANSACTED, acknowledge=acknowledge
@@ -143,10 +144,11 @@ class Worker:
                 subscription_name=settings.subscription_name, priority=settings.priority,
                 exclusive=settings.exclusive, redelivery=owner.policies,
             )  # fmt: skip
+            self._settling.consumer = self._consumer
             owner.consumer_made()
         return self._consumer, self._settling
 
-    def _release(self, level: CacheLevel) -> None:
+    async def _release(self, level: CacheLevel) -> None:
         """Close what *level* does not keep; what was not handed out goes back uncounted."""
         if self._consumer is not None and not level.keeps(CacheLevel.CONSUMER):
             self._consumer.close_at_once()
@@ -154,22 +156,39 @@ class Worker:
         if self._settling is not None and not level.keeps(CacheLevel.SESSION):
             self._settling.session.close_at_once()
             self._settling = None
+        if self._connection is not None and not level.keeps(CacheLevel.CONNECTION):
+            connection, self._connection = self._connection, None
+            await self._owner.connections.release(connection)
 
-    async def _close_own_connection(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None and not self._settings.cache_level.keeps(CacheLevel.CONNECTION):
-            await connection.close()
+    async def _release_all(self) -> None:
+        await self._release(CacheLevel.NONE)
 
     # Messages
 
     async def _process(self, message: ReceivedMessage, settling: ListenerSettling) -> None:
         counters = self._owner.counters
         self.is_idle = False
-        await settling.wait_until_due(message)
+        self._owner.message_came()
+        try:
+            await settling.wait_until_due(message)
+        except asyncio.CancelledError:
+            settling.give_back(message)
+            raise
         self.is_busy = True
         counters.received += 1
         counters.consumers_busy += 1
-        self._owner.message_came()
+        # Unless something else becomes of it, the broker sends it again.
+        fate: Fate = "rolled_back"
+        try:
+            fate = await self._handle(message, settling)
+        finally:
+            counters.note_fate(fate)
+            counters.consumers_busy -= 1
+            self.is_busy = False
+
+    async def _handle(self, message: ReceivedMessage, settling: ListenerSettling) -> Fate:
+        """Have the function called, and settle the message; tell what it has come to."""
+        counters = self._owner.counters
         began = time.monotonic()
         try:
             # What is returned is sent within the trace, too.
@@ -179,50 +198,48 @@ class Worker:
                 finally:
                     counters.busy_seconds += time.monotonic() - began
                 await settling.succeed(message, result)
-            counters.processed += 1
         except TransactionRolledBackError as error:
             # It comes again: the broker was lost, or did not commit.
-            counters.rolled_back += 1
             _LOG.info("%s comes again: %s", message.message_id, error)
+            return "rolled_back"
         except Exception as error:
-            await self._settle_failure(message, settling, error)
-        finally:
-            counters.consumers_busy -= 1
-            self.is_busy = False
+            return await self._settle_failure(message, settling, error)
+        return "processed"
 
     async def _settle_failure(
         self, message: ReceivedMessage, settling: ListenerSettling, error: Exception
-    ) -> None:
-        counters = self._owner.counters
+    ) -> Fate:
         assert self._connection is not None
         if isinstance(error, MessagingError) and self._connection.state.is_over:
             # That is not the fault of the function, and nothing is left to be settled.
-            counters.rolled_back += 1
             raise error
         try:
-            match error:
-                case InvalidBodyError():
-                    counters.invalid += 1
-                    await settling.bury(message, error)
-                    await self._owner.tell_error(error, message)
-                case DeadLettered(reason=reason):
-                    counters.dead_lettered += 1
-                    await settling.bury(message, reason)
-                case Retried(delay=delay):
-                    if await settling.put_off(message, delay):
-                        counters.retried += 1
-                    else:
-                        counters.failed += 1
-                case Rejected(cause=cause):
-                    counters.failed += 1
-                    await settling.fail(cause)
-                case _:
-                    counters.failed += 1
-                    await settling.fail(error)
-                    await self._owner.tell_error(error, message)
+            await settling.check_kept()
+            fate = await _settled(message, settling, error)
         except TransactionRolledBackError as rolled_back:
-            counters.rolled_back += 1
             _LOG.info("%s comes again: %s", message.message_id, rolled_back)
+            fate = "rolled_back"
+        if not isinstance(error, Outcome):
+            await self._owner.tell_error(error, message)
+        return fate
+
+
+async def _settled(message: ReceivedMessage, settling: ListenerSettling, error: Exception) -> Fate:
+    """Settle a message as *error* says; return what it has come to."""
+    match error:
+        case InvalidBodyError():
+            await settling.bury(message, error)
+            return "invalid"
+        case DeadLettered(reason=reason):
+            await settling.bury(message, reason)
+            return "dead_lettered"
+        case Retried(delay=delay):
+            return "retried" if await settling.put_off(message, delay) else "failed"
+        case Rejected(cause=cause):
+            await settling.fail(cause)
+        case _:
+            await settling.fail(error)
+    return "failed"
 
 
 def _span_of(message: ReceivedMessage) -> TraceContext | None:
