@@ -129,6 +129,27 @@ def test_who_is_looked_at_when_due_fares_as_if_looked_at_always(seed: int) -> No
     assert world.activity.looks < slow.activity.looks
 
 
+@pytest.mark.parametrize("limit", [limit for limit in LIMITS if limit])
+def test_what_waited_to_be_read_while_nothing_ran_is_heard(limit: int) -> None:
+    """The heartbeat comes before the sockets: uvloop, above all, looks at its clock first."""
+    world = World(False)
+    world.happen("log in", 1, limit)
+    world.happen("log in", 1, limit)
+    world.beat()
+    for _ in range(5):
+        world.steady += limit + BEAT_MS
+        world.beat()
+        world.happen("receive", 1, limit)
+        world.steady += 1
+    assert [what for _, _, what in world.log if what == "abort"] == []
+    world.steady += limit + BEAT_MS
+    world.beat()
+    world.steady += BEAT_MS
+    world.beat()
+    assert [what for _, _, what in world.log if what == "abort"] == ["abort"]
+    assert not world.activity._suspects
+
+
 def test_idle_peers_are_looked_at_only_for_their_signs_of_life() -> None:
     world = World(False)
     for name in range(100):
@@ -160,6 +181,7 @@ def test_peers_that_are_gone_are_not_kept() -> None:
     assert not world.activity._places
     assert not world.activity._soon
     assert not world.activity._never
+    assert not world.activity._suspects
     assert not any(world.activity._spans.values())
 
 

@@ -31,6 +31,8 @@ class Activity:
         self._soon: dict[Peer, None] = {}
         self._spans: dict[int, dict[Peer, None]] = {}
         self._never: dict[Peer, None] = {}
+        # Silent for too long when they were looked at, and since when.
+        self._suspects: dict[Peer, int] = {}
         self.looks = 0
 
     def join(self, peer: Peer) -> None:
@@ -40,14 +42,16 @@ class Activity:
 
     def leave(self, peer: Peer) -> None:
         """Forget a peer."""
+        self._suspects.pop(peer, None)
         place = self._places.pop(peer, None)
         if place is not None:
             place.pop(peer, None)
 
     def hasten(self, peer: Peer) -> None:
         """Look at a peer, if it has not left, with the next heartbeat."""
-        if peer in self._places:
-            self.leave(peer)
+        place = self._places.get(peer)
+        if place is not None:
+            place.pop(peer, None)
             self.join(peer)
 
     def due(self, steady: int) -> list[Peer]:
@@ -58,7 +62,11 @@ class Activity:
         return [*self._soon]
 
     def look_at(self, peer: Peer, steady: int) -> None:
-        """Drop a silent peer; send one a sign of life (openwire.md section 7.1)."""
+        """Drop a silent peer; send one a sign of life (openwire.md section 7.1).
+
+        It is dropped when nothing came until the next look, either: where the process was kept
+        from running, what the peer said meanwhile waits to be read between two heartbeats.
+        """
         self.looks += 1
         session = peer.session
         allowed, is_open = session.inactivity_duration, session.is_open
@@ -68,12 +76,17 @@ class Activity:
         if peer.is_paused:
             # It is the broker that does not read.
             peer.received_at = steady
-        if allowed and steady - peer.received_at > allowed:
+        is_silent = bool(allowed) and steady - peer.received_at > allowed
+        if is_silent and self._suspects.get(peer) == peer.received_at:
             logger.warning("%s was silent for %d ms: disconnected", peer.address, allowed)
             peer.abort()
         elif allowed and is_open and steady - peer.sent_at >= allowed // 3:
             session.keep_alive()
             peer.flush()
+        if is_silent and peer in self._places:
+            self._suspects[peer] = peer.received_at
+        elif self._suspects:
+            self._suspects.pop(peer, None)
         if is_open and peer in self._places:
             self._put_off(peer, allowed, steady)
 
