@@ -41,7 +41,8 @@ def counts(broker: brokers.RunningBroker, queue_name: str) -> list[tuple[object,
 def is_balanced(counters: Counters) -> bool:
     """Tell whether everything received has come to something, once."""
     fates = ("processed", "failed", "retried", "dead_lettered", "invalid", "rolled_back")
-    return counters.received == sum(getattr(counters, fate) for fate in fates)
+    counted: int = sum(getattr(counters, fate) for fate in fates)
+    return counters.received == counted
 
 
 @pytest.mark.parametrize("acknowledge", MODES)

@@ -21,7 +21,12 @@ async def dial(address: Address) -> "socket.socket | SecureSocket":
         if address.tls is None:
             return dialled
         secure = SecureSocket(dialled, address.host, address.tls)
-        await _shake_hands(secure)
+        try:
+            await _shake_hands(secure)
+        except BaseException:
+            # The socket is its own from now on.
+            secure.close()
+            raise
         return secure
     except BaseException:
         dialled.close()
