@@ -10,7 +10,7 @@ import pytest
 from cli_support import Place
 
 from lockkeeper.cli.commands import TABLE, whole
-from lockkeeper.cli.extras import missing
+from lockkeeper.cli.extras import extra_of, missing
 
 HEAVY = (
     "aiohttp",
@@ -129,17 +129,43 @@ def command(*words: str) -> str:
     return f"from lockkeeper.cli.main import main; sys.exit(main({list(words)!r}))"
 
 
-def test_without_extras_the_command_line_names_its_own() -> None:
+def test_without_extras_the_version_is_there_and_kubectl_names_its_own() -> None:
     assert alone(command("--version")).returncode == 0
-    for words in ((), ("send", "Q", "hello"), ("--help",)):
-        done = alone(command(*words))
-        assert (done.returncode, done.stderr) == (
-            1,
-            "lockkeeper: `lockkeeper` needs typer, which is not installed: "
-            "pip install 'lockkeeper-mq[cli]'\n",
-        )
     kubectl = alone("from lockkeeper.cli.main import kubectl; sys.exit(kubectl(['top']))")
     assert "`kubectl lockkeeper` needs typer" in kubectl.stderr
+    assert "[broker]" in kubectl.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        ((), "cli"),
+        (("--help",), "cli"),
+        (("send", "Q", "hello"), "cli"),
+        (("dlq", "list"), "cli"),
+        (("broker", "--data", "data"), "broker"),
+        (("status",), "broker"),
+        (("sql", "data"), "analytics"),
+        (("analyze", "data"), "analytics"),
+        (("analyze", "broker/orders"), "broker"),
+    ],
+)
+def test_without_extras_a_command_names_the_one_with_all_it_needs(
+    words: tuple[str, ...], extra: str
+) -> None:
+    """It would ask for another one after that, if it only named what is missed first."""
+    done = alone(command(*words))
+    assert (done.returncode, done.stderr) == (
+        1,
+        "lockkeeper: `lockkeeper` needs typer, which is not installed: "
+        f"pip install 'lockkeeper-mq[{extra}]'\n",
+    )
+
+
+def test_the_command_line_alone_is_enough_for_messages() -> None:
+    assert {name for name in TABLE if extra_of([name], is_in_cluster=False) == "cli"} == {
+        "send", "receive", "browse", "dlq",
+    }  # fmt: skip
 
 
 def test_with_the_command_line_alone_messages_are_sent_and_received(broker: Place) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lockkeeper.cli.errors import FAILED, wants_traceback
-from lockkeeper.cli.extras import foreign, missing
+from lockkeeper.cli.extras import extra_of, foreign, missing
 
 _IN_CLUSTER = re.compile(r"brokers?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 
@@ -18,24 +18,26 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; see `entry.run`."""
     words = sys.argv[1:] if arguments is None else arguments
     if analyses_a_broker(words):
-        return _begin("lockkeeper", lambda: _in_cluster(words, "lockkeeper"))
-    return _begin("lockkeeper", lambda: _run(words))
+        whole = extra_of(words, is_in_cluster=True)
+        return _begin("lockkeeper", whole, lambda: _in_cluster(words, "lockkeeper"))
+    return _begin("lockkeeper", extra_of(words, is_in_cluster=False), lambda: _run(words))
 
 
 def kubectl(arguments: list[str] | None = None) -> int:
     """Run `kubectl lockkeeper` and return its exit code."""
     words = sys.argv[1:] if arguments is None else arguments
-    return _begin("kubectl lockkeeper", lambda: _in_cluster(words, "kubectl lockkeeper"))
+    program, whole = "kubectl lockkeeper", extra_of(words, is_in_cluster=True)
+    return _begin(program, whole, lambda: _in_cluster(words, program))
 
 
-def _begin(program: str, run: Callable[[], int]) -> int:
+def _begin(program: str, whole: str, run: Callable[[], int]) -> int:
     try:
         return run()
     except ModuleNotFoundError as error:
         absent = foreign(error)
         if absent is None or wants_traceback():
             raise
-        print(f"{program}: {missing(program, absent)}", file=sys.stderr)
+        print(f"{program}: {missing(program, absent, whole=whole)}", file=sys.stderr)
         return FAILED
 
 
