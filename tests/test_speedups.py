@@ -1,5 +1,6 @@
 """Compiled modules stand for their sources only where both are the same."""
 
+import ast
 import subprocess
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -103,6 +104,39 @@ def test_the_sources_of_all_compiled_modules_are_there() -> None:
     assert len(MODULES) > 60
     assert sorted(MODULES) == MODULES
     assert len(fingerprint(MODULES, SOURCES)) == 64
+
+
+def source(module: str) -> Path:
+    place = SOURCES / module.replace(".", "/")
+    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+
+
+def finals(module: str) -> set[str]:
+    """Return the constants of a module, and its classes that have some."""
+    found = set()
+    for outer in ast.parse(source(module).read_text("utf-8")).body:
+        inner = outer.body if isinstance(outer, ast.ClassDef) else [outer]
+        for each in inner:
+            if isinstance(each, ast.AnnAssign) and "Final" in ast.unparse(each.annotation):
+                named = outer if isinstance(outer, ast.ClassDef) else each.target
+                found.add(named.name if isinstance(named, ast.ClassDef) else ast.unparse(named))
+    return found
+
+
+def test_no_value_is_compiled_that_stands_in_another_source() -> None:
+    """A constant of a source that is not compiled would keep its old value when that changes."""
+    taken = [
+        f"{module}: {imported.module}.{name.name}"
+        for module in MODULES
+        for imported in ast.walk(ast.parse(source(module).read_text("utf-8")))
+        if isinstance(imported, ast.ImportFrom)
+        and imported.module is not None
+        and imported.module.startswith("lockkeeper.")
+        and imported.module not in MODULES
+        for name in imported.names
+        if name.name in finals(imported.module)
+    ]
+    assert taken == []
 
 
 def test_a_process_says_what_it_runs() -> None:

@@ -3,7 +3,7 @@
 Statistics, the flight recorder, metrics, the command line and the analytics derive from this table.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 
 class Counter(NamedTuple):
@@ -23,7 +23,7 @@ class Counter(NamedTuple):
         return first + "".join(word.capitalize() for word in others)
 
 
-COUNTERS: Final = (
+COUNTERS = (
     Counter("enqueued", "enqueued", "messages that came"),
     Counter("dequeued", "dequeued", "messages that ended; on a topic, once for each subscription"),
     Counter("dispatched", "dispatched", "messages sent to consumers"),

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from lockkeeper.store.base import REMOVED, UNKNOWN, VOLATILE, WRITTEN, Reference, State
 
 RUN_MESSAGES = 1024
-RUN_BYTES: Final = 1 << 20
+RUN_BYTES = 1 << 20
 """A run ends with so much on the disk, too, if it has a few messages: RUN_MESSAGES_MIN."""
 RUN_MESSAGES_MIN = 16
 
