@@ -1,8 +1,11 @@
 """Bodies by hint: what functions ask for, and what becomes of bodies that are not that."""
 
+import datetime
+import enum
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import brokers
 import msgspec
@@ -12,6 +15,7 @@ from client_support import dead_letters
 from containers import container, serve
 
 from lockkeeper.client import ReceivedMessage, Session, aio, connect
+from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.listener import ListenerContainer, ListenerSettings, container_of, listener
 from lockkeeper.client.listener.converting import build, encoded
 
@@ -181,3 +185,60 @@ def test_plain_bodies(
     made = container(function, broker.url, queue_name)
     serve(made, lambda: made.counters.received == 1)
     assert (came, made.counters.invalid) == ([wanted], 0)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+@dataclass
+class Delivery:
+    at: datetime.datetime | None = None
+
+
+@dataclass
+class Painted:
+    colours: list[Colour]
+
+
+@dataclass
+class Shipped:
+    deliveries: dict[str, list[Delivery]]
+
+
+@dataclass
+class Anything:
+    known: Mapping[str, Any]
+    parts: "list[Anything]"
+    kind: Literal["a", "b"] = "a"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (Delivery, r"Delivery\.at: no message has a datetime"),
+        (Painted, r"Painted\.colours: no message has a Colour"),
+        (Shipped, r"Delivery\.at: no message has a datetime"),
+    ],
+)
+def test_a_field_that_no_message_can_fill_is_told_before_any_comes(kind: Any, text: str) -> None:
+    """Each message would be a dead letter."""
+
+    def function(body: kind) -> None: ...
+
+    with pytest.raises(TypeError, match=text):
+        listener("ORDERS")(function)
+
+
+def test_fields_of_any_type_that_messages_have_are_fine() -> None:
+    def function(body: Anything) -> None: ...
+
+    listener("ORDERS")(function)
+    found = build(Anything, {"known": {"a": 1}, "parts": []}, "body")
+    assert found == Anything({"a": 1}, [])
+
+
+@pytest.mark.parametrize("mode", [Acknowledge.AUTO, Acknowledge.DUPS_OK, Acknowledge.CLIENT])
+def test_a_container_acknowledges_what_is_done_not_what_is_received(mode: Acknowledge) -> None:
+    with pytest.raises(ValueError, match=rf"acknowledge={mode.name}: .* TRANSACTED or INDIVIDUAL"):
+        ListenerSettings("ORDERS", acknowledge=mode)

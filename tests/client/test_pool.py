@@ -135,6 +135,22 @@ def test_threads_share_a_pool(broker: brokers.RunningBroker, queue_name: str) ->
     producers.close()
 
 
+def test_a_producer_that_somebody_closed_leaves_nothing_behind(
+    broker: brokers.RunningBroker, queue_name: str
+) -> None:
+    async def main() -> None:
+        async with pool(broker) as producers:
+            for number in range(5):
+                pooled = await producers.lend(queue_name)
+                await pooled.producer.send(str(number))
+                await pooled.producer.close()
+                producers.take_back(pooled)
+                assert pooled.owner.connection.core.sessions == []
+            assert producers.idle == 0
+
+    run(main())
+
+
 NOBODY = f"failover:(tcp://127.0.0.1:{brokers.free_port()})"
 
 

@@ -173,7 +173,10 @@ class ProducerPool(Closing):
         owner = pooled.owner
         owner.lent -= 1
         pooled.since = moment().now
-        if not (owner.is_over or self._is_closed or pooled.producer.core.is_closed):
+        if pooled.producer.core.is_closed:
+            # Whoever had it has closed it, and nobody can use its session.
+            pooled.session.close_at_once()
+        elif not (owner.is_over or self._is_closed):
             owner.idle.append(pooled)
         self._room.release()
 

@@ -7,14 +7,17 @@ import dataclasses
 import json
 import sys
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from lockkeeper.client.messages import ReceivedMessage
 from lockkeeper.message.bodies import Body
+from lockkeeper.message.primitives import Byte, Char, Float, Long, Short
 
 Convert = Callable[[ReceivedMessage], Any]
 _PLAIN = (str, bytes, dict, list)
+_FILLED = (*_PLAIN, int, float, bool, type(None), Byte, Short, Long, Char, Float)
+"""Types that JSON and map messages have."""
 
 
 class InvalidBodyError(ValueError):
@@ -33,6 +36,7 @@ def converter(hint: Any) -> Convert:
     if hasattr(hint, "__struct_fields__"):
         return _guarded(hint, lambda body: _msgspec(hint, body))
     if dataclasses.is_dataclass(hint) and isinstance(hint, type):
+        check_fields(hint)
         return _guarded(hint, lambda body: build(hint, _parsed(body), "body"))
     if hint in _PLAIN or get_origin(hint) in _PLAIN:
         return _guarded(hint, lambda body: build(hint, _plain(hint, body), "body"))
@@ -41,6 +45,35 @@ def converter(hint: Any) -> Convert:
         f"no message becomes a {name}: a function takes a ReceivedMessage, str, bytes, dict, "
         "list, a dataclass, or a model of pydantic or msgspec"
     )
+
+
+def check_fields(kind: Any, seen: tuple[Any, ...] = ()) -> None:
+    """Raise TypeError for a dataclass with a field that no message can fill.
+
+    Every message would be a dead letter. NameError for a hint that is not there.
+    """
+    if kind in seen:
+        return
+    hints = get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        if field.init:
+            for leaf in _leaves(hints[field.name]):
+                if dataclasses.is_dataclass(leaf):
+                    check_fields(leaf, (*seen, kind))
+                elif isinstance(leaf, type) and not any(issubclass(each, leaf) for each in _FILLED):
+                    raise TypeError(
+                        f"{kind.__name__}.{field.name}: no message has a {leaf.__name__}; "
+                        "a model of pydantic or msgspec makes one of a text or a number"
+                    )
+
+
+def _leaves(hint: Any) -> Iterator[Any]:
+    """Yield the types that a hint is made of."""
+    if get_origin(hint) in (Union, types.UnionType, list, dict):
+        for argument in get_args(hint):
+            yield from _leaves(argument)
+    else:
+        yield hint
 
 
 def _guarded(hint: Any, convert: Callable[[Body], Any]) -> Convert:

@@ -67,6 +67,7 @@ class Concurrency(NamedTuple):
 
 
 ONE = Concurrency(1, 1)
+_WHEN_DONE = (Acknowledge.TRANSACTED, Acknowledge.INDIVIDUAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,11 @@ class ListenerSettings:
             raise ValueError(
                 f"{destination}: every consumer of a topic gets every message, so its "
                 "concurrency is 1; a virtual topic's queue can have more"
+            )
+        if self.acknowledge not in _WHEN_DONE:
+            raise ValueError(
+                f"acknowledge={self.acknowledge.name}: a container acknowledges what its function "
+                f"is done with, which is {' or '.join(mode.name for mode in _WHEN_DONE)}"
             )
         if self.subscription_name is not None and self.client_id is None:
             raise ValueError("a durable subscription needs a client_id")
