@@ -83,7 +83,7 @@ class Wire:
 
     @property
     def silence_max(self) -> float | None:
-        """How long the broker may be silent, in seconds; None: for ever, or not agreed yet."""
+        """Seconds that the broker may be silent; None: for ever, or not agreed yet."""
         return 3 * self._period or None
 
     @property
