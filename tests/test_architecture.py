@@ -15,7 +15,7 @@ import pytest
 PROJECT = Path(__file__).parents[1]
 ROOTS = ("broker_image", "crds", "operator", "analytics")
 ROOMS = (
-    "cli", "server", "network", "client", "transport", "protocols", "broker", "store",
+    "cli", "integrations", "server", "network", "client", "transport", "protocols", "broker", "store",
     "journal", "message",
 )  # fmt: skip
 

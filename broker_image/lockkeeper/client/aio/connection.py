@@ -22,6 +22,7 @@ from lockkeeper.client.core.waiting import Procedure
 from lockkeeper.client.errors import MessagingError
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
+from lockkeeper.client.messages import DestinationName, destination_of
 from lockkeeper.client.opening import DEFAULT_URL, Opening
 from lockkeeper.client.tls import TlsOptions
 from lockkeeper.message.destination import Destination, Kind
@@ -130,6 +131,13 @@ class Connection(Closing):
     ) -> None:
         """Delete a temporary destination that nobody consumes any more."""
         await self.drive(self.core.delete_temporary(destination, moment()), timeout)
+
+    async def delete_destination(
+        self, destination: DestinationName, *, timeout: float | None = None
+    ) -> None:
+        """Delete a queue or topic with its messages. Raises a refusal while it is consumed."""
+        deleting = self.core.delete_destination(destination_of(destination), moment())
+        await self.drive(deleting, timeout)
 
     # The end
 

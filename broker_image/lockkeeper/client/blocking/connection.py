@@ -12,6 +12,7 @@ from lockkeeper.client.core.events import ConnectionState, Silence
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.errors import MessagingError
 from lockkeeper.client.links.clock import moment
+from lockkeeper.client.messages import DestinationName, destination_of
 from lockkeeper.client.opening import DEFAULT_URL, Opening
 from lockkeeper.client.tls import TlsOptions
 from lockkeeper.message.destination import Destination, Kind
@@ -118,6 +119,13 @@ class Connection(Closing):
     def delete_temporary(self, destination: Destination, *, timeout: float | None = None) -> None:
         """Delete a temporary destination that nobody consumes any more."""
         drive(self._runner, self._core.delete_temporary(destination, moment()), timeout)
+
+    def delete_destination(
+        self, destination: DestinationName, *, timeout: float | None = None
+    ) -> None:
+        """Delete a queue or topic with its messages. Raises a refusal while it is consumed."""
+        deleting = self._core.delete_destination(destination_of(destination), moment())
+        drive(self._runner, deleting, timeout)
 
     # The end
 

@@ -208,8 +208,12 @@ class ConnectionCore:
         """Delete a temporary destination. Raises a refusal, such as while it is consumed."""
         if destination not in self._temporary:
             raise IllegalStateError(f"{destination} is not one that this connection has made")
-        yield from self.answer(self.request(self._removal(destination)), moment)
+        yield from self.delete_destination(destination, moment)
         self._temporary.pop(destination, None)
+
+    def delete_destination(self, destination: Destination, moment: Moment) -> Procedure[None]:
+        """Delete a destination with its messages. Raises a refusal, such as while consumed."""
+        yield from self.answer(self.request(self._removal(destination)), moment)
 
     def unsubscribe(self, subscription_name: str, moment: Moment) -> Procedure[None]:
         """Delete a durable subscription. Raises InvalidDestinationError when there is none."""

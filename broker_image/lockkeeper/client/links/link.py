@@ -207,6 +207,13 @@ class Link:
 
     # The end
 
+    def forsake(self) -> None:
+        """In a process that was forked: give up the descriptor, and touch nothing else.
+
+        The event loop and the lock are those of the process that goes on.
+        """
+        self._socket.close()
+
     def lose(self, error: Exception) -> None:
         """End the link, once; to be called in its event loop."""
         if self._is_over:
