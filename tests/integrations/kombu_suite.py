@@ -3,6 +3,7 @@
 Run by `test_kombu_suite.py`; `t.integration.common` is in kombu's source distribution.
 """
 
+# mypy: disable-error-code="misc, import-not-found"
 import os
 from collections.abc import Iterator
 

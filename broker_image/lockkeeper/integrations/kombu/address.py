@@ -17,7 +17,7 @@ _PASSWORD = re.compile(r"(://[^/:@()?]*:)[^/@()?]*@")
 
 
 class KombuConnection(Protocol):
-    """What `kombu.Connection` holds of its broker."""
+    """The broker as `kombu.Connection` names it."""
 
     hostname: str | None
     port: int | None

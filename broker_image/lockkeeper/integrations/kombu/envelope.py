@@ -44,7 +44,7 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What a received message says to kombu."""
+    """A received message, in kombu's terms."""
 
     body: str | bytes
     content_type: str

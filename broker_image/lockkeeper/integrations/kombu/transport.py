@@ -47,7 +47,7 @@ class Transport(base.Transport):  # type: ignore[misc]
 
     @property
     def default_connection_params(self) -> dict[str, Any]:
-        """Where a broker is that nobody has named."""
+        """The place of a broker that nobody has named."""
         return {"hostname": "localhost", "port": self.default_port}
 
     def as_uri(self, uri: str, include_password: bool = False, mask: str = "**") -> str:
