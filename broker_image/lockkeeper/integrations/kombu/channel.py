@@ -150,9 +150,7 @@ class Channel(DeclaringChannel):
         feed = self._feeds.pop(consumer_tag, None)
         if feed is None or not self._link.connected:
             return
-        waiting = self._link.withdraw(feed)
-        for held in waiting:
-            self._hand.leave_line(held)
+        waiting = self._link.call(self._withdraw(feed))
         if self._hand.has_tagged(feed):
             for held in waiting:
                 self._link.call(self._return(held))
@@ -162,6 +160,17 @@ class Channel(DeclaringChannel):
                 self._hand.forget(held)
         self._link.call(feed.cancel())
         self._wake_feeds()
+
+    async def _withdraw(self, feed: QueueFeed) -> list[Held]:
+        """Have a feed bring no more; return what it has brought and nobody has got.
+
+        In the event loop, since the feed is there: nothing comes in between.
+        """
+        feed.is_cancelled = True
+        waiting: list[Held] = self._link.withdraw(feed)
+        for held in waiting:
+            self._hand.leave_line(held)
+        return waiting
 
     def basic_get(self, queue: str, no_ack: bool = False, **_: Any) -> Message | None:
         """Return the next message of a queue, None when there is none."""
@@ -208,9 +217,7 @@ class Channel(DeclaringChannel):
         elif requeue:
             self._link.call(self._return(held))
         else:
-            self._hand.forget(held)
-            if held.transient is None:
-                held.received.reject("rejected by the application")
+            self._hand.reject(held, "rejected by the application")
         self._wake_feeds()
 
     def basic_recover(self, requeue: bool = False) -> None:
@@ -301,9 +308,7 @@ class Channel(DeclaringChannel):
         try:
             opened = open_envelope(held.received)
         except UNREADABLE as error:
-            self._hand.forget(held)
-            if held.transient is None:
-                held.received.reject(error)
+            self._hand.reject(held, error)
             self._wake_feeds()
             return None
         if no_ack:

@@ -82,12 +82,11 @@ def close_envelope(
         carried[CONTENT_TYPE] = str(message["content-type"])
     if is_scheduled and (delay := _delay(headers.get("eta"))):
         carried[DELAY] = delay
-    body = message["body"]
     expiration = properties.get("expiration")
     task = headers.get("task")
     correlation_id = properties.get("correlation_id")
     return Envelope(
-        body if isinstance(body, str) else bytes(body),
+        _body_of(message["body"], message["content-encoding"], headers),
         carried,
         properties.get("delivery_mode", PERSISTENT) == PERSISTENT,
         min(max(int(properties.get("priority") or 0), 0), PRIORITY_MAX),
@@ -133,6 +132,21 @@ def seconds_left(received: ReceivedMessage) -> float | None:
     if not received.expiration:
         return None
     return max(0.001, received.expiration / 1000 - time.time())
+
+
+def _body_of(
+    body: str | bytes | bytearray | memoryview, encoding: str | None, headers: Mapping[str, Any]
+) -> str | bytes:
+    """Return a body to be sent; texts that kombu has encoded as the texts that they are."""
+    if isinstance(body, str):
+        return body
+    raw = bytes(body)
+    if str(encoding).lower() != "utf-8" or "compression" in headers:
+        return raw
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw
 
 
 def _from_elsewhere(received: ReceivedMessage, queue: str) -> Opened:

@@ -107,16 +107,21 @@ class Hand:
 
     def acknowledge(self, held: Held, era: int) -> None:
         """Acknowledge a message; *era* is that of the broker that is there now."""
-        self.forget(held)
-        if held.transient is not None:
-            return
-        if held.era == era:
+        if held.transient is None and held.era == era:
+            # Before its consumer may leave, which would give the message to others.
             held.received.acknowledge()
-        else:
+        elif held.transient is None:
             with self._lock:
                 self._late[held.received.message_id] = None
                 if len(self._late) > LATE_MAX:
                     del self._late[next(iter(self._late))]
+        self.forget(held)
+
+    def reject(self, held: Held, cause: str | BaseException) -> None:
+        """Make a message a dead letter; what came for a transient queue is dropped."""
+        if held.transient is None:
+            held.received.reject(cause)
+        self.forget(held)
 
     def forget(self, held: Held) -> None:
         """Note that a message is settled, in whatever way."""
