@@ -3,6 +3,7 @@
 BROKER_URL names the broker, QUEUE the queue, NOTES the folder with the notes.
 """
 
+# mypy: disable-error-code="untyped-decorator"
 import os
 import time
 from pathlib import Path

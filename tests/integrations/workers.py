@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-START_SECONDS_MAX = 90.0
+START_SECONDS_MAX = 240.0
 STOP_SECONDS_MAX = 60.0
 
 
@@ -24,6 +24,7 @@ class Application:
     queue: str = field(default_factory=lambda: f"tasks-{uuid.uuid4()}")
     multiplier: int = 4
     workers: "list[Worker]" = field(default_factory=list)
+    begun: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -51,6 +52,16 @@ class Application:
         command = [sys.executable, "-c", f"import celery_tasks as tasks\n{code}"]
         return self._run(command, seconds)
 
+    def begin(self, code: str) -> "subprocess.Popen[bytes]":
+        """Begin to run such a program; what it prints is in `begun.log`."""
+        command = [sys.executable, "-c", f"import celery_tasks as tasks\n{code}"]
+        with (self.notes / "begun.log").open("ab") as log:
+            begun = subprocess.Popen(
+                command, env=self.environment, cwd=self.notes, stdout=log, stderr=subprocess.STDOUT
+            )
+        self.begun.append(begun)
+        return begun
+
     def celery(self, *arguments: str, seconds: float = 60.0) -> str:
         """Run a command of Celery's; return what it prints."""
         command = [sys.executable, "-m", "celery", "-A", "celery_tasks", *arguments]
@@ -77,9 +88,11 @@ class Application:
         return {int(line.split()[0]): float(line.split()[1]) for line in lines}
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers and programs."""
         for worker in self.workers:
             worker.kill()
+        for begun in self.begun:
+            begun.kill()
 
 
 class Worker:
