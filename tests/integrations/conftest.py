@@ -11,6 +11,8 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "interop")]
 
 import brokers  # noqa: E402
 
+START_SECONDS_MAX = 300.0
+"""A machine that does much else at the same time is no finding."""
 KINDS = ["lockkeeper", pytest.param("activemq", marks=pytest.mark.interop)]
 
 
@@ -18,7 +20,11 @@ def running(kind: str, directory: Path, configuration: str) -> Iterator[brokers.
     reason = brokers.missing(kind)
     if reason:
         pytest.skip(reason)
-    started = brokers.start_broker(kind, directory, configuration)
+    port = brokers.free_port()
+    command = brokers.COMMANDS[kind](directory, port, configuration=configuration)
+    started = brokers.RunningBroker(
+        kind, port, directory, command, start_seconds_max=START_SECONDS_MAX
+    )
     yield started
     if started.process.poll() is None:
         started.stop()

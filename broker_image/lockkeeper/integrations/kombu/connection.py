@@ -23,6 +23,7 @@ from lockkeeper.integrations.kombu.address import Target
 from lockkeeper.integrations.kombu.bindings import Bindings
 
 T = TypeVar("T")
+DELETE_SECONDS_MAX = 5.0
 LOOK_SECONDS = 1.0
 """Somebody who waits looks so often whether the connection is lost for good."""
 
@@ -115,8 +116,11 @@ class Connection:
         return self._thread.call(coroutine)
 
     def delete_queue(self, name: str) -> None:
-        """Delete a queue with its messages. Raises RefusedError while it is consumed."""
-        self.call(self._aio.delete_destination(name))
+        """Delete a queue with its messages. Raises RefusedError while it is consumed.
+
+        Without a broker RequestTimedOutError: a worker that ends must not wait for the next one.
+        """
+        self.call(self._aio.delete_destination(name, timeout=DELETE_SECONDS_MAX))
 
     def wake(self, event: asyncio.Event) -> None:
         """Set an event of the event loop, in any thread."""
