@@ -58,10 +58,10 @@ def test_a_worker_takes_no_more_than_it_may(application: Application) -> None:
     """What one worker has no room for, the next one gets, though the first was there before."""
     application.multiplier = 1
     first = application.worker("full", "-c", "1")
-    application.run_code("for number in range(2): tasks.late.delay(number, 60)")
+    application.run_code("for number in range(2): tasks.late.delay(number, 900)")
     wait_until(lambda: len(application.noted("began")) >= 1, log=first.log)
     second = application.worker("empty", "-c", "1")
-    wait_until(lambda: len(application.noted("began")) >= 2, 40, second.log)
+    wait_until(lambda: len(application.noted("began")) >= 2, log=second.log)
     assert application.noted("ended") == []
 
 

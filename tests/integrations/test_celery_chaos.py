@@ -12,21 +12,40 @@ from conftest import kombu_url
 from workers import Application, wait_until
 
 TASKS = int(os.environ.get("LOCKKEEPER_CELERY_TASKS", "200"))
-SENDER = "for number in range({tasks}): tasks.{task}.delay(number, 0.02)"
+SENDER = """
+import time
+from kombu.exceptions import OperationalError
+
+def send(number):
+    while True:
+        try:
+            return tasks.{task}.delay(number, 0.02)
+        except OperationalError:
+            time.sleep(0.5)
+
+for number in range({tasks}):
+    send(number)
+"""
 QUIET_SECONDS_MAX = 300.0
 
 
 def kill_at_random(
     application: Application, broker: brokers.RunningBroker, chance: random.Random, task: str
 ) -> Counter[str]:
-    """Kill something now and then until all tasks have begun; return what was killed how often."""
+    """Kill something at random, again and again, until all tasks have begun.
+
+    Between two kills some tasks begin: nobody falls silent. Return what was killed how often.
+    """
     killed: Counter[str] = Counter()
-    heard, since = 0, time.monotonic()
-    while len(begun := set(application.noted("began"))) < TASKS:
-        if len(begun) > heard:
-            heard, since = len(begun), time.monotonic()
+    heard, since, enough = 0, time.monotonic(), chance.randint(1, TASKS // 10)
+    while (count := len(set(application.noted("began")))) < TASKS:
+        if count > heard:
+            heard, since = count, time.monotonic()
         assert time.monotonic() - since < QUIET_SECONDS_MAX, f"stuck at {heard} after {killed}"
-        time.sleep(chance.uniform(1, 6))
+        if count < enough:
+            time.sleep(0.2)
+            continue
+        enough = count + chance.randint(1, TASKS // 10)
         victim = chance.choice(["broker", "worker", "child"])
         worker = chance.choice(application.workers)
         if victim == "broker":

@@ -147,6 +147,8 @@ class Channel(DeclaringChannel):
         transient = self._transient_tags.pop(consumer_tag, None)
         if transient is not None:
             transient.cancel(consumer_tag)
+        self._callbacks.pop(consumer_tag, None)
+        self.no_ack_consumers.discard(consumer_tag)
         feed = self._feeds.pop(consumer_tag, None)
         if feed is None or not self._link.connected:
             return
