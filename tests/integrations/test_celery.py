@@ -10,7 +10,7 @@ import pytest
 from conftest import kombu_url
 from workers import Application, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture

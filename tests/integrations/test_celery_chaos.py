@@ -69,6 +69,7 @@ def kill_at_random(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.crash
 @pytest.mark.parametrize("task", ["late", "early"])
 @pytest.mark.parametrize("scheme", ["openwire://{}", "failover:(tcp://{})"])
