@@ -108,6 +108,7 @@ def _figures(story: Story) -> dict[str, Any]:
         "acknowledged": story.acknowledged,
         "dead_lettered": story.dead_lettered,
         "waiting": story.waiting,
+        "waiting_dead_letters": story.waiting_letters,
         "in_doubt": story.in_doubt,
         "redelivered": story.redelivered,
         "takeovers": story.takeovers,

@@ -1,13 +1,13 @@
 // Bars of stacked values: one below the other for names, upright for the steps of a scale.
 
-const BAR = { height: 22, gap: 8, label: 0.3, figure: 84, bottom: 26 };
+const BAR = { height: 22, gap: 8, label: 0.3, figure: 84, bottom: 42, title: 24 };
 
 class BarChart {
   constructor(host, options) {
     this.host = host;
     this.options = options;
     const count = options.labels.length;
-    if (!options.upright) host.style.height = `${count * (BAR.height + BAR.gap)}px`;
+    if (!options.upright) host.style.height = `${BAR.title + count * (BAR.height + BAR.gap)}px`;
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
@@ -19,7 +19,8 @@ class BarChart {
     this.width = this.host.clientWidth;
     this.height = this.host.clientHeight;
     if (!this.width) return;
-    this.svg = element("svg", { viewBox: `0 0 ${this.width} ${this.height}` });
+    const box = `0 0 ${this.width} ${this.height}`;
+    this.svg = element("svg", { viewBox: box, "aria-hidden": "true" });
     const sums = this.options.labels.map((_, index) => this.sum(index));
     if (this.options.upright) this.drawUpright(sums);
     else this.drawLying(sums);
@@ -37,8 +38,9 @@ class BarChart {
     const left = Math.min(260, this.width * BAR.label);
     const room = this.width - left - BAR.figure;
     const highest = Math.max(...sums) || 1;
+    axisTitle(this.svg, this.options.axis, { x: left, y: 13 });
     labels.forEach((label, index) => {
-      const y = index * (BAR.height + BAR.gap);
+      const y = BAR.title + index * (BAR.height + BAR.gap);
       const middle = y + BAR.height / 2 + 4;
       const name = { x: left - 10, y: middle, "text-anchor": "end", class: "bar-name" };
       const written = element("text", name, this.svg);
@@ -69,22 +71,43 @@ class BarChart {
       const place = { x: MARGIN.left - 9, y: y(tick) + 4, "text-anchor": "end" };
       element("text", place, this.svg).textContent = format(tick);
     }
+    axisTitle(this.svg, this.options.axis, { x: 0, y: 13 });
+    const under = { x: right, y: this.height - 4, "text-anchor": "end" };
+    axisTitle(this.svg, this.options.steps, under);
     const step = (right - MARGIN.left) / labels.length;
     const every = Math.ceil(64 / step);
     labels.forEach((label, index) => {
       const x = MARGIN.left + index * step;
-      let under = 0;
+      let below = 0;
       values.forEach((each, line) => {
         const value = each[index] || 0;
-        const height = y(under) - y(under + value);
-        const shape = { x: x + step * 0.12, y: y(under + value), width: step * 0.76, height };
+        const height = y(below) - y(below + value);
+        const shape = { x: x + step * 0.12, y: y(below + value), width: step * 0.76, height };
         const color = { rx: 2, fill: `var(--${lines[line].tone})` };
         if (value > 0) this.hint(element("rect", { ...shape, ...color }, this.svg), index, line);
-        under += value;
+        below += value;
       });
       if (index % every) return;
       const place = { x: x + step / 2, y: bottom + 18, "text-anchor": "middle" };
       element("text", place, this.svg).textContent = label;
     });
+  }
+
+  // What is drawn, as a table.
+  figures() {
+    const { labels, values, lines, format } = this.options;
+    const rows = labels.map((label, index) => {
+      return [label, ...values.map((each) => format(each[index] || 0))];
+    });
+    return { headings: [this.options.steps || "name", ...lines.map((line) => line.name)], rows };
+  }
+
+  // What is drawn, in a sentence.
+  summary() {
+    const { labels, format } = this.options;
+    const sums = labels.map((_, index) => this.sum(index));
+    const highest = sums.indexOf(Math.max(...sums));
+    const longest = `${labels[highest]} with ${format(sums[highest])}`;
+    return `${labels.length} bars; the longest is ${longest}.`;
   }
 }

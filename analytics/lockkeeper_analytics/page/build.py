@@ -13,14 +13,24 @@ from typing import Any
 
 from lockkeeper_analytics.page import text
 from lockkeeper_analytics.page.labels import Tables, directory_labels
-from lockkeeper_analytics.page.plots import extent_of, marks, plot_data
+from lockkeeper_analytics.page.plots import extent_of, marks, plot_data, plot_name
 from lockkeeper_analytics.page.sections import contents, sections
 from lockkeeper_analytics.page.story import NEEDED, dead_letter_queues, span_of, tell
+from lockkeeper_analytics.page.tables import table_data
 from lockkeeper_analytics.page.tiles import balance, tiles
-from lockkeeper_analytics.reports import GROUPS
-from lockkeeper_analytics.reports.report import Lines
+from lockkeeper_analytics.reports import GROUPS, REPORTS
 
-SCRIPTS = ("chart.js", "bars.js", "heat.js", "page.js")
+SCRIPTS = (
+    "formats.js",
+    "range.js",
+    "chart.js",
+    "bars.js",
+    "heat.js",
+    "cells.js",
+    "commands.js",
+    "table.js",
+    "page.js",
+)
 _PARTS = files("lockkeeper_analytics.page")
 
 
@@ -43,7 +53,13 @@ def build_page(tables: Tables, made: Made) -> str:
     plots = _plots(tables, labels)
     first, last = span_of(tables)
     lasted = (last - first).total_seconds() * 1000 if first and last else None
-    data = {"plots": plots, "marks": marks(tables.get("takeovers", []))}
+    data = {
+        "plots": plots,
+        "marks": marks(tables.get("takeovers", [])),
+        "tables": _table_data(tables),
+        "labels": labels,
+        "directories": made.directories,
+    }
     values = {
         "title": escape(", ".join(PurePath(each).name or each for each in made.directories)),
         "directories": escape(", ".join(made.directories)),
@@ -65,13 +81,20 @@ def build_page(tables: Tables, made: Made) -> str:
 def _plots(tables: Tables, labels: Mapping[str, str]) -> dict[str, Any]:
     reports = [each for group in GROUPS.values() for each in group if each.name in tables]
     shown = {each.name: each.shown(tables[each.name]) for each in reports}
-    over_time = [shown[each.name] for each in reports if isinstance(each.plot, Lines)]
+    over_time = [shown[each.name] for each in reports if each.has_lines]
     extent = extent_of(chain.from_iterable(over_time))
     apart = dead_letter_queues(tables)
     found = {
-        each.name: plot_data(each, shown[each.name], labels, apart, extent) for each in reports
+        plot_name(each, number): plot_data(plot, shown[each.name], labels, apart, extent)
+        for each in reports
+        for number, plot in enumerate(each.plots)
     }
     return {name: plot for name, plot in found.items() if plot is not None}
+
+
+def _table_data(tables: Tables) -> dict[str, Any]:
+    reports = [REPORTS[name] for name in tables]
+    return {each.name: table_data(each, each.shown(tables[each.name])) for each in reports}
 
 
 def _story(tables: Tables) -> str:
@@ -79,7 +102,10 @@ def _story(tables: Tables) -> str:
     if any(name not in tables for name in NEEDED):
         return ""
     story = tell(tables)
-    return f'<section class="tiles">{tiles(story)}</section>{balance(story)}'
+    return (
+        f'<section class="tiles"><h2 class="unseen">In short</h2>{tiles(story)}</section>'
+        f"{balance(story)}"
+    )
 
 
 def _part(name: str) -> str:

@@ -14,6 +14,8 @@ Cell = Callable[[Row], str]
 
 CAUSE_CHARACTERS = 240
 LIST_MAX = 4
+LISTED_MAX = 40
+"""So many of a list are in its hint."""
 _JAVA_CLASS = ("java.lang.Throwable: ", "java.lang.Exception: ")
 _FIGURES: dict[Unit, Callable[[Any], str]] = {
     Unit.COUNT: text.count,
@@ -137,7 +139,7 @@ def _list(values: Any) -> str:
     more = len(shown) - LIST_MAX
     if more <= 0:
         return escape(words)
-    whole = ", ".join(map(str, shown))
+    whole = ", ".join(map(str, shown[:LISTED_MAX]))
     return f'<span title="{escape(whole)}">{escape(words)} and {more:,} more</span>'
 
 

@@ -1,9 +1,7 @@
-"use strict";
-
 // What all plots share, and the chart of values over cells of time: SVG, drawn by this page alone.
 
 const SVG = "http://www.w3.org/2000/svg";
-const MARGIN = { top: 18, right: 10, bottom: 24, left: 58 };
+const MARGIN = { top: 34, right: 10, bottom: 42, left: 62 };
 const TIME_STEPS = [
   1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400,
   172800, 604800, 1209600, 2592000,
@@ -48,34 +46,56 @@ function timeTicks(start, end, parts) {
   return { ticks, step };
 }
 
+function daysText(start, end) {
+  const [first, last] = [start, end].map((at) => longMoment(at).split(",")[0]);
+  return first === last ? first : `${first} – ${last}`;
+}
+
 function timeText(at, step) {
   const text = new Date(at).toISOString();
   if (step >= 86400000) return text.slice(5, 10);
   return step >= 60000 ? text.slice(11, 16) : text.slice(11, 19);
 }
 
-// Returns the cells of `values` that hang together, as lists: null breaks them.
-function runsOf(values) {
+// Returns the cells of `values` from `first` to before `end` that hang together: null breaks them.
+function runsOf(values, first, end) {
   const runs = [];
-  values.forEach((value, cell) => {
-    if (value === null) return;
-    if (!cell || values[cell - 1] === null) runs.push([]);
+  for (let cell = first; cell < end; cell += 1) {
+    if (values[cell] === null) continue;
+    if (cell === first || values[cell - 1] === null) runs.push([]);
     runs.at(-1).push(cell);
-  });
+  }
   return runs;
 }
 
+// What stands beside an axis: `up` for values, or below the plot.
+function axisTitle(svg, text, place) {
+  element("text", { class: "axis", ...place }, svg).textContent = text;
+}
+
+// How the lines of a plot are told apart by those who do not see colours.
+const DASHES = ["", "7 4", "2 4"];
+
 // Draws `lines` ({ name, color, values, floor: cell => value under the shaded area }) into `host`;
-// `options`: start, step, cells, marks, logarithmic, format.
+// `options`: start, step, cells, marks, logarithmic, format, axis. The pointer reads values and
+// chooses a range of time; so do the arrow keys, with Shift and Enter.
 class TimeChart {
   constructor(host, options) {
     this.host = host;
     this.options = options;
     this.lines = [];
     this.listeners = [];
+    this.view = { first: 0, end: options.cells };
+    this.cell = null;
+    this.chosen = null;
     new ResizeObserver(() => this.draw()).observe(host);
-    host.addEventListener("pointermove", (event) => this.point(event));
+    host.addEventListener("pointermove", (event) => this.move(event));
     host.addEventListener("pointerleave", () => this.tell(null));
+    host.addEventListener("pointerdown", (event) => this.begin(event));
+    host.addEventListener("pointerup", () => this.take());
+    host.addEventListener("dblclick", () => timeRange.set(null, null));
+    host.addEventListener("keydown", (event) => this.press(event));
+    host.addEventListener("blur", () => this.tell(null));
   }
 
   show(lines) {
@@ -83,14 +103,33 @@ class TimeChart {
     this.draw();
   }
 
-  x(at) {
+  // Shows the cells of a range of time, all of them without one.
+  narrow(range) {
     const { start, step, cells } = this.options;
+    this.view = { first: 0, end: cells };
+    if (!range.isWhole) {
+      const first = Math.floor((range.from - start) / step);
+      this.view.first = Math.min(Math.max(0, first), cells - 1);
+      const end = Math.ceil((range.to - start) / step);
+      this.view.end = Math.max(this.view.first + 1, Math.min(cells, end));
+    }
+    this.cell = null;
+    this.chosen = null;
+    this.draw();
+  }
+
+  at(cell) {
+    return this.options.start + cell * this.options.step;
+  }
+
+  x(at) {
+    const { first, end } = this.view;
     const width = this.width - MARGIN.left - MARGIN.right;
-    return MARGIN.left + ((at - start) / (step * cells)) * width;
+    return MARGIN.left + ((at - this.at(first)) / (this.options.step * (end - first))) * width;
   }
 
   middle(cell) {
-    return this.x(this.options.start + (cell + 0.5) * this.options.step);
+    return this.x(this.at(cell + 0.5));
   }
 
   y(value) {
@@ -102,13 +141,15 @@ class TimeChart {
     this.width = this.host.clientWidth;
     this.height = this.host.clientHeight;
     if (!this.width || !this.lines.length) return;
-    const values = this.lines.flatMap((line) => line.values);
+    const { first, end } = this.view;
+    const values = this.lines.flatMap((line) => line.values.slice(first, end));
     this.scale = this.options.logarithmic ? logarithmicScale(values) : linearScale(values);
     const box = `0 0 ${this.width} ${this.height}`;
-    this.svg = element("svg", { viewBox: box });
+    this.svg = element("svg", { viewBox: box, "aria-hidden": "true" });
     this.drawGrid();
-    for (const line of this.lines) this.drawLine(line);
+    this.lines.forEach((line, place) => this.drawLine(line, DASHES[place] || ""));
     this.drawMarks();
+    this.choice = element("rect", { class: "chosen", visibility: "hidden" }, this.svg);
     this.cursor = element("line", { class: "cursor", visibility: "hidden" }, this.svg);
     this.host.replaceChildren(this.svg);
   }
@@ -122,19 +163,22 @@ class TimeChart {
       const place = { x: MARGIN.left - 9, y: y + 4, "text-anchor": "end" };
       element("text", place, this.svg).textContent = this.options.format(tick);
     }
-    const { start, step, cells } = this.options;
-    const times = timeTicks(start, start + step * cells, this.width / 110);
+    const [start, end] = [this.at(this.view.first), this.at(this.view.end)];
+    const times = timeTicks(start, end, this.width / 110);
     for (const at of times.ticks) {
       const place = { x: this.x(at), y: bottom + 18, "text-anchor": "middle" };
       element("text", place, this.svg).textContent = timeText(at, times.step);
     }
+    axisTitle(this.svg, this.options.axis, { x: 0, y: 13 });
+    const place = { x: right, y: bottom + 37, "text-anchor": "end" };
+    axisTitle(this.svg, `time (UTC), ${daysText(start, end)}`, place);
   }
 
-  drawLine(line) {
+  drawLine(line, dashes) {
     const place = (cell, value) => {
       return `${this.middle(cell).toFixed(1)} ${this.y(value).toFixed(1)}`;
     };
-    for (const run of runsOf(line.values)) {
+    for (const run of runsOf(line.values, this.view.first, this.view.end)) {
       const upper = run.map((cell) => place(cell, line.values[cell]));
       if (line.floor) {
         const lower = run.map((cell) => place(cell, line.floor(cell))).reverse();
@@ -143,6 +187,7 @@ class TimeChart {
       }
       // A run of one cell is a dot: a line of no length with round ends.
       const stroke = { fill: "none", stroke: line.color, "stroke-width": upper[1] ? 1.9 : 5 };
+      if (upper[1] && dashes) stroke["stroke-dasharray"] = dashes;
       const round = { "stroke-linejoin": "round", "stroke-linecap": "round" };
       const path = { d: `M${upper.join("L")}${upper[1] ? "" : "h.01"}` };
       element("path", { ...path, ...stroke, ...round }, this.svg);
@@ -152,8 +197,12 @@ class TimeChart {
   drawMarks() {
     const right = this.width - MARGIN.right;
     const bottom = this.height - MARGIN.bottom;
+    const [start, end] = [this.at(this.view.first), this.at(this.view.end)];
     const inside = (at) => Math.min(Math.max(this.x(at), MARGIN.left), right);
     for (const mark of this.options.marks) {
+      // A start before the first cell, or a stop behind the last one, stands at the edge.
+      const isSeen = timeRange.isWhole || (mark.at >= start && mark.since <= end);
+      if (!isSeen) continue;
       const x = inside(mark.at);
       const from = inside(mark.since);
       const y = MARGIN.top - 4;
@@ -173,13 +222,69 @@ class TimeChart {
     element("text", { ...place, ...side }, this.svg).textContent = text;
   }
 
-  point(event) {
-    const { start, step, cells } = this.options;
+  cellAt(event) {
     const box = this.host.getBoundingClientRect();
     const width = this.width - MARGIN.left - MARGIN.right;
     const share = (event.clientX - box.left - MARGIN.left) / width;
-    const cell = Math.floor(share * cells);
-    this.tell(cell >= 0 && cell < cells ? { cell, event, at: start + (cell + 0.5) * step } : null);
+    return this.view.first + Math.floor(share * (this.view.end - this.view.first));
+  }
+
+  within(cell) {
+    return Math.min(Math.max(cell, this.view.first), this.view.end - 1);
+  }
+
+  begin(event) {
+    if (event.button || !this.svg) return;
+    this.chosen = { from: this.within(this.cellAt(event)), to: null };
+    if (event.pointerId !== undefined) this.host.setPointerCapture(event.pointerId);
+  }
+
+  move(event) {
+    const cell = this.cellAt(event);
+    if (this.chosen && event.buttons) this.choose(this.within(cell));
+    const isInside = cell >= this.view.first && cell < this.view.end;
+    this.tell(isInside ? { cell, x: event.clientX, y: event.clientY, at: this.at(cell) } : null);
+  }
+
+  // Lets the chosen range reach to a cell.
+  choose(cell) {
+    this.chosen.to = cell;
+    const [first, last] = [this.chosen.from, cell].sort((one, other) => one - other);
+    const [left, right] = [this.x(this.at(first)), this.x(this.at(last + 1))];
+    const place = { x: left, width: right - left, y: MARGIN.top };
+    const height = this.height - MARGIN.top - MARGIN.bottom;
+    for (const [key, value] of Object.entries({ ...place, height, visibility: "visible" })) {
+      this.choice.setAttribute(key, value);
+    }
+  }
+
+  take() {
+    const chosen = this.chosen;
+    this.chosen = null;
+    if (this.choice) this.choice.setAttribute("visibility", "hidden");
+    if (!chosen || chosen.to === null || chosen.to === chosen.from) return;
+    const [first, last] = [chosen.from, chosen.to].sort((one, other) => one - other);
+    timeRange.set(this.at(first), this.at(last + 1));
+  }
+
+  press(event) {
+    const { first, end } = this.view;
+    const steps = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
+    const places = { Home: first, End: end - 1 };
+    if (event.key === "Enter") this.take();
+    else if (event.key === "Escape") timeRange.set(null, null);
+    else if (event.key in steps || event.key in places) {
+      const before = this.cell === null ? this.within(first) : this.cell;
+      const next = event.key in places ? places[event.key] : before + steps[event.key];
+      this.cell = this.within(this.cell === null && event.key in steps ? before : next);
+      if (event.shiftKey && !this.chosen) this.chosen = { from: before, to: null };
+      if (event.shiftKey) this.choose(this.cell);
+      const box = this.host.getBoundingClientRect();
+      const x = box.left + this.middle(this.cell);
+      const where = { cell: this.cell, x, y: box.top + MARGIN.top, at: this.at(this.cell) };
+      this.tell({ ...where, isSaid: true });
+    } else return;
+    event.preventDefault();
   }
 
   tell(where) {
@@ -189,14 +294,40 @@ class TimeChart {
   // Shows the cursor at a time, which may come from another chart.
   pointAt(at) {
     if (!this.cursor) return;
-    const { start, step, cells } = this.options;
+    const { start, step } = this.options;
     const cell = at === null ? -1 : Math.floor((at - start) / step);
-    const isInside = cell >= 0 && cell < cells;
+    const isInside = cell >= this.view.first && cell < this.view.end;
     this.cursor.setAttribute("visibility", isInside ? "visible" : "hidden");
     if (!isInside) return;
     const x = this.middle(cell);
     const bottom = this.height - MARGIN.bottom;
     const place = { x1: x, x2: x, y1: MARGIN.top, y2: bottom };
     for (const [key, value] of Object.entries(place)) this.cursor.setAttribute(key, value);
+  }
+
+  // What is drawn, as a table: headings, and a row for each cell.
+  figures() {
+    const headings = ["time (UTC)", ...this.lines.map((line) => line.name)];
+    const rows = [];
+    for (let cell = this.view.first; cell < this.view.end; cell += 1) {
+      const values = this.lines.map((line) => line.values[cell]);
+      if (values.every((value) => value === null)) continue;
+      const written = values.map((value) => (value === null ? UNKNOWN : this.written(value)));
+      rows.push([new Date(this.at(cell)).toISOString().slice(0, 19).replace("T", " "), ...written]);
+    }
+    return { headings, rows };
+  }
+
+  // What is drawn, in a sentence.
+  summary() {
+    const { first, end } = this.view;
+    const told = this.lines.map((line) => {
+      const values = line.values.slice(first, end);
+      const highest = Math.max(...values.map((value) => (value === null ? -1 : value)));
+      if (highest < 0) return `${line.name}: nothing`;
+      const when = shortMoment(this.at(first + values.indexOf(highest)));
+      return `${line.name}: at the most ${this.written(highest)}, ${when}`;
+    });
+    return `${told.join("; ")}.`;
   }
 }

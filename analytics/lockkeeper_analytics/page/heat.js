@@ -1,12 +1,13 @@
 // Fields in rows and columns, the stronger the higher their value.
 
-const FIELD = { height: 24, left: 190, bottom: 24 };
+const FIELD = { height: 24, left: 190, top: 24, bottom: 42 };
 
 class HeatMap {
   constructor(host, options) {
     this.host = host;
     this.options = options;
-    host.style.height = `${options.down.length * FIELD.height + FIELD.bottom}px`;
+    const height = FIELD.top + options.down.length * FIELD.height + FIELD.bottom;
+    host.style.height = `${height}px`;
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
@@ -14,13 +15,14 @@ class HeatMap {
     const { across, down, fields, format } = this.options;
     const width = this.host.clientWidth;
     if (!width) return;
-    const bottom = down.length * FIELD.height;
-    const svg = element("svg", { viewBox: `0 0 ${width} ${bottom + FIELD.bottom}` });
+    const bottom = FIELD.top + down.length * FIELD.height;
+    const box = `0 0 ${width} ${bottom + FIELD.bottom}`;
+    const svg = element("svg", { viewBox: box, "aria-hidden": "true" });
     const left = Math.min(FIELD.left, width * 0.3);
     const step = (width - left) / across.length;
     const highest = Math.max(...fields.map((field) => field[2] || 0)) || 1;
     for (const [x, y, value] of fields) {
-      const place = { x: left + x * step + 1, y: y * FIELD.height + 1 };
+      const place = { x: left + x * step + 1, y: FIELD.top + y * FIELD.height + 1 };
       const size = { width: Math.max(1, step - 2), height: FIELD.height - 2, rx: 3 };
       const strength = { class: "field", opacity: (0.06 + 0.94 * ((value || 0) / highest)) };
       const shape = element("rect", { ...place, ...size, ...strength }, svg);
@@ -28,7 +30,8 @@ class HeatMap {
       element("title", {}, shape).textContent = told;
     }
     down.forEach((label, index) => {
-      const place = { x: left - 10, y: index * FIELD.height + 16, "text-anchor": "end" };
+      const y = FIELD.top + index * FIELD.height + 16;
+      const place = { x: left - 10, y, "text-anchor": "end" };
       element("text", place, svg).textContent = shortened(label, left / 8.2);
     });
     const every = Math.ceil(40 / step);
@@ -37,6 +40,24 @@ class HeatMap {
       const place = { x: left + (index + 0.5) * step, y: bottom + 17, "text-anchor": "middle" };
       element("text", place, svg).textContent = label;
     });
+    axisTitle(svg, `${this.options.axis}, by ${this.options.downAxis}`, { x: 0, y: 13 });
+    const place = { x: width, y: bottom + 36, "text-anchor": "end" };
+    axisTitle(svg, this.options.acrossAxis, place);
     this.host.replaceChildren(svg);
+  }
+
+  // What is drawn, as a table.
+  figures() {
+    const { across, down, fields, format, downAxis, acrossAxis, axis } = this.options;
+    const rows = fields.map(([x, y, value]) => [down[y], across[x], format(value || 0)]);
+    return { headings: [downAxis, acrossAxis, axis], rows };
+  }
+
+  // What is drawn, in a sentence.
+  summary() {
+    const { across, down, fields, format } = this.options;
+    const [x, y, value] = fields.reduce((one, other) => (other[2] > one[2] ? other : one));
+    const highest = `${format(value || 0)}: ${down[y]}, ${across[x]}`;
+    return `The highest of ${fields.length} fields is ${highest}.`;
   }
 }

@@ -3,46 +3,18 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const charts = [];
 const tip = document.getElementById("tip");
-
-function shortened(text, characters) {
-  return text.length <= characters ? text : `${text.slice(0, Math.max(1, characters - 1))}…`;
-}
-
-function countText(value) {
-  if (value >= 1e9) return `${+(value / 1e9).toFixed(2)} G`;
-  if (value >= 1e6) return `${+(value / 1e6).toFixed(2)} M`;
-  return value >= 100 ? Math.round(value).toLocaleString("en") : String(+value.toFixed(2));
-}
-
-function sizeText(value) {
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const power = value < 1 ? 0 : Math.min(4, Math.floor(Math.log2(value) / 10));
-  return `${+(value / 1024 ** power).toPrecision(3)} ${units[power]}`;
-}
-
-function durationText(value) {
-  if (value < 1000) return `${+value.toFixed(value < 10 ? 1 : 0)} ms`;
-  if (value < 60000) return `${+(value / 1000).toFixed(2)} s`;
-  const minutes = value / 60000;
-  if (minutes < 60) return `${+minutes.toFixed(1)} min`;
-  return minutes < 2880 ? `${+(minutes / 60).toFixed(1)} h` : `${+(minutes / 1440).toFixed(1)} d`;
-}
-
-const FORMATS = {
-  ms: durationText,
-  bytes: sizeText,
-  share: (value) => `${+(value * 100).toFixed(1)} %`,
-};
+const said = document.getElementById("said");
 
 function colored(lines) {
   return lines.map((line) => ({ ...line, color: `var(--${line.tone})` }));
 }
 
 function legend(host, lines) {
-  const list = host.previousElementSibling;
-  const keys = lines.map((line) => {
+  const list = host.closest("figure").querySelector(".legend");
+  const keys = lines.map((line, place) => {
     const key = document.createElement("li");
     key.style.setProperty("--tone", line.color);
+    key.className = `dash-${place}`;
     key.textContent = line.name;
     return key;
   });
@@ -62,20 +34,25 @@ function linesOf(plot, series) {
 
 function drawLines(host, plot, format) {
   const choice = document.querySelector(`select[data-for="${host.dataset.plot}"]`);
-  const written = plot.rate ? (value) => `${format(value)} /s` : format;
   const chart = new TimeChart(host, { ...plot, marks: data.marks, format });
-  chart.written = written;
+  chart.written = plot.rate ? (value) => `${format(value)} /s` : format;
   chart.listeners.push(read);
   charts.push(chart);
+  host.tabIndex = 0;
+  host.setAttribute("role", "application");
+  host.setAttribute("aria-roledescription", "plot");
+  host.setAttribute("aria-describedby", "keys-help");
+  timeRange.listeners.push((range) => chart.narrow(range));
   const show = (index) => {
     const lines = linesOf(plot, plot.series[index]);
     chart.show(lines);
     legend(host, lines);
   };
   show(0);
-  if (!choice) return;
+  if (!choice) return chart;
   plot.series.forEach((series, index) => choice.append(new Option(series.label, index)));
   choice.addEventListener("change", () => show(Number(choice.value)));
+  return chart;
 }
 
 function tipLine(line, value, format) {
@@ -90,52 +67,101 @@ function read(where, chart) {
   for (const each of charts) each.pointAt(where ? where.at : null);
   tip.hidden = !where;
   if (!where) return;
-  const { start, step } = chart.options;
   const head = document.createElement("b");
-  const time = new Date(start + where.cell * step).toISOString();
-  head.textContent = time.slice(step >= 3600000 ? 0 : 11, 19).replace("T", " ");
+  const time = new Date(where.at).toISOString();
+  head.textContent = time.slice(chart.options.step >= 3600000 ? 0 : 11, 19).replace("T", " ");
   const lines = chart.lines.filter((line) => line.values[where.cell] !== null);
   tip.replaceChildren(
     head, ...lines.map((line) => tipLine(line, line.values[where.cell], chart.written)),
   );
-  const left = where.event.clientX + 16;
+  const left = where.x + 16;
   const fits = left + tip.offsetWidth < window.innerWidth - 8;
-  tip.style.left = `${fits ? left : where.event.clientX - tip.offsetWidth - 16}px`;
-  tip.style.top = `${Math.min(where.event.clientY, window.innerHeight - tip.offsetHeight - 8)}px`;
+  tip.style.left = `${fits ? left : where.x - tip.offsetWidth - 16}px`;
+  tip.style.top = `${Math.min(where.y, window.innerHeight - tip.offsetHeight - 8)}px`;
+  if (where.isSaid) said.textContent = tip.innerText.replaceAll("\n", ", ");
 }
+
+function drawFigures(place, chart) {
+  const { headings, rows } = chart.figures();
+  const table = document.createElement("table");
+  const head = table.createTHead().insertRow();
+  for (const heading of headings) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.textContent = heading;
+    head.append(cell);
+  }
+  const body = table.createTBody();
+  for (const row of rows) {
+    const line = body.insertRow();
+    for (const value of row) line.insertCell().textContent = value;
+  }
+  place.replaceChildren(table);
+}
+
+// What is drawn is told in words, and as a table where one is opened.
+function accompany(host, chart) {
+  const drawn = document.querySelector(`[data-drawn="${host.dataset.plot}"]`);
+  const title = host.getAttribute("aria-label");
+  const renew = () => {
+    host.setAttribute("aria-label", `${title}. ${chart.summary()}`);
+    if (drawn.open) drawFigures(drawn.querySelector(".scroll"), chart);
+  };
+  drawn.addEventListener("toggle", renew);
+  timeRange.listeners.push(renew);
+  const choice = document.querySelector(`select[data-for="${host.dataset.plot}"]`);
+  if (choice) choice.addEventListener("change", renew);
+  renew();
+}
+
+const timed = Object.values(data.plots).find((plot) => plot.kind === "lines");
+if (timed) timeRange.offer(timed.start, timed.start + timed.step * timed.cells);
 
 for (const host of document.querySelectorAll("[data-plot]")) {
   const plot = data.plots[host.dataset.plot];
   const format = FORMATS[plot.unit] || countText;
+  let chart;
   if (plot.kind === "lines") {
-    drawLines(host, plot, format);
+    chart = drawLines(host, plot, format);
   } else {
     const Chart = plot.kind === "bars" ? BarChart : HeatMap;
-    new Chart(host, { ...plot, format });
+    chart = new Chart(host, { ...plot, format });
     if (plot.kind === "bars" && plot.lines.length > 1) legend(host, colored(plot.lines));
   }
+  accompany(host, chart);
 }
 
-function copied(button) {
-  button.textContent = "Copied";
-  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+const tables = new Map();
+for (const host of document.querySelectorAll("[data-table]")) {
+  const name = host.dataset.table;
+  tables.set(name, new DataTable(host, name, data.tables[name]));
 }
 
-// Pages of files may not reach the clipboard everywhere: then the text is selected and copied.
-async function copy(button) {
-  const code = button.parentElement.querySelector("code");
-  try {
-    await navigator.clipboard.writeText(code.textContent);
-  } catch {
-    getSelection().selectAllChildren(code);
-    document.execCommand("copy");
+const opened = [];
+window.addEventListener("beforeprint", () => {
+  for (const table of tables.values()) table.print(true);
+  for (const each of document.querySelectorAll("details:not(.sql, .drawn):not([open])")) {
+    each.open = true;
+    opened.push(each);
   }
-  copied(button);
-}
+});
+window.addEventListener("afterprint", () => {
+  for (const table of tables.values()) table.print(false);
+  for (const each of opened.splice(0)) each.open = false;
+});
 
-for (const button of document.querySelectorAll(".copy")) {
+for (const button of document.querySelectorAll(".sql .copy")) {
   button.addEventListener("click", () => copy(button));
 }
+
+// A link into a report that is folded opens it.
+function unfold() {
+  const target = location.hash ? document.getElementById(location.hash.slice(1)) : null;
+  const folded = target && target.querySelector(":scope > details");
+  if (folded) folded.open = true;
+}
+window.addEventListener("hashchange", unfold);
+unfold();
 
 // The table of contents shows which report is being read.
 const links = new Map();
@@ -147,7 +173,11 @@ const watcher = new IntersectionObserver((entries) => {
     else seen.delete(target.id);
   }
   const first = [...links.keys()].find((name) => seen.has(name));
-  for (const [name, link] of links) link.classList.toggle("here", name === first);
+  for (const [name, link] of links) {
+    link.classList.toggle("here", name === first);
+    if (name === first) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
 }, { rootMargin: "-10% 0px -55% 0px" });
 for (const name of links.keys()) watcher.observe(document.getElementById(name));
 
@@ -155,4 +185,9 @@ document.getElementById("theme").addEventListener("click", () => {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   root.dataset.theme = (root.dataset.theme || system) === "dark" ? "light" : "dark";
+  try {
+    localStorage.setItem("lockkeeper-theme", root.dataset.theme);
+  } catch {
+    // Where a browser keeps nothing for files, the choice lasts as long as the page.
+  }
 });

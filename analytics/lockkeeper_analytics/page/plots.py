@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from lockkeeper_analytics.page.labels import Key, Labels, name_of
-from lockkeeper_analytics.reports.report import Bars, Heat, Lines, Report, Row
+from lockkeeper_analytics.reports.report import Bars, Heat, Lines, Plot, Report, Row
 
 EVERYTHING = "All destinations"
 """Dead letter queues are left out of sums: their messages were counted where they were sent."""
@@ -44,20 +44,25 @@ def extent_of(rows: Iterable[Row]) -> Extent | None:
     return Extent(min(times), max(times), timed[0]["seconds"])
 
 
+def plot_name(report: Report, number: int) -> str:
+    """Return the name of a plot of *report* among those of the page."""
+    return f"{report.name}-{number}" if number else report.name
+
+
 def plot_data(
-    report: Report, rows: Sequence[Row], labels: Labels, apart: set[Key], extent: Extent | None
+    plot: Plot, rows: Sequence[Row], labels: Labels, apart: set[Key], extent: Extent | None
 ) -> dict[str, Any] | None:
-    """Return what the page's script draws for *report*; None where there is nothing to draw.
+    """Return what the page's script draws for *plot*; None where there is nothing to draw.
 
     *apart* are destinations that no sum counts.
     """
-    if not rows or report.plot is None:
+    if not rows:
         return None
-    if isinstance(report.plot, Lines):
-        return _lines(report.plot, rows, labels, apart, extent) if extent is not None else None
-    if isinstance(report.plot, Bars):
-        return _bars(report.plot, rows, labels)
-    return _heat(report.plot, rows, labels)
+    if isinstance(plot, Lines):
+        return _lines(plot, rows, labels, apart, extent) if extent is not None else None
+    if isinstance(plot, Bars):
+        return _bars(plot, rows, labels)
+    return _heat(plot, rows, labels)
 
 
 def marks(events: Sequence[Row]) -> list[dict[str, Any]]:
@@ -91,6 +96,7 @@ def _lines(
         "kind": "lines",
         **_values_of(plot.values),
         "unit": plot.unit,
+        "axis": plot.axis,
         "rate": plot.is_rate,
         "logarithmic": plot.logarithmic,
         "start": extent.start,
@@ -143,6 +149,8 @@ def _bars(plot: Bars, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
         "kind": "bars",
         **_values_of(plot.values),
         "unit": plot.unit,
+        "axis": plot.axis,
+        "steps": plot.steps,
         "upright": plot.upright,
         "more": len(rows) - len(shown),
         "labels": [name_of(row, plot.names, labels) for row in shown],
@@ -162,7 +170,16 @@ def _heat(plot: Heat, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
         ]
         for row in shown
     ]
-    return {"kind": "heat", "unit": plot.unit, "across": across, "down": down, "fields": fields}
+    return {
+        "kind": "heat",
+        "unit": plot.unit,
+        "axis": plot.axis,
+        "acrossAxis": plot.across_axis,
+        "downAxis": plot.down_axis,
+        "across": across,
+        "down": down,
+        "fields": fields,
+    }
 
 
 def _values_of(values: Sequence[Any]) -> dict[str, Any]:

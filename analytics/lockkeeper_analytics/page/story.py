@@ -14,7 +14,10 @@ NEEDED = ("inventory", "totals", "rates", "backlog", "dead_letters", "takeovers"
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """The figures of a whole report; counts are messages, times UTC, None is not known."""
+    """The figures of a whole report; counts are messages, times UTC, None is not known.
+
+    `waiting` leaves out dead letters, which are `waiting_letters`: nobody has taken them away.
+    """
 
     first_at: datetime | None
     last_at: datetime | None
@@ -22,6 +25,7 @@ class Story:
     acknowledged: int
     dead_lettered: int
     waiting: int
+    waiting_letters: int
     in_doubt: int
     redelivered: int | None
     takeovers: int
@@ -51,6 +55,7 @@ def tell(tables: Tables) -> Story:
         acknowledged=_sum(living, "acknowledged"),
         dead_lettered=_sum(totals, "dead_lettered"),
         waiting=_sum(backlog, "waiting") - _sum(backlog, "dead_letters"),
+        waiting_letters=_sum(backlog, "dead_letters"),
         in_doubt=_sum(backlog, "in_doubt"),
         redelivered=sum(redelivered) if redelivered else None,
         takeovers=sum(row["event"] == "takeover" for row in tables["takeovers"]),

@@ -11,7 +11,7 @@ def tiles(story: Story) -> str:
         ("sent", "Sent", sent, f"at the most {text.count(story.peak_per_second)}/s"),
         ("acknowledged", "Acknowledged", story.acknowledged, _share(story.acknowledged, sent)),
         ("dead", "Dead letters", story.dead_lettered, _share(story.dead_lettered, sent)),
-        ("waiting", "Still waiting", story.waiting, _waiting(story)),
+        ("waiting", "Still waiting", _all_waiting(story), _waiting(story)),
         ("redelivered", "Redelivered", story.redelivered, _redelivered(story)),
         ("takeovers", "Take-overs", story.takeovers, _silence(story)),
     )
@@ -30,11 +30,20 @@ def _share(part: int, whole: int) -> str:
     return f"{text.share(part, whole)} of those sent"
 
 
+def _all_waiting(story: Story) -> int:
+    return story.waiting + story.waiting_letters
+
+
 def _waiting(story: Story) -> str:
-    oldest = story.oldest_waiting
-    age = (story.last_at - oldest).total_seconds() if story.last_at and oldest else None
-    waiting = f"the oldest for {text.milliseconds(age * 1000)}" if age is not None else "all done"
-    return f"{waiting}, {text.count(story.in_doubt)} in doubt" if story.in_doubt else waiting
+    """Return who waits: dead letters, which nobody takes, do not hide behind the others."""
+    letters, oldest = story.waiting_letters, story.oldest_waiting
+    parts = [f"{text.count(letters)} dead letter{'' if letters == 1 else 's'}"] if letters else []
+    if story.last_at and oldest:
+        age = text.milliseconds((story.last_at - oldest).total_seconds() * 1000)
+        parts.append(f"the oldest other for {age}" if letters else f"the oldest for {age}")
+    if story.in_doubt:
+        parts.append(f"{text.count(story.in_doubt)} in doubt")
+    return ", ".join(parts) or "all done"
 
 
 def _redelivered(story: Story) -> str:

@@ -16,6 +16,6 @@ REPORT = Report(
         Column("before", "Median before", Unit.DECIMAL),
         Column("ratio", "Times", Unit.DECIMAL),
     ),
-    plot=None,
+    plots=(),
     nothing="No period is unlike those before it, or there are too few to tell.",
 )

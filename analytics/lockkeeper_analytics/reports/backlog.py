@@ -1,5 +1,6 @@
 """Backlog: messages that wait, for each destination and durable subscription."""
 
+from lockkeeper_analytics.reports.messages import WAITING
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 REPORT = Report(
@@ -15,6 +16,7 @@ REPORT = Report(
         Column("oldest_at", "Oldest", Unit.TIME),
         Column("newest_at", "Newest", Unit.TIME),
     ),
-    plot=None,
+    plots=(),
     nothing="Nothing waits.",
+    messages=WAITING,
 )

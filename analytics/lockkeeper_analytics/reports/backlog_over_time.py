@@ -1,6 +1,7 @@
 """Backlog over time: the messages that waited at the end of each cell."""
 
 from lockkeeper_analytics.facts.grouping import SUBSCRIPTION
+from lockkeeper_analytics.reports.messages import OF_CELL
 from lockkeeper_analytics.reports.report import Column, Lines, Report, Series, Tone, Unit
 
 REPORT = Report(
@@ -14,8 +15,21 @@ REPORT = Report(
         Column("oldest_ms", "Oldest", Unit.MILLISECONDS),
         Column("depth", "By statistics", Unit.COUNT),
     ),
-    plot=Lines(
-        (Series("waiting", "waiting", Tone.CAME, floor=""),), each=SUBSCRIPTION, together="sum"
+    plots=(
+        Lines(
+            (Series("waiting", "waiting", Tone.CAME, floor=""),),
+            "messages waiting",
+            each=SUBSCRIPTION,
+            together="sum",
+        ),
+        Lines(
+            (Series("oldest_ms", "age of the oldest", Tone.WARM, floor=""),),
+            "age of the oldest message (lag)",
+            each=SUBSCRIPTION,
+            unit=Unit.MILLISECONDS,
+            together="max",
+        ),
     ),
     nothing="Nothing ever waited.",
+    messages=OF_CELL,
 )

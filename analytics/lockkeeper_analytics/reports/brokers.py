@@ -19,6 +19,7 @@ REPORT = Report(
         Column("bytes", "Written", Unit.BYTES),
         Column("seconds", "Seconds", Unit.DECIMAL),
     ),
-    plot=Bars(("broker",), (Series("sent", "sent", Tone.CAME),)),
+    plots=(Bars(("broker",), (Series("sent", "sent", Tone.CAME),), "messages sent"),),
     nothing="There is no journal.",
+    calm=lambda rows: "One journal was read: there is nothing to compare." if len(rows) < 2 else "",
 )

@@ -1,5 +1,6 @@
 """Consumers: what each took and how late, and those that are slow or went silent."""
 
+from lockkeeper_analytics.reports.messages import verdicts
 from lockkeeper_analytics.reports.report import Bars, Column, Report, Series, Tone, Unit
 
 REPORT = Report(
@@ -25,8 +26,14 @@ REPORT = Report(
         Column("opened_at", "Opened", Unit.TIME),
         Column("closed_at", "Closed", Unit.TIME),
     ),
-    plot=Bars(
-        ("destination", "consumer"), (Series("silent_ms", "silent", Tone.WARM),), Unit.MILLISECONDS
+    plots=(
+        Bars(
+            ("destination", "consumer"),
+            (Series("silent_ms", "silent", Tone.WARM),),
+            "time without a sign of life",
+            Unit.MILLISECONDS,
+        ),
     ),
     nothing="The journal names no consumer.",
+    calm=verdicts("No consumer is slow or stuck."),
 )

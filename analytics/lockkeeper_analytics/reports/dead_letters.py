@@ -1,5 +1,6 @@
 """Dead letters, by where they were meant for and by cause."""
 
+from lockkeeper_analytics.reports.messages import OF_CAUSE
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 REPORT = Report(
@@ -16,6 +17,8 @@ REPORT = Report(
         Column("last_at", "Last", Unit.TIME),
         Column("example", "Example", Unit.CODE),
     ),
-    plot=None,
+    plots=(),
     nothing="No dead letters.",
+    messages=OF_CAUSE,
+    is_retried=True,
 )

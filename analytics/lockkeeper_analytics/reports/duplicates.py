@@ -1,5 +1,6 @@
 """Duplicates: messages stored more than once at the same destination."""
 
+from lockkeeper_analytics.reports.messages import OF_DESTINATION
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 REPORT = Report(
@@ -15,7 +16,8 @@ REPORT = Report(
         Column("first_at", "First", Unit.TIME),
         Column("last_at", "Last", Unit.TIME),
     ),
-    plot=None,
+    plots=(),
     nothing="No message was stored twice.",
     note="What came again after its end was processed again; of what came before, one is kept.",
+    messages=f"{OF_DESTINATION} AND message_id = {{message_id}}",
 )

@@ -16,6 +16,7 @@ REPORT = Report(
         Column("freed", "Goes by itself", Unit.FLAG),
         Column("frees_bytes", "Freed if its own went", Unit.BYTES, Tone.WARM),
     ),
-    plot=None,
+    plots=(),
     nothing="The journal has no file.",
+    calm=lambda rows: "The journal has one file, which is written to." if len(rows) < 2 else "",
 )

@@ -15,6 +15,6 @@ REPORT = Report(
         Column("first_at", "First", Unit.TIME),
         Column("last_at", "Last", Unit.TIME),
     ),
-    plot=None,
+    plots=(),
     nothing="The journal holds no record.",
 )

@@ -1,5 +1,6 @@
 """Latency: time from a message's arrival at the broker to its acknowledgement."""
 
+from lockkeeper_analytics.reports.messages import OF_DESTINATION
 from lockkeeper_analytics.reports.report import Column, Report, Unit
 from lockkeeper_analytics.reports.sources import trusted
 
@@ -23,8 +24,9 @@ REPORT = Report(
         Column("p50_ms", "50 % to 99 % to longest", Unit.RANGE, ends=("p99_ms", "max_ms")),
         Column("source", "From"),
     ),
-    plot=None,
+    plots=(),
     nothing="Nothing was acknowledged.",
     shown=trusted,
     note="The scale is logarithmic; point at a figure to see its bounds.",
+    messages=OF_DESTINATION,
 )

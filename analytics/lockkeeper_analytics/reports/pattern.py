@@ -14,6 +14,15 @@ REPORT = Report(
         Column("dequeued", "Left in an hour", Unit.DECIMAL, Tone.LEFT),
         Column("hours", "Hours", Unit.COUNT),
     ),
-    plot=Heat("hour", ("weekday",), "enqueued"),
+    plots=(
+        Heat(
+            "hour",
+            ("weekday",),
+            "enqueued",
+            "messages that came in an hour",
+            "hour of the day (UTC)",
+            "day",
+        ),
+    ),
     nothing="Nothing came and nothing left.",
 )

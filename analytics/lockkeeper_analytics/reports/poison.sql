@@ -14,12 +14,13 @@ WITH failed AS (
 ),
 came AS (
     SELECT directory, shown_id, from_kind, from_name, kind, position, redeliveries, producer_id,
-        dead_letter_cause, happened_at,
+        dead_letter_cause, happened_at, grave_name,
         destination_kind = grave_kind AND destination = grave_name AS is_dead,
         destination_kind = from_kind AND destination = from_name AND position > since AS is_back
     FROM applied_operations JOIN failed USING (directory, shown_id) WHERE kind IN ('add', 'update')
 )
 SELECT directory, from_kind AS origin_kind, from_name AS origin, shown_id AS message_id,
+    grave_name AS dead_letter_queue,
     max(redeliveries) AS redeliveries,
     count_if(is_dead AND kind = 'add') AS dead_lettered,
     count_if(is_back AND kind = 'add') AS retried,
@@ -28,6 +29,6 @@ SELECT directory, from_kind AS origin_kind, from_name AS origin, shown_id AS mes
     min(CASE WHEN is_dead THEN happened_at END) AS first_at,
     max(CASE WHEN is_dead THEN happened_at END) AS last_at
 FROM came
-GROUP BY directory, from_kind, from_name, shown_id
+GROUP BY directory, from_kind, from_name, shown_id, grave_name
 ORDER BY dead_lettered DESC, redeliveries DESC NULLS LAST, directory, origin, message_id
 LIMIT 1000

@@ -1,5 +1,6 @@
 """Producers: what each connection stored at each destination, and how fast."""
 
+from lockkeeper_analytics.reports.messages import OF_DESTINATION
 from lockkeeper_analytics.reports.report import Bars, Column, Report, Series, Tone, Unit
 
 REPORT = Report(
@@ -20,6 +21,13 @@ REPORT = Report(
         Column("first_at", "First", Unit.TIME),
         Column("last_at", "Last", Unit.TIME),
     ),
-    plot=Bars(("destination", "producer"), (Series("messages", "messages", Tone.CAME),)),
+    plots=(
+        Bars(
+            ("destination", "producer"),
+            (Series("messages", "messages", Tone.CAME),),
+            "messages sent",
+        ),
+    ),
     nothing="Nothing was sent that the journal holds.",
+    messages=f"{OF_DESTINATION} AND starts_with(producer_id, {{producer}} || ':')",
 )

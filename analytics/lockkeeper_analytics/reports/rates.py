@@ -1,5 +1,6 @@
 """Rates: the messages that came and went in each cell of time."""
 
+from lockkeeper_analytics.reports.messages import OF_CELL
 from lockkeeper_analytics.reports.report import Column, Lines, Report, Series, Tone, Unit
 
 REPORT = Report(
@@ -15,14 +16,18 @@ REPORT = Report(
         Column("dead_lettered", "Dead letters", Unit.COUNT),
         Column("redelivered", "Redelivered", Unit.COUNT),
     ),
-    plot=Lines(
-        (
-            Series("enqueued", "came in", Tone.CAME, floor=""),
-            Series("dequeued", "left", Tone.LEFT),
-            Series("dead_lettered", "dead letters", Tone.BAD),
+    plots=(
+        Lines(
+            (
+                Series("enqueued", "came in", Tone.CAME, floor=""),
+                Series("dequeued", "left", Tone.LEFT),
+                Series("dead_lettered", "dead letters", Tone.BAD),
+            ),
+            "messages a second",
+            together="sum",
+            is_rate=True,
         ),
-        together="sum",
-        is_rate=True,
     ),
     nothing="Nothing came and nothing left.",
+    messages=OF_CELL,
 )

@@ -1,5 +1,6 @@
 """Redeliveries of each destination."""
 
+from lockkeeper_analytics.reports.messages import OF_DESTINATION
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 REPORT = Report(
@@ -13,6 +14,7 @@ REPORT = Report(
         Column("marked", "Marked in the journal", Unit.COUNT),
         Column("highest", "Highest counter", Unit.COUNT),
     ),
-    plot=None,
+    plots=(),
     nothing="No message was delivered again.",
+    messages=f"{OF_DESTINATION} AND redeliveries > 0",
 )

@@ -89,12 +89,15 @@ class Bars:
     """A bar for each row, of stacked values; `upright` where rows are steps of a scale.
 
     *names* are the columns that tell the rows apart; a destination with its kind is one name.
+    *axis* says what the values are, *steps* what the scale is.
     """
 
     names: tuple[str, ...]
     values: tuple[Series, ...]
+    axis: str
     unit: Unit = Unit.COUNT
     upright: bool = False
+    steps: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +106,11 @@ class Lines:
 
     *each* are the columns that tell apart what has lines of its own, to choose from. *together*
     says what all of them have in a cell: the `sum` of their values, the `max`, or nothing to see.
-    *is_rate*: the values are counts of a cell, shown for a second.
+    *is_rate*: the values are counts of a cell, shown for a second. *axis* says what the values are.
     """
 
     values: tuple[Series, ...]
+    axis: str
     each: tuple[str, ...] = DESTINATION
     unit: Unit = Unit.COUNT
     together: str = ""
@@ -116,11 +120,17 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """A field for each row, the darker the higher its *value*; in the order of the rows."""
+    """A field for each row, the darker the higher its *value*; in the order of the rows.
+
+    *axis* says what the values are, *across_axis* and *down_axis* what is across and down.
+    """
 
     across: str
     down: tuple[str, ...]
     value: str
+    axis: str
+    across_axis: str
+    down_axis: str
     unit: Unit = Unit.COUNT
 
 
@@ -132,17 +142,28 @@ class Report:
     """A question to a journal in words, and how the answer of its SQL is shown.
 
     *name* is that of its files, *question* one sentence, *nothing* what is said without rows.
-    *shown* picks the rows for the page, *note* tells how to read them.
+    *shown* picks the rows for the page, *note* tells how to read them. *calm* says in a sentence
+    that rows tell of no trouble, or nothing where they do. *messages* is the condition by which the
+    table `messages` has those behind a row: `{column}` stands for the row's value, `{~column}` for
+    a pattern of texts like it. *is_retried*: rows are of dead letters, which can be sent back.
     """
 
     name: str
     title: str
     question: str
     columns: tuple[Column, ...]
-    plot: Plot | None
+    plots: tuple[Plot, ...]
     nothing: str
     shown: Callable[[list[Row]], list[Row]] = list
     note: str = ""
+    calm: Callable[[list[Row]], str] | None = None
+    messages: str = ""
+    is_retried: bool = False
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether its rows are cells of time."""
+        return any(isinstance(plot, Lines) for plot in self.plots)
 
     @property
     def view(self) -> str:

@@ -1,5 +1,6 @@
 """Sizes of messages: counts and bytes by powers of two."""
 
+from lockkeeper_analytics.reports.messages import OF_DESTINATION
 from lockkeeper_analytics.reports.report import Column, Heat, Report, Tone, Unit
 
 REPORT = Report(
@@ -13,6 +14,16 @@ REPORT = Report(
         Column("messages", "Messages", Unit.COUNT, Tone.CAME),
         Column("bytes", "Together", Unit.BYTES, Tone.MIDDLE),
     ),
-    plot=Heat("at_least", ("destination",), "messages"),
+    plots=(
+        Heat(
+            "at_least",
+            ("destination",),
+            "messages",
+            "messages",
+            "size in bytes, from",
+            "destination",
+        ),
+    ),
     nothing="The journal holds no message.",
+    messages=f"{OF_DESTINATION} AND message_bytes >= {{at_least}} AND message_bytes < {{below}}",
 )

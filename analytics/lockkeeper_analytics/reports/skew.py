@@ -1,5 +1,6 @@
 """Is the load spread? Messages by their group and by their priority."""
 
+from lockkeeper_analytics.reports.messages import OF_DESTINATION
 from lockkeeper_analytics.reports.report import Bars, Column, Report, Series, Tone, Unit
 
 REPORT = Report(
@@ -17,6 +18,15 @@ REPORT = Report(
         Column("p99_ms", "99 %", Unit.MILLISECONDS),
         Column("hot", "Too much for one", Unit.FLAG),
     ),
-    plot=Bars(("destination", "what", "value"), (Series("messages", "messages", Tone.CAME),)),
+    plots=(
+        Bars(
+            ("destination", "what", "value"),
+            (Series("messages", "messages", Tone.CAME),),
+            "messages",
+        ),
+    ),
     nothing="Messages have no groups and one priority.",
+    calm=lambda rows: "" if any(row["hot"] for row in rows) else "No group is too much for one.",
+    messages=f"{OF_DESTINATION} AND CASE {{what}} WHEN 'group' THEN group_id "
+    "ELSE CAST(priority AS VARCHAR) END = {value}",
 )

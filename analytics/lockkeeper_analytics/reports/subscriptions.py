@@ -1,5 +1,6 @@
 """Durable subscriptions: what waits for each, and what that keeps on disk."""
 
+from lockkeeper_analytics.reports.messages import WAITING, verdicts
 from lockkeeper_analytics.reports.report import Bars, Column, Report, Series, Tone, Unit
 
 REPORT = Report(
@@ -18,6 +19,14 @@ REPORT = Report(
         Column("absent_ms", "Away for", Unit.MILLISECONDS, Tone.WARM),
         Column("connected", "Connected", Unit.FLAG),
     ),
-    plot=Bars(("destination", "subscription"), (Series("pending", "waiting", Tone.CAME),)),
+    plots=(
+        Bars(
+            ("destination", "subscription"),
+            (Series("pending", "waiting", Tone.CAME),),
+            "messages waiting",
+        ),
+    ),
     nothing="There are no durable subscriptions.",
+    messages=WAITING,
+    calm=verdicts("No durable subscriber stays away while messages wait."),
 )

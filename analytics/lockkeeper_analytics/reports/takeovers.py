@@ -16,7 +16,7 @@ REPORT = Report(
         Column("after_crash", "After a crash", Unit.FLAG),
         Column("silent_ms", "Silence before", Unit.MILLISECONDS),
     ),
-    plot=None,
+    plots=(),
     nothing=(
         "The journal tells of no start or take-over: its broker keeps no flight recorder, as "
         "ActiveMQ does not."

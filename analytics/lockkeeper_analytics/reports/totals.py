@@ -1,5 +1,6 @@
 """Totals of each destination over all that the journal tells of."""
 
+from lockkeeper_analytics.reports.messages import OF_DESTINATION
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 REPORT = Report(
@@ -15,6 +16,7 @@ REPORT = Report(
         Column("redelivered", "Redelivered", Unit.COUNT),
         Column("never_written", "Never written", Unit.COUNT),
     ),
-    plot=None,
+    plots=(),
     nothing="The journal names no destination.",
+    messages=OF_DESTINATION,
 )

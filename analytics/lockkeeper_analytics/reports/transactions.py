@@ -1,5 +1,6 @@
 """Transactions that are open, in doubt, or took long; a prepared one hides what it consumes."""
 
+from lockkeeper_analytics.reports.messages import verdicts
 from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
 
 REPORT = Report(
@@ -19,6 +20,7 @@ REPORT = Report(
         Column("bytes", "Size", Unit.BYTES),
         Column("files", "Files", Unit.COUNT),
     ),
-    plot=None,
+    plots=(),
     nothing="There were no transactions.",
+    calm=verdicts("No transaction waits for its outcome, and none took long."),
 )
