@@ -14,6 +14,8 @@ from lockkeeper_analytics.arguments import Destination, Directories, Since, Skip
 from lockkeeper_analytics.errors import AnalyticsError
 
 ERROR_EXIT = 1
+BROKEN_EXIT = 3
+"""A rule was broken; the report is written all the same."""
 
 
 def analyze(
@@ -27,6 +29,13 @@ def analyze(
     report: Annotated[
         list[str] | None,
         typer.Option("--report", "-r", help="Only this one; may be repeated."),
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            help="A limit such as 'p99 > 5s for 10m'; may be repeated. Exit code 3: broken.",
+        ),
     ] = None,
     skip_corrupt: SkipCorrupt = False,
     keep_records: Annotated[
@@ -45,6 +54,7 @@ def analyze(
     with _Progress(console) as tell:
         # Spark takes a second to import, and `--help` does without.
         from lockkeeper_analytics import job
+        from lockkeeper_analytics.agreements.breaches import told
 
         outcome = job.analyze(
             directories,
@@ -53,6 +63,7 @@ def analyze(
             since=since,
             until=until,
             reports=report or (),
+            rules=rule or (),
             skip_corrupt=skip_corrupt,
             keep_records=keep_records,
             master=master,
@@ -62,6 +73,11 @@ def analyze(
     seconds = time.monotonic() - began
     console.print(f"{outcome.records:,} records read in {seconds:.0f} s", highlight=False)
     typer.echo(outcome.page)
+    broken = [each for each in outcome.verdicts if not each.is_kept]
+    for each in broken:
+        typer.echo(f"lockkeeper: broken: {told(each)}", err=True)
+    if broken:
+        raise typer.Exit(BROKEN_EXIT)
 
 
 class _Progress:

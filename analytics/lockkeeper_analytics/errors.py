@@ -9,6 +9,10 @@ class OptionError(AnalyticsError):
     """An option of the data source has an unknown name or an impossible value."""
 
 
+class RuleError(AnalyticsError):
+    """A rule is no rule; the text says which part of it, and what was expected."""
+
+
 class NoJournalError(AnalyticsError):
     """A directory is missing, cannot be read, or holds no journal file."""
 

@@ -16,6 +16,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from lockkeeper_analytics.agreements.breaches import Verdict, verdicts_of
+from lockkeeper_analytics.agreements.rules import Rule, parse_rules, reports_of
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.facts.journal import (
     AT_A_TIME,
@@ -52,11 +54,12 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job has written, and how many records it read."""
+    """What a job has written, how many records it read, and the verdicts on rules."""
 
     page: Path
     summary: Path
     records: int
+    verdicts: tuple[Verdict, ...] = ()
 
 
 def analyze(
@@ -67,6 +70,7 @@ def analyze(
     since: str = "",
     until: str = "",
     reports: Sequence[str] = (),
+    rules: Sequence[str] = (),
     skip_corrupt: bool = False,
     keep_records: bool = False,
     master: str = "local[*]",
@@ -79,9 +83,11 @@ def analyze(
 
     *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601, ms, or how
     long ago: `24h`) narrow what is shown: everything is told from all records. With names of
-    *reports* only these are made, and the page has only these. *keep_records* leaves all decoded
-    records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's heap; what
-    does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at once.
+    *reports* only these are made, and the page has only these. *rules*, such as `p99 > 5s for 10m`
+    (`agreements/rules.py`), are held against the reports that they need. *keep_records* leaves
+    all decoded records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's
+    heap; what does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at
+    once.
     *tell* hears of each step. The Spark of a *session* given is used; the session stays as it is.
     Raises AnalyticsError, and before Spark starts where it can.
     """
@@ -94,7 +100,8 @@ def analyze(
     options = {"destination": destination}
     options |= {"since": moment(since, now), "until": moment(until, now)}
     options["corrupt"] = "skip" if skip_corrupt else "fail"
-    names = known_reports(reports)
+    held = parse_rules(rules)
+    names = known_reports(reports and sorted({*reports, *reports_of(held)}))
     checked = parse_options({**options, "path": ",".join(directories)})
     narrowing = Narrowing(checked.destinations, checked.since, checked.until)
     journals = [journal_files(directory) for directory in checked.directories]
@@ -118,7 +125,7 @@ def analyze(
                 now,
             )
             join_without_broadcasts(spark)
-            outcome = _write(journal, out, names, read, at_a_time, tell)
+            outcome = _write(journal, out, names, held, read, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
     except (PySparkException, Py4JJavaError) as error:
@@ -153,7 +160,13 @@ def known_reports(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _write(
-    journal: Journal, out: Path, names: Sequence[str], read: Read, at_a_time: int, tell: Tell
+    journal: Journal,
+    out: Path,
+    names: Sequence[str],
+    rules: Sequence[Rule],
+    read: Read,
+    at_a_time: int,
+    tell: Tell,
 ) -> Outcome:
     """Write reports for machines, and the page over them.
 
@@ -176,11 +189,15 @@ def _write(
                 tables[name] = write_rows(REPORTS[name], found, out)
         finally:
             pool.shutdown(cancel_futures=True)
+    if rules:
+        tell(f"holding the reports against {len(rules)} rule{'' if len(rules) == 1 else 's'}")
+    verdicts = verdicts_of(rules, out) if rules else ()
     tell("writing the page")
     page = out / PAGE
-    told = build_page(tables, Made(read.directories, read.at, read.version, counts))
+    told = build_page(tables, Made(read.directories, read.at, read.version, counts, verdicts))
     page.write_text(told, "utf-8")
-    return Outcome(page, write_summary(tables, counts, read, page, out), read.records)
+    summary = write_summary(tables, counts, verdicts, read, page, out)
+    return Outcome(page, summary, read.records, verdicts)
 
 
 def _groups_of(names: Sequence[str]) -> list[list[str]]:

@@ -1,14 +1,15 @@
 """Results of a job for machines: each report as Parquet and JSON, and a summary of all."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
 
+from lockkeeper_analytics.agreements.breaches import Verdict
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.page.story import NEEDED, Story, span_of, tell
 from lockkeeper_analytics.reports import REPORTS
@@ -44,11 +45,16 @@ def write_rows(report: Report, found: Collected, out: Path) -> list[Row]:
 
 
 def write_summary(
-    tables: Tables, counts: Mapping[str, int], read: Read, page: Path, out: Path
+    tables: Tables,
+    counts: Mapping[str, int],
+    verdicts: Sequence[Verdict],
+    read: Read,
+    page: Path,
+    out: Path,
 ) -> Path:
     """Write what a program wants to know first; the tiles where the reports behind them are.
 
-    *counts* are the rows of each report in all.
+    *counts* are the rows of each report in all, *verdicts* those on rules, if there are any.
     """
     first, last = span_of(tables)
     summary = {
@@ -60,6 +66,7 @@ def write_summary(
         "first_at": first,
         "last_at": last,
         "figures": _figures(tell(tables)) if all(name in tables for name in NEEDED) else None,
+        "rules": list(map(_judged, verdicts)),
         "page": page.name,
         "reports": [_counted(REPORTS[name], counts[name]) for name in tables],
     }
@@ -99,6 +106,13 @@ def _about(report: Report) -> dict[str, Any]:
 def _counted(report: Report, rows: int) -> dict[str, Any]:
     files = {"parquet": f"{report.name}.parquet", "json": f"{report.name}.json"}
     return {**_about(report), "rows": rows, **files}
+
+
+def _judged(verdict: Verdict) -> dict[str, Any]:
+    """Return a rule with its longest breaches; `worst` is in ms, messages, a share or a second."""
+    breaches = [asdict(each) for each in verdict.breaches]
+    kept, in_all = verdict.is_kept, verdict.in_all
+    return {"rule": verdict.rule.text, "kept": kept, "breaches": in_all, "longest": breaches}
 
 
 def _figures(story: Story) -> dict[str, Any]:

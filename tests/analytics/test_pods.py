@@ -184,11 +184,23 @@ def test_the_run_is_named_by_who_started_it() -> None:
 
 def test_the_applications_arguments_are_those_that_the_operator_gives() -> None:
     asked = parser().parse_args(
-        ["--journal", "/a", "--out", "/b", "--report", "totals", "--since", "24h"]
+        [
+            "--journal",
+            "/a",
+            "--out",
+            "/b",
+            "--report",
+            "totals",
+            "--since",
+            "24h",
+            "--rule",
+            "lag > 1h",
+        ]
     )
     assert (asked.journal, asked.out, asked.report, asked.since) == (
         ["/a"], "/b", ["totals"], "24h",
     )  # fmt: skip
+    assert asked.rule == ["lag > 1h"]
     with pytest.raises(SystemExit):
         parser().parse_args(["--out", "/b"])
 
@@ -260,3 +272,17 @@ def test_outside_of_a_pod_nobody_is_told() -> None:
     with Progress(None) as progress:
         progress.tell("a step")
     assert progress.problem == ""
+
+
+def test_what_is_judged_just_before_the_end_is_told(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret")
+    with Server(200) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        pod = OwnPod("driver-1", "airport", f"http://127.0.0.1:{server.server_port}", tmp_path)
+        with Progress(pod, seconds=60) as progress:
+            progress.tell("a step")
+            progress.judge(["lag > 1h: ORDERS"])
+        server.shutdown()
+        thread.join()
+    assert server.said[-1][2]["broken"] == ["lag > 1h: ORDERS"]

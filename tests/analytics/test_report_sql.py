@@ -73,7 +73,7 @@ def test_a_report_and_its_sql_say_the_same(journal, name):
     batches = list(query.run(REPORTS[name].sql, options))
     assert batches[0].schema.names == table.schema.names
     assert_same([row for batch in batches for row in batch.to_pylist()], table.to_pylist())
-    assert_the_page_finds_its_columns(REPORTS[name], set(table.column_names))
+    assert_the_page_finds_its_columns(REPORTS[name], table)
 
 
 def test_what_records_hold_whole_adds_no_cells_to_the_rates(spark, tmp_path):
@@ -91,12 +91,14 @@ def test_what_records_hold_whole_adds_no_cells_to_the_rates(spark, tmp_path):
         assert [tuple(map(plain, row.values())) for row in rows] == expected
 
 
-def assert_the_page_finds_its_columns(report, names):
+def assert_the_page_finds_its_columns(report, table):
     """Columns, plots and the page's own choice of rows name columns that there are."""
-    for column in report.columns:
-        assert {column.name, *(column.bounds or ()), *(column.ends or ())} <= names
-    if report.plot is not None:
+    names = set(table.column_names).union(*report.shown(table.to_pylist()))
+    if table.num_rows:
+        for column in report.columns:
+            assert {column.name, *(column.bounds or ()), *(column.ends or ())} <= names
+    for plot in report.plots:
         fields = ("values", "each", "names", "down")
-        told = [each for field in fields for each in getattr(report.plot, field, ())]
+        told = [each for field in fields for each in getattr(plot, field, ())]
         assert {getattr(each, "column", each) for each in told} <= names
     assert f"{report.name}_report" in view_texts()

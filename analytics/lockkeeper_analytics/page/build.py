@@ -11,7 +11,9 @@ from pathlib import PurePath
 from string import Template
 from typing import Any
 
+from lockkeeper_analytics.agreements.breaches import Verdict
 from lockkeeper_analytics.page import text
+from lockkeeper_analytics.page.agreements import agreements
 from lockkeeper_analytics.page.labels import Tables, directory_labels
 from lockkeeper_analytics.page.plots import extent_of, marks, plot_data, plot_name
 from lockkeeper_analytics.page.sections import contents, sections
@@ -38,13 +40,15 @@ _PARTS = files("lockkeeper_analytics.page")
 class Made:
     """What a page says of itself: which directories were read, when, by which version.
 
-    `counts` has how many rows reports have in all, where the page may have only the first.
+    `counts` has how many rows reports have in all, where the page may have only the first,
+    `verdicts` are on the rules that the reports were held against.
     """
 
     directories: tuple[str, ...]
     at: datetime
     version: str
     counts: Mapping[str, int] = field(default_factory=dict)
+    verdicts: tuple[Verdict, ...] = ()
 
 
 def build_page(tables: Tables, made: Made) -> str:
@@ -68,6 +72,7 @@ def build_page(tables: Tables, made: Made) -> str:
         "made": f"{text.moment(made.at)} UTC",
         "version": escape(made.version),
         "story": _story(tables),
+        "agreements": agreements(made.verdicts),
         "contents": contents(GROUPS, tables),
         "sections": sections(GROUPS, tables, plots, labels, made.counts),
         # Inside a script element nothing but its end tag ends JSON.

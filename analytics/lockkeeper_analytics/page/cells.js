@@ -68,7 +68,7 @@ function figureCell(value, column, row) {
 }
 
 function barCell(value, column, row, highest) {
-  const width = Math.max(0, (100 * (value || 0)) / highest).toFixed(1);
+  const width = fixed(Math.max(0, (100 * (value || 0)) / highest), 1);
   return `<span class="measure"><span class="bar tone-${column.bar}">` +
     `<b style="width:${width}%"></b></span><span>${figureCell(value, { unit: column.unit }, row)}` +
     "</span></span>";
@@ -80,10 +80,10 @@ function rangeCell(value, column, row, highest) {
   const [middle, high, top] = values.map((each) => {
     return (100 * Math.log10(1 + Math.max(0, each))) / Math.log10(1 + highest);
   });
-  const far = `left:${high.toFixed(1)}%;width:${(top - high).toFixed(1)}%`;
-  const near = `left:${middle.toFixed(1)}%;width:${(high - middle).toFixed(1)}%`;
+  const far = `left:${fixed(high, 1)}%;width:${fixed(top - high, 1)}%`;
+  const near = `left:${fixed(middle, 1)}%;width:${fixed(high - middle, 1)}%`;
   return `<span class="range"><b class="far" style="${far}"></b>` +
-    `<b style="${near}"></b><i style="left:${middle.toFixed(1)}%"></i></span>`;
+    `<b style="${near}"></b><i style="left:${fixed(middle, 1)}%"></i></span>`;
 }
 
 // Returns the HTML of a cell; `row` gives the value of another column of its row, `highest` is

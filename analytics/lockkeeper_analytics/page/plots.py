@@ -14,7 +14,8 @@ EVERYTHING = "All destinations"
 VALUES_MAX = 20_000
 """So many values a plot carries; of lines to choose from the first ones, all count in the sum."""
 BARS_MAX = 12
-FIELDS_MAX = 4_000
+DOWN_MAX = 24
+"""So many rows of fields there are, those with the most."""
 
 Values = list[float | None]
 _TOGETHER: dict[str, Callable[[Sequence[float]], float]] = {"sum": sum, "max": max}
@@ -159,16 +160,17 @@ def _bars(plot: Bars, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
 
 
 def _heat(plot: Heat, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
-    shown = rows[:FIELDS_MAX]
-    across = list(dict.fromkeys(str(row[plot.across]) for row in shown))
-    down = list(dict.fromkeys(name_of(row, plot.down, labels) for row in shown))
+    names = [name_of(row, plot.down, labels) for row in rows]
+    sums: dict[str, float] = dict.fromkeys(names, 0)
+    for name, row in zip(names, rows, strict=True):
+        sums[name] += row[plot.value] or 0
+    most = set(sorted(sums, key=lambda name: -sums[name])[:DOWN_MAX])
+    shown = [(name, row) for name, row in zip(names, rows, strict=True) if name in most]
+    across = list(dict.fromkeys(str(row[plot.across]) for _, row in shown))
+    down = list(dict.fromkeys(name for name, _ in shown))
     fields = [
-        [
-            across.index(str(row[plot.across])),
-            down.index(name_of(row, plot.down, labels)),
-            _rounded(row[plot.value]),
-        ]
-        for row in shown
+        [across.index(str(row[plot.across])), down.index(name), _rounded(row[plot.value])]
+        for name, row in shown
     ]
     return {
         "kind": "heat",
@@ -176,6 +178,7 @@ def _heat(plot: Heat, rows: Sequence[Row], labels: Labels) -> dict[str, Any]:
         "axis": plot.axis,
         "acrossAxis": plot.across_axis,
         "downAxis": plot.down_axis,
+        "more": len(sums) - len(down),
         "across": across,
         "down": down,
         "fields": fields,

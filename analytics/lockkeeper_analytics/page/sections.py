@@ -120,8 +120,15 @@ def _figure(report: Report, name: str, plot: Mapping[str, Any]) -> str:
         f'<figure><div class="keys"><ul class="legend"></ul>{choice}</div>'
         f'<div class="plot {plot["kind"]}" data-plot="{name}" role="img" aria-label="{title}">'
         "<noscript>Plots are drawn by a script; the figures are in the table.</noscript></div>"
-        "</figure>"
+        f"{_left_out(plot)}</figure>"
     )
+
+
+def _left_out(plot: Mapping[str, Any]) -> str:
+    if not plot["more"]:
+        return ""
+    where = "counted in the sum alone" if plot.get("together") else "in the table alone"
+    return f'<p class="note">Those with the most are drawn; {plot["more"]:,} are {where}.</p>'
 
 
 def _told(report: Report, name: str, plot: Mapping[str, Any]) -> str:

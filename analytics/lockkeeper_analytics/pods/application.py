@@ -12,6 +12,7 @@ from pathlib import Path
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from lockkeeper_analytics.agreements.breaches import told
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import analyze
 from lockkeeper_analytics.pods.delivery import deliver
@@ -30,6 +31,7 @@ def parser() -> argparse.ArgumentParser:
     add("--out", required=True, help="directory or URL for results: each run has a folder there")
     add("--run", default="", help="name of that folder; absent: $LOCKKEEPER_RUN, else the time")
     add("--report", action="append", default=[], help="only this one; may be repeated")
+    add("--rule", action="append", default=[], help="a limit, 'p99 > 5s for 10m'; may be repeated")
     add("--since", default="", help="only from then on: ISO 8601, ms, or how long ago: 24h")
     add("--until", default="", help="only up to then, in the same way")
     add("--destination", default="", help="only these: names or wildcards, commas between")
@@ -70,19 +72,22 @@ def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progres
     # Not the scratch itself, which nobody else may read: the run's folder gets the rights of this.
     local = scratch / "results"
     try:
-        analyze(
+        outcome = analyze(
             asked.journal,
             local,
             destination=asked.destination,
             since=asked.since,
             until=asked.until,
             reports=asked.report,
+            rules=asked.rule,
             skip_corrupt=asked.skip_corrupt,
             # A pod that takes more than its share of memory is killed.
             at_a_time=1,
             tell=progress.tell,
             session=session,
         )
+        if asked.rule:
+            progress.judge([told(each) for each in outcome.verdicts if not each.is_kept])
         progress.tell("delivering results")
         return deliver(local, asked.out, run_name(asked.run, os.environ, now))
     finally:

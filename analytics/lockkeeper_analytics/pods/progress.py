@@ -4,7 +4,7 @@ import json
 import ssl
 import threading
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -64,6 +64,7 @@ class Progress:
     def __init__(self, pod: OwnPod | None, seconds: float = SECONDS) -> None:
         self._pod, self._seconds = pod, seconds
         self._step = "starting"
+        self._broken: list[str] | None = None
         self._count: Callable[[], Tasks] = lambda: Tasks(0, 0)
         self._changed, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
@@ -96,11 +97,20 @@ class Progress:
         self._step = step
         self._changed.set()
 
+    def judge(self, broken: Sequence[str]) -> None:
+        """Take note of the rules that are *broken*, and print them."""
+        for each in broken:
+            print(f"broken: {each}", flush=True)
+        self._broken = list(broken)
+        self._changed.set()
+
     def _run(self) -> None:
-        told = ""
-        while not self._stop.is_set():
+        told, is_last = "", False
+        while not is_last:
             self._changed.wait(self._seconds)
             self._changed.clear()
+            # What was said just before the end is told, too.
+            is_last = self._stop.is_set()
             text = self._text()
             if text != told and self._pod is not None:
                 try:
@@ -114,4 +124,6 @@ class Progress:
     def _text(self) -> str:
         counted = self._count()
         said: dict[str, Any] = {"step": self._step, **counted._asdict()}
+        if self._broken is not None:
+            said["broken"] = self._broken
         return json.dumps(said, separators=(",", ":"))

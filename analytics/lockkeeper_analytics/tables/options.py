@@ -160,8 +160,13 @@ def _flag(name: str, text: str) -> bool:
     return text.lower() == "true"
 
 
+def parse_destinations(text: str) -> tuple[Pattern, ...]:
+    """Return the names and wildcards in *text*, commas between; raises OptionError."""
+    return tuple(map(_pattern, _list(text)))
+
+
 def _destinations(given: Mapping[str, str], table: Table) -> tuple[Pattern, ...]:
-    patterns = tuple(map(_pattern, _list(given.get("destination", ""))))
+    patterns = parse_destinations(given.get("destination", ""))
     if patterns and not table.has_destinations:
         raise OptionError(f"option destination: rows of {table.name} are of all destinations")
     return patterns

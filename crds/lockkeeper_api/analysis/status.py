@@ -4,12 +4,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from lockkeeper_api.analysis.agreements import RULES_MAX
 from lockkeeper_api.meta import ApiModel
 from lockkeeper_api.status import Conditions, Count, Generation, Time
 
 MESSAGE_CHARACTERS_MAX = 4096
+BROKEN_CHARACTERS_MAX = 1024
 Name = Annotated[str, Field(max_length=253)]
 Location = Annotated[str, Field(max_length=2048)]
+BrokenRule = Annotated[str, Field(max_length=BROKEN_CHARACTERS_MAX)]
 RunState = Literal["Submitted", "Running", "Succeeded", "Failed"]
 
 
@@ -39,6 +42,8 @@ class AnalysisRun(ApiModel):
     """Place of its results."""
     message: str | None = Field(default=None, max_length=MESSAGE_CHARACTERS_MAX)
     """Last lines of the driver, if the run failed."""
+    broken_rules: list[BrokenRule] | None = Field(default=None, max_length=RULES_MAX)
+    """Rules that were broken, each with its longest breach; absent: no rule, or none told of."""
 
 
 class Submission(ApiModel):
@@ -58,7 +63,7 @@ class JournalAnalysisStatus(ApiModel):
     observed_generation: Generation | None = None
     """Generation of the resource that this status is about."""
     conditions: Conditions = Field(default=[])
-    """Submitted, Running, Succeeded and Failed of the latest run."""
+    """Submitted, Running, Succeeded and Failed of the latest run; RulesKept where it has rules."""
     engine: str | None = Field(default=None, max_length=32)
     """Means of execution: sparkApplication, apache, native or local."""
     state: str | None = Field(default=None, max_length=32)

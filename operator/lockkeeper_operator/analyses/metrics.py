@@ -71,6 +71,11 @@ class AnalysisFigures:
             "How long the run took that ended last.",
             labels=OWN,
         )
+        broken = GaugeMetricFamily(
+            "lockkeeper_analysis_broken_rules",
+            "Rules that the last run that told about rules found broken.",
+            labels=OWN,
+        )
         for each in self._analyses():
             status = each.get("status", {})
             states[status.get("state") or "Unknown"] += 1
@@ -83,7 +88,10 @@ class AnalysisFigures:
                 taken = _seconds_of(last)
                 if taken is not None:
                     seconds.add_metric(own, taken)
-        yield from (_by_state(states), success, failed, seconds)
+            judged = next((run for run in status.get("history", ()) if "brokenRules" in run), None)
+            if judged is not None:
+                broken.add_metric(own, float(len(judged["brokenRules"])))
+        yield from (_by_state(states), success, failed, seconds, broken)
 
 
 def _by_state(states: Tally[str]) -> Metric:

@@ -206,6 +206,13 @@ class AnalysisReconciler:
             if each["state"] == "Succeeded":
                 event = Event("Normal", "RunSucceeded", f"{each['name']}: {each.get('result')}")
                 await self._tools.recorder.tell(resource, event)
+                await self._tell_of_rules(resource, each)
             if each["state"] == "Failed":
                 event = Event("Warning", "RunFailed", f"{each['name']}: {each.get('message')}")
                 await self._tools.recorder.tell(resource, event)
+
+    async def _tell_of_rules(self, resource: Manifest, run: Mapping[str, Any]) -> None:
+        """Tell of the rules that *run* found broken."""
+        for rule in run.get("brokenRules", ()):
+            event = Event("Warning", "RuleBroken", f"{run['name']}: {rule}")
+            await self._tools.recorder.tell(resource, event)

@@ -160,7 +160,8 @@ def _told_by(driver: Driver, run: Run) -> Run:
     if run.state == "Failed":
         return replace(run, message=driver.last_words or run.message)
     if run.ended:
-        return run
+        # What it found of rules stays on its pod.
+        return replace(run, progress=driver.progress)
     return replace(run, progress=driver.progress, trouble=driver.trouble)
 
 

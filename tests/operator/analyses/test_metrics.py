@@ -58,3 +58,13 @@ def test_runs_are_counted_by_namespace_and_how_they_ended() -> None:
     many = value(metrics, "lockkeeper_analysis_runs_total", namespace="shop", result="succeeded")
     assert many == 2
     assert value(metrics, "lockkeeper_analysis_run_seconds_sum", result="succeeded") == 180
+
+
+def test_broken_rules_are_those_of_the_last_run_that_told() -> None:
+    judged = {**run("Succeeded", "nightly-2"), "brokenRules": ["lag > 1h: ORDERS"]}
+    metrics = Metrics()
+    there = [analysis(history=[run("Failed", "nightly-3"), judged, run("Succeeded")])]
+    metrics.watch(AnalysisFigures(lambda: there))
+    assert value(metrics, "lockkeeper_analysis_broken_rules", **OWN) == 1
+    there[0]["status"]["history"].remove(judged)
+    assert value(metrics, "lockkeeper_analysis_broken_rules", **OWN) is None

@@ -153,3 +153,44 @@ def test_a_driver_that_does_not_start_says_so() -> None:
 def test_a_run_whose_executors_wait_says_so() -> None:
     found = status_of(a_run(idle="2 executors do not start: Unschedulable"))
     assert conditions(found)["Running"] == ("True", "ExecutorsWait")
+
+
+def with_rules() -> AnalysisSubject:
+    return analysis_subject(rules=["p99 > 5s for 10m"])
+
+
+def kept(status: dict[str, Any] | None) -> tuple[str, str] | None:
+    return conditions(status).get("RulesKept")
+
+
+def test_an_analysis_with_rules_tells_whether_they_are_kept() -> None:
+    broken = ["p99 > 5s for 10m: ORDERS for 660 s from 2027-03-01T01:00:00Z on, up to 7 s"]
+    found = [
+        kept(status_of(run, subject=with_rules()))
+        for run in (
+            a_run(),
+            a_run(state="Failed", progress={"broken": broken}),
+            a_run(state="Succeeded"),
+            a_run(state="Succeeded", progress={"broken": []}),
+            a_run(state="Succeeded", progress={"broken": broken}),
+            a_run(state="Succeeded", progress={"broken": "odd"}),
+        )
+    ]
+    assert found == [
+        ("Unknown", "NotEnded"),
+        ("Unknown", "RunFailed"),
+        ("Unknown", "NotTold"),
+        ("True", "Kept"),
+        ("False", "Broken"),
+        ("Unknown", "NotTold"),
+    ]
+    assert kept(status_of(a_run(state="Succeeded", progress={"broken": []}))) is None
+
+
+def test_what_a_run_found_of_rules_is_remembered_when_its_pod_is_gone() -> None:
+    told = a_run(state="Succeeded", finished=T2, progress={"broken": ["lag > 1h: ORDERS"]})
+    before = status_of(told, subject=with_rules())
+    assert before is not None
+    assert before["history"][0]["brokenRules"] == ["lag > 1h: ORDERS"]
+    gone = a_run(state="Succeeded", finished=T2)
+    assert status_of(gone, subject=with_rules(), previous=before) is None

@@ -54,6 +54,8 @@ def _asked(subject: AnalysisSubject) -> Iterator[str]:
     spec = subject.spec
     for name in spec.reports:
         yield from ("--report", name)
+    for rule in spec.rules:
+        yield from ("--rule", rule)
     for option in ("since", "until", "destination"):
         value = getattr(spec, option)
         if value is not None:

@@ -11,7 +11,8 @@ class AnalysisFacts:
     """An analysis: its latest run, what was planned, and what kept it from being begun.
 
     *missing_api* is an API that the engine needs and the cluster does not know, *refusal* what
-    the API server said to the run when it was tried last.
+    the API server said to the run when it was tried last. *broken* are the rules that the latest
+    run found broken, None where it told nothing about rules.
     """
 
     latest: Run | None = None
@@ -20,3 +21,4 @@ class AnalysisFacts:
     there: bool = False
     missing_api: str = ""
     refusal: str = ""
+    broken: tuple[str, ...] | None = None

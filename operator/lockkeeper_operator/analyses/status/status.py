@@ -1,10 +1,13 @@
 """The status of an analysis."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from lockkeeper_api.analysis.agreements import RULES_MAX
 from lockkeeper_api.analysis.status import (
+    BROKEN_CHARACTERS_MAX,
     MESSAGE_CHARACTERS_MAX,
     AnalysisRun,
     JournalAnalysisStatus,
@@ -12,7 +15,13 @@ from lockkeeper_api.analysis.status import (
     Submission,
 )
 from lockkeeper_operator.analyses.desired.arguments import page_address, result_location
-from lockkeeper_operator.analyses.status import failed, running, submitted, succeeded
+from lockkeeper_operator.analyses.status import (
+    failed,
+    rules_kept,
+    running,
+    submitted,
+    succeeded,
+)
 from lockkeeper_operator.analyses.status.facts import AnalysisFacts
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.conditions import dated
@@ -36,8 +45,10 @@ def analysis_status(
 ) -> dict[str, Any] | None:
     """Return the status to be written, None if *previous* says the same already."""
     at = written(now)
-    verdicts = [condition(facts) for condition in CONDITIONS]
     history = _history(runs, subject, previous, at)
+    verdicts = [condition(facts) for condition in CONDITIONS]
+    if subject.spec.rules:
+        verdicts.append(rules_kept.condition(_judged(facts, history)))
     progress = _progress(facts.latest)
     last = next((each for each in history if each.state == "Succeeded"), None)
     begun = verdicts[0].status == YES
@@ -110,6 +121,21 @@ def _progress(run: Run | None) -> Progress | None:
     )
 
 
+def _judged(facts: AnalysisFacts, history: Iterable[AnalysisRun]) -> AnalysisFacts:
+    """Return *facts* with what the latest run tells about rules."""
+    name = None if facts.latest is None else facts.latest.name
+    told = next((each.broken_rules for each in history if each.name == name), None)
+    return facts if told is None else replace(facts, broken=tuple(told))
+
+
+def _broken_rules(run: Run) -> list[str] | None:
+    """Return the rules that a run that succeeded found broken, as its driver wrote them."""
+    said = run.progress.get("broken")
+    if run.state != "Succeeded" or not isinstance(said, list):
+        return None
+    return [str(each)[:BROKEN_CHARACTERS_MAX] for each in said[:RULES_MAX]]
+
+
 def _count(value: object) -> int:
     return max(value, 0) if isinstance(value, int) else 0
 
@@ -140,6 +166,7 @@ def _told(
 ) -> AnalysisRun:
     """Return a run for the history. One that ended without saying when did so now."""
     known = before or {}
+    broken = _broken_rules(run)
     ended = run.finished or known.get("finished") or now
     return AnalysisRun(
         name=run.name,
@@ -148,6 +175,7 @@ def _told(
         finished=ended if run.ended else None,
         result=result_location(subject, run.name) if run.state == "Succeeded" else None,
         message=run.message[:MESSAGE_CHARACTERS_MAX] if run.state == "Failed" else None,
+        broken_rules=known.get("brokenRules") if broken is None else broken,
     )
 
 
