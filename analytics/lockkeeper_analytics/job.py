@@ -87,9 +87,8 @@ def analyze(
     (`agreements/rules.py`), are held against the reports that they need. *keep_records* leaves
     all decoded records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's
     heap; what does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at
-    once.
-    *tell* hears of each step. The Spark of a *session* given is used; the session stays as it is.
-    Raises AnalyticsError, and before Spark starts where it can.
+    once. *tell* hears of each step. The Spark of a *session* given is used; the session stays as it
+    is. Raises AnalyticsError, and before Spark starts where it can.
     """
     place = session.sparkContext.master if session else master
     shared = _is_here(place)
@@ -117,13 +116,8 @@ def analyze(
             source = read_journals(spark, checked.directories, skip_corrupt, is_pinned=not shared)
             folder = scratch / "frames" if shared else None
             journal = settled(source, folder, narrowing, at_a_time, tell, is_small(size))
-            read = Read(
-                checked.directories,
-                options,
-                journal.present.frame("records").count(),
-                _version(),
-                now,
-            )
+            records = journal.present.frame("records").count()
+            read = Read(checked.directories, options, records, _version(), now)
             join_without_broadcasts(spark)
             outcome = _write(journal, out, names, held, read, at_a_time, tell)
             if keep_records:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkConf, SparkContext
+from pyspark.errors import AnalysisException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -16,6 +17,7 @@ from lockkeeper_analytics.spark.datasource import LockkeeperDataSource
 from lockkeeper_analytics.spark.java import find_java_home
 
 DRIVER_MEMORY = "1g"
+_KNOWN = "DATA_SOURCE_ALREADY_EXISTS"
 SHUFFLE_PARTITIONS = 8
 _SETTINGS = {
     "spark.app.name": "lockkeeper",
@@ -108,8 +110,13 @@ def start_session(
 
 
 def register(session: SparkSession) -> None:
-    """Make `spark.read.format("lockkeeper")` known to *session*."""
-    session.dataSource.register(LockkeeperDataSource)
+    """Make `spark.read.format("lockkeeper")` known to *session*, where Spark has not found it."""
+    try:
+        session.dataSource.register(LockkeeperDataSource)
+    except AnalysisException as error:
+        # Spark finds `pyspark_lockkeeper` by itself, and lets nobody take its place.
+        if error.getCondition() != _KNOWN:
+            raise
 
 
 def suited(session: SparkSession, size: int) -> SparkSession:

@@ -80,7 +80,7 @@ def sql(
         "until": moment(until, now),
         "corrupt": "skip" if skip_corrupt else "",
     }
-    _PRINTERS[output](asked.run(query, options, memory))
+    PRINTERS[output](asked.run(query, options, memory))
 
 
 def _print_table(batches: Iterator[pa.RecordBatch]) -> None:
@@ -93,7 +93,7 @@ def _print_table(batches: Iterator[pa.RecordBatch]) -> None:
         if number == ROWS_SHOWN_MAX:
             typer.echo(f"lockkeeper: only the first {number:,} rows are shown", err=True)
             break
-        table.add_row(*(Text(_text(value)) for value in row))
+        table.add_row(*(Text(text_of(value)) for value in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         # Nothing is folded where a program reads along.
@@ -105,7 +105,7 @@ def _print_csv(batches: Iterator[pa.RecordBatch]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
     writer.writerow(next(batches).schema.names)
     for row in _rows(batches):
-        writer.writerow(map(_text, row))
+        writer.writerow(map(text_of, row))
 
 
 def _print_json(batches: Iterator[pa.RecordBatch]) -> None:
@@ -115,7 +115,7 @@ def _print_json(batches: Iterator[pa.RecordBatch]) -> None:
         print(json.dumps(told, default=_as_json, ensure_ascii=False))
 
 
-_PRINTERS: dict[Format, Callable[[Iterator[pa.RecordBatch]], None]] = {
+PRINTERS: dict[Format, Callable[[Iterator[pa.RecordBatch]], None]] = {
     Format.TABLE: _print_table,
     Format.CSV: _print_csv,
     Format.JSON: _print_json,
@@ -138,10 +138,10 @@ def _as_json(value: object) -> object:
     """Return *value* in a form that JSON has: sums are whole decimals in DuckDB."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
-    return _text(value)
+    return text_of(value)
 
 
-def _text(value: object) -> str:
+def text_of(value: object) -> str:
     """Return *value* for people: times in UTC to the ms, lists and maps as JSON."""
     if value is None:
         return ""
@@ -150,5 +150,5 @@ def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, list | dict):
-        return json.dumps(value, default=_text, ensure_ascii=False)
+        return json.dumps(value, default=text_of, ensure_ascii=False)
     return str(value)
