@@ -1,16 +1,18 @@
 """Connections as the core sees them: who is there, and what is to be told to them."""
 
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.outputs import Disconnect, Failure, Output, Reply
+from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
+from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt
 
 # How much one connection may have waiting for memory before the broker stops reading from it.
@@ -27,8 +29,35 @@ class Sender(Protocol):
     def abort(self) -> None:
         """End the connection at once."""
 
+    def hand_over(self, session: Any) -> None:
+        """Go on with another session of the protocol for the same connection."""
+
     def ended(self) -> None:
         """Hear that the connection has ended in words; its socket is to end soon."""
+
+
+class Audit(Protocol):
+    """Knows which messages were taken already; see `ProducerAudit`."""
+
+    def record(self, message: Message) -> None:
+        """Note a message that was taken."""
+
+    def is_duplicate(self, message: Message) -> bool:
+        """Tell whether a message has come before."""
+
+
+class NetworkPeer:
+    """Another broker, by its id and name; `paths` are those of its temporary destinations.
+
+    A path is the ids of the brokers from the one that a destination was made at to this peer.
+    """
+
+    __slots__ = ("broker_id", "broker_name", "paths")
+
+    def __init__(self, broker_id: str, broker_name: str) -> None:
+        self.broker_id = broker_id
+        self.broker_name = broker_name
+        self.paths: dict[Destination, tuple[str, ...]] = {}
 
 
 class Connection:
@@ -37,7 +66,8 @@ class Connection:
     `congested` is set by the transport while the peer does not take what it was sent, and
     `burst_bytes` to what a topic may send it at once, as it may be one of many;
     `stalled_bytes` counts messages that wait for room. A `fault_tolerant`
-    client sends again what was not answered once it is `reconnected`. Without `rights` it may do
+    client sends again what was not answered once it is `reconnected`; the `audit` knows what came
+    already. Another broker is a `network` peer. Without `rights` it may do
     everything. `is_ended` asks the
     protocol to part with the peer after what the outbox holds. `sender` is set by the transport.
     The last destination and its route are kept, because the next message is for the same as a
@@ -47,6 +77,7 @@ class Connection:
 
     __slots__ = (
         "address",
+        "audit",
         "burst_bytes",
         "client_id",
         "congested",
@@ -59,6 +90,7 @@ class Connection:
         "last_route",
         "last_transaction",
         "last_transaction_id",
+        "network",
         "outbox",
         "producers",
         "reconnected",
@@ -70,9 +102,13 @@ class Connection:
         "user_name",
     )
 
-    def __init__(self, dirty: "list[Connection]", address: str = "") -> None:
+    def __init__(
+        self, dirty: "list[Connection]", address: str = "", audit: "Audit | None" = None
+    ) -> None:
         self.dirty = dirty
         self.address = address
+        self.audit: Audit = ProducerAudit() if audit is None else audit
+        self.network: NetworkPeer | None = None
         self.identifier = ""
         self.client_id = ""
         self.user_name = ""

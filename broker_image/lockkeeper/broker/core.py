@@ -100,7 +100,7 @@ class Broker:
         self.context.advisories = self.context.listen(self._make_advisories())
         self.flow = FlowControl(self.context, settings.system_usage, self._take_message)
         self.forwarding = Forwarding(
-            self.context, self.router, self.flow, self.audit, self.transactions
+            self.context, self.router, self.flow, self.transactions
         )
         self.destinations = Destinations(
             self.context,
@@ -182,7 +182,7 @@ class Broker:
 
     def open_connection(self, address: str) -> Connection:
         """Return the connection of a peer at *address* that has not said who it is yet."""
-        return Connection(self.dirty, address)
+        return Connection(self.dirty, address, self.audit)
 
     def connect(
         self, connection: Connection, identifier: str, client_id: str, steals: bool = False
@@ -320,7 +320,7 @@ class Broker:
         if connection.fault_tolerant:
             for message in messages:
                 if message.persistent:
-                    self.audit.record(message)
+                    connection.audit.record(message)
         return True
 
     def _take_message(
@@ -355,7 +355,7 @@ class Broker:
             except StoreFullError:
                 if not (is_admitted or self.flow.admits(connection, message, receipt, (route,))):
                     return
-            if connection.reconnected and self.audit.is_duplicate(message):
+            if connection.reconnected and connection.audit.is_duplicate(message):
                 if receipt is not None:
                     self.context.settle_behind(receipt)
                 return
@@ -367,7 +367,7 @@ class Broker:
             return
         route.accept(message, receipt)
         if connection.fault_tolerant and message.persistent:
-            self.audit.record(message)
+            connection.audit.record(message)
 
     # Consumers
 

@@ -3,10 +3,16 @@
 from collections.abc import Callable
 
 from lockkeeper.broker.selectors import Lookup, Value
+from lockkeeper.message.broker_path import broker_path, names_of
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import Message as Fields
 from lockkeeper.message.rewrite import decoded, properties_of
+
+BROKER_PATH = "broker path"
+"""What only bridges ask for; the name is none that a selector may use."""
+
+PATH_SEPARATOR = "\n"
 
 _HEADERS: dict[str, Callable[[Fields], Value]] = {
     "JMSDestination": lambda fields: str(fields.destination),
@@ -26,6 +32,7 @@ _HEADERS: dict[str, Callable[[Fields], Value]] = {
     "JMSXProducerTXID": lambda fields: (
         str(fields.original_transaction_id or fields.transaction_id or "") or None
     ),
+    BROKER_PATH: lambda fields: PATH_SEPARATOR.join(names_of(fields.broker_path)) or None,
 }
 
 
@@ -35,6 +42,8 @@ def property_lookup(message: Message) -> Lookup:
 
     def lookup(name: str) -> Value:
         if not found:
+            if name == BROKER_PATH:
+                return PATH_SEPARATOR.join(broker_path(message.body)) or None
             found.append(_decode(message))
         fields, properties = found[0]
         header = _HEADERS.get(name)

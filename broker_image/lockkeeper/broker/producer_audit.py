@@ -18,6 +18,14 @@ class ProducerAudit:
         """Note a message that has been handed to the store."""
         self._producers.note_number(message.lead.producer[:-1], message.number)
 
+    def note(self, stream: bytes, number: int) -> None:
+        """Note a number of what is not one producer's alone; see `NetworkAudit`."""
+        self._producers.note_number(stream, number)
+
+    def holds(self, stream: bytes, number: int) -> bool:
+        """Tell whether `note` was told of a number, as far as is known."""
+        return self._producers.holds(stream, number)
+
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message came again after a failover (openwire.md section 7.10)."""
         return self._producers.holds(message.lead.producer[:-1], message.number)

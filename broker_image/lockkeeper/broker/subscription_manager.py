@@ -19,6 +19,7 @@ from lockkeeper.broker.subscriptions.browser import Browse, begin_browsing
 from lockkeeper.broker.subscriptions.choosing import compiled
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.durable import DurableSubscription
+from lockkeeper.broker.subscriptions.network import network_selector
 from lockkeeper.broker.subscriptions.places import by_destination
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import Destination
@@ -54,6 +55,8 @@ class SubscriptionManager:
     ) -> Consumer:
         """Make a consumer. Raises BrokerError, with nothing changed."""
         selector = compiled(request.selector)
+        if request.network is not None and request.subscription_name is None:
+            selector = network_selector(request.network, selector)
         self._check_request(connection, request)
         consumer = Consumer(connection, request, selector)
         if request.subscription_name is not None:

@@ -1,13 +1,18 @@
 """Settings of a listener, whatever its protocol."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lockkeeper.protocols.handover import Acceptor
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerSettings:
     """Settings of one listener; times in ms, 0 for no inactivity check.
 
-    `advertised_urls` are told to clients, so that they know where else the broker may be.
+    `advertised_urls` are told to clients, so that they know where else the broker may be. Without
+    an `acceptor`, other brokers are clients like all others.
     """
 
     frame_bytes_max: int = 104_857_600
@@ -15,3 +20,4 @@ class ListenerSettings:
     inactivity_initial_delay: int = 10_000
     allow_link_stealing: bool = False
     advertised_urls: tuple[str, ...] = ()
+    acceptor: "Acceptor | None" = None

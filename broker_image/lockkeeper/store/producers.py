@@ -122,3 +122,11 @@ class Producers:
             producer: (window.floor, window.last, tuple(window.gaps))
             for producer, window in self._windows.items()
         }
+
+
+def network_stream(producer: bytes, hops: int, destination: bytes) -> bytes:
+    """Return the key for numbers of a producer whose messages other brokers bring.
+
+    *hops* is how many brokers they have left, *destination* the wire form of where they go.
+    """
+    return b"%b>%d>%b" % (producer, hops, destination)

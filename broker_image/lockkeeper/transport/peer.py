@@ -111,6 +111,10 @@ class Peer(asyncio.Protocol):
         if session.closing or session.connection.stalled_bytes:
             self._look_at_session()
 
+    def hand_over(self, session: Session) -> None:
+        """Go on with another session of the same connection."""
+        self.session = session
+
     def _look_at_session(self) -> None:
         if self.session.closing:
             self.session.connection.announce()

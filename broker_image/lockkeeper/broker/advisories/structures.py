@@ -6,6 +6,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import (
+    BrokerId,
     ConnectionId,
     ConnectionInfo,
     ConsumerId,
@@ -45,7 +46,7 @@ def connection_removal(connection: "Connection") -> RemoveInfo:
 
 def consumer_info(consumer: "Consumer") -> ConsumerInfo:
     """Return what a consumer has asked for."""
-    request = consumer.request
+    request, network = consumer.request, consumer.request.network
     return ConsumerInfo(
         consumer_id=consumer_id_of(consumer),
         destination=consumer.destination,
@@ -60,7 +61,15 @@ def consumer_info(consumer: "Consumer") -> ConsumerInfo:
         retroactive=request.retroactive,
         priority=request.priority,
         optimized_acknowledge=request.optimized,
+        broker_path=None if network is None else path_structures(network.path),
+        network_subscription=network is not None,
+        network_consumer_path=None if network is None else network.consumers,
     )
+
+
+def path_structures(path: tuple[str, ...]) -> tuple[BrokerId, ...]:
+    """Return the ids of brokers as OpenWire has them."""
+    return tuple(BrokerId(each) for each in path)
 
 
 def consumer_id_of(consumer: "Consumer") -> ConsumerId:
@@ -93,10 +102,13 @@ def destination_info(
     destination: Destination, owner: "Connection | None", removed: bool
 ) -> DestinationInfo:
     """Return that a destination came, or went; *owner* is the connection of a temporary one."""
+    network = None if owner is None else owner.network
+    path = None if network is None else network.paths.get(destination)
     return DestinationInfo(
         connection_id=None if owner is None else ConnectionId(owner.identifier),
         destination=destination,
         operation_type=DestinationOperation.REMOVE if removed else DestinationOperation.ADD,
+        broker_path=None if not path else path_structures(path),
     )
 
 

@@ -7,7 +7,6 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import ResourceAllocationError
 from lockkeeper.broker.flow.control import FlowControl
 from lockkeeper.broker.flow.space import lack_of_room
-from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.routing.router import Router, Target
 from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.transaction_manager import TransactionManager
@@ -29,13 +28,11 @@ class Forwarding:
         context: Context,
         router: Router,
         flow: FlowControl,
-        audit: ProducerAudit,
         transactions: TransactionManager,
     ) -> None:
         self._context = context
         self._router = router
         self._flow = flow
-        self._audit = audit
         self._transactions = transactions
         self.dropped = 0
 
@@ -59,7 +56,11 @@ class Forwarding:
                 f"{len(targets)} copies of {len(message.body)} bytes are more than "
                 f"{COPIES_BYTES_MAX}, the most that one message may become"
             )
-        if message.persistent and connection.reconnected and self._audit.is_duplicate(message):
+        if (
+            message.persistent
+            and connection.reconnected
+            and connection.audit.is_duplicate(message)
+        ):
             if receipt is not None:
                 self._context.settle_behind(receipt)
             return
@@ -73,7 +74,7 @@ class Forwarding:
             return
         self._accept(copies, receipt)
         if connection.fault_tolerant and message.persistent:
-            self._audit.record(message)
+            connection.audit.record(message)
 
     def _with_room(self, message: Message, targets: list[Target]) -> list[Target]:
         """Return the targets without those that are left out because they have no room."""

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from lockkeeper.broker.subscriptions.network import NetworkRoute
 from lockkeeper.message.destination import Destination
 
 
@@ -12,7 +13,7 @@ class ConsumeRequest(NamedTuple):
     says: `exclusive` wants a queue for itself, those of higher `priority` (-128 to 127) come
     first, a `retroactive` one wants what a topic's recovery policy has kept, `pending_limit` is
     how many messages a topic may keep for it (0 leaves that to the policy), and an `optimized`
-    one acknowledges many messages at a time.
+    one acknowledges many messages at a time. `network` is the way of a bridge's consumer.
     """
 
     identifier: Any
@@ -28,3 +29,4 @@ class ConsumeRequest(NamedTuple):
     retroactive: bool = False
     pending_limit: int = 0
     optimized: bool = False
+    network: NetworkRoute | None = None

@@ -1,30 +1,17 @@
 """Negotiation: the WireFormatInfo of both sides, and the codec that follows from it."""
 
-from dataclasses import dataclass
 from typing import Final
 
-from lockkeeper.message.openwire import Codec, WireFormatInfo, codec_for
+from lockkeeper.message.openwire import WireFormatInfo, codec_for
 from lockkeeper.message.openwire.connection import MAGIC
 from lockkeeper.message.primitives import Long, Value
+from lockkeeper.protocols.openwire.agreement import Agreement
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.settings import ListenerSettings
 
 VERSION: Final = 12
 # Messages of these versions are stored and dispatched as they are (openwire.md section 8).
 SPLICED_VERSION_MIN: Final = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """Settings that both sides agreed on; times in ms, 0 for no inactivity check.
-
-    With `spliced`, messages pass as the bytes they are.
-    """
-
-    codec: Codec
-    inactivity_duration: int
-    inactivity_initial_delay: int
-    spliced: bool
 
 
 def offer(settings: ListenerSettings) -> WireFormatInfo:

@@ -34,7 +34,7 @@ class Commands:
     """Carries out the commands of one connection, and tells its `Progress` of them.
 
     `windows` holds the producers that asked for a window, by their id, in bytes. `login` is the
-    last one of a client that has to say who it is.
+    last one of a client that has to say who it is, `peer` a broker that has introduced itself.
     """
 
     __slots__ = (
@@ -43,6 +43,7 @@ class Commands:
         "_progress",
         "_settings",
         "login",
+        "peer",
         "windows",
     )
 
@@ -59,6 +60,7 @@ class Commands:
         self._progress = progress
         self.windows: dict[ProducerId, int] = {}
         self.login: Login | None = None
+        self.peer: openwire.BrokerInfo | None = None
 
     def carry_out(self, command: openwire.BaseCommand, receipt: Receipt | None) -> None:
         """Carry out *command*; *receipt* answers it. Raises BrokerError."""
@@ -79,6 +81,7 @@ class Commands:
         authenticator = self._broker.authenticator
         if authenticator is None:
             self._announce(info, receipt, info.user_name or "")
+            self._hand_over()
             return
 
         if self._progress.phase is OPEN:
@@ -89,6 +92,7 @@ class Commands:
             self._connection.rights = rights
             self._announce(info, receipt, info.user_name or "")
             self._progress.become("admit")
+            self._hand_over()
 
         self._progress.become("ask")
         self.login = Login(self._connection, info.user_name or None, receipt, announce)
@@ -106,10 +110,24 @@ class Commands:
         connection.fault_tolerant = info.fault_tolerant or info.failover_reconnect
         connection.reconnected = info.failover_reconnect
         identifier, client_id = info.connection_id.value, info.client_id or ""
-        self._broker.connect(connection, identifier, client_id, self._settings.allow_link_stealing)
+        steals, acceptor = self._settings.allow_link_stealing, self._settings.acceptor
+        if self.peer is not None and acceptor is not None:
+            # A bridge that comes again is the same one, whose socket is half dead.
+            client_id, steals = acceptor.client_id(self.peer, client_id), True
+        self._broker.connect(connection, identifier, client_id, steals)
         self._answer(info, receipt)
         if info.manageable:
             connection.put(Introduction(",".join(self._settings.advertised_urls), ""))
+
+    def _introduce(self, info: openwire.BrokerInfo, receipt: Receipt | None) -> None:
+        if info.network_connection:
+            self.peer = info
+        self._answer(info, receipt)
+
+    def _hand_over(self) -> None:
+        """Have a bridge go on if the peer is another broker."""
+        if self.peer is not None and self._settings.acceptor is not None:
+            self._progress.become("hand over")
 
     def _add_producer(self, info: openwire.ProducerInfo, receipt: Receipt | None) -> None:
         if info.producer_id is None:
@@ -296,6 +314,6 @@ _HANDLERS: dict[type[openwire.BaseCommand], _Handler] = {
     openwire.ControlCommand: Commands._answer,
     openwire.ConnectionControl: Commands._answer,
     openwire.ConnectionError: Commands._answer,
-    openwire.BrokerInfo: Commands._answer,
+    openwire.BrokerInfo: Commands._introduce,
     openwire.MessageDispatchNotification: Commands._answer,
 }

@@ -11,6 +11,7 @@ from lockkeeper.store.base import Receipt
 PARTING_MS = 2_000
 """How long a client that was refused may take to close its connection (ActiveMQ's)."""
 BEFORE_LOGIN = (
+    openwire.BrokerInfo,
     openwire.ConnectionInfo,
     openwire.ConnectionControl,
     openwire.KeepAliveInfo,

@@ -16,12 +16,14 @@ class Phase(Enum):
     VERIFYING = "verifying"
     """It has said so, and what it sends waits for the verdict."""
     OPEN = "open"
+    HANDED_OVER = "handed over"
+    """The peer is another broker, and a bridge goes on with the connection."""
     PARTING = "parting"
     """It was refused, and may close the connection itself, or try again."""
     CLOSED = "closed"
 
 
-HANDSHAKE, LOGIN, VERIFYING, OPEN, PARTING, CLOSED = Phase
+HANDSHAKE, LOGIN, VERIFYING, OPEN, HANDED_OVER, PARTING, CLOSED = Phase
 
 PHASES: Final = StateMachine(
     "an OpenWire connection",
@@ -30,7 +32,8 @@ PHASES: Final = StateMachine(
         HANDSHAKE: {"agree": LOGIN, "end": CLOSED},
         LOGIN: {"ask": VERIFYING, "admit": OPEN, "leave": LOGIN, "end": CLOSED},
         VERIFYING: {"admit": OPEN, "refuse": PARTING, "end": CLOSED},
-        OPEN: {"leave": LOGIN, "end": CLOSED},
+        OPEN: {"leave": LOGIN, "hand over": HANDED_OVER, "end": CLOSED},
+        HANDED_OVER: {"end": CLOSED},
         PARTING: {"ask": VERIFYING, "leave": PARTING, "end": CLOSED},
         CLOSED: {"end": CLOSED},
     },

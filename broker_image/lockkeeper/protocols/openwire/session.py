@@ -17,14 +17,16 @@ from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.layout import MESSAGE_TYPES, RESPONSE_REQUIRED_AT
 from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
+from lockkeeper.protocols.handover import HandedOver
 from lockkeeper.protocols.openwire.acknowledgements import MESSAGE_ACK, AckReader
-from lockkeeper.protocols.openwire.codec import Agreement, agree, offer
+from lockkeeper.protocols.openwire.agreement import Agreement
+from lockkeeper.protocols.openwire.codec import agree, offer
 from lockkeeper.protocols.openwire.commands import Commands
 from lockkeeper.protocols.openwire.convert import append_outputs
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, Piece, framed
 from lockkeeper.protocols.openwire.login import PARTING_MS
-from lockkeeper.protocols.openwire.phases import CLOSED, OPEN, Progress
+from lockkeeper.protocols.openwire.phases import CLOSED, HANDED_OVER, OPEN, Progress
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt, StoreFullError
 
@@ -220,6 +222,8 @@ class OpenWireSession:
     def _take_verdict(self) -> None:
         """Admit the client, or part with it, in time for it to close its connection itself."""
         self._commands.login = None
+        if self._progress.phase is HANDED_OVER:
+            return
         if self._progress.phase is OPEN:
             self._let_in()
         else:
@@ -234,9 +238,21 @@ class OpenWireSession:
         """Carry out what was held while the client waited."""
         held, self._held = self._held, None
         self._take_verdict()
+        if self._progress.phase is HANDED_OVER:
+            self._hand_over(b"".join(held or ()))
+            return
         self.receive_data(b"".join(held or ()))
         if self.closing:
             self.connection.announce()
+
+    def _hand_over(self, rest: bytes) -> None:
+        """Leave the connection to a bridge, with the *rest* of what came."""
+        acceptor, peer, agreement = self._settings.acceptor, self._commands.peer, self._agreement
+        assert acceptor is not None and peer is not None and agreement is not None
+        pieces, self._out = self._out, []
+        # The socket is not closed: it has another session by now.
+        self.closing = True
+        acceptor.accept(HandedOver(self.connection, peer, agreement, pieces, rest))
 
     def _part(self) -> None:
         """End the connection, unless a second attempt was better."""
@@ -342,6 +358,8 @@ class OpenWireSession:
             self._refuse(receipt, internal_error(error))
         if self._progress.phase is not OPEN:
             self._buffer.frame_bytes_max = self._login_frame_bytes_max
+            if self._progress.phase is HANDED_OVER:
+                self._hand_over(data[end:])
         if self._progress.phase is CLOSED:
             self.closing = True
 
