@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import Delivery, EndOfMessages, Output, Reply
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
@@ -42,7 +41,7 @@ class Client:
 
     def __init__(self, bench: "Bench", name: str, client_id: str) -> None:
         self.bench = bench
-        self.connection = Connection(bench.broker.dirty, f"tcp://{name}")
+        self.connection = bench.broker.open_connection(f"tcp://{name}")
         bench.broker.connect(self.connection, name, client_id or name)
         self._numbers = count(1)
 

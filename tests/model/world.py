@@ -136,7 +136,7 @@ class World:
 
     def connect(self) -> Connection:
         name = f"ID:client-{next(self._names)}-1:1"
-        connection = Connection(self.broker.dirty, f"tcp://{name}")
+        connection = self.broker.open_connection(f"tcp://{name}")
         connection.outbox = self.outbox
         self.broker.connect(connection, name, name)
         return connection

@@ -99,9 +99,7 @@ class Broker:
         )
         self.context.advisories = self.context.listen(self._make_advisories())
         self.flow = FlowControl(self.context, settings.system_usage, self._take_message)
-        self.forwarding = Forwarding(
-            self.context, self.router, self.flow, self.transactions
-        )
+        self.forwarding = Forwarding(self.context, self.router, self.flow, self.transactions)
         self.destinations = Destinations(
             self.context,
             self.registry,

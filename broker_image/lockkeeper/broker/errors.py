@@ -13,6 +13,10 @@ class InvalidDestinationError(BrokerError):
     """The destination or durable subscription does not exist or may not be used so."""
 
 
+class DestinationGoneError(BrokerError):
+    """The temporary destination of a bridge's message is gone; the text is its name alone."""
+
+
 class InvalidSelectorError(BrokerError):
     """The selector is not in the language of JMS 1.1 section 3.8.1."""
 

@@ -1,8 +1,9 @@
 """Knows what other brokers have sent already, for as many producers as were active last.
 
 A bridge that lost its connection sends again what was not answered. Such a message has the same
-id, goes to the same destination and has left as many brokers: with each broker that a message
-leaves its brokerPath grows, so one that comes back on its way is no duplicate.
+id and goes to the same destination. One of a queue has left as many brokers, too: with each broker
+that a message leaves its brokerPath grows, so one that comes back on its way is no duplicate. One
+of a topic never comes back, but may come on two ways.
 """
 
 from lockkeeper.broker.producer_audit import ProducerAudit
@@ -12,10 +13,14 @@ from lockkeeper.store.producers import network_stream
 
 
 class NetworkAudit:
-    """The messages of bridges; remembered with those of failover's clients, in one place."""
+    """The messages of bridges; remembered with those of failover's clients, in one place.
+
+    `duplicates` counts those that had come before.
+    """
 
     def __init__(self, audit: ProducerAudit) -> None:
         self._audit = audit
+        self.duplicates = 0
 
     def record(self, message: Message) -> None:
         """Note a message that was taken."""
@@ -23,10 +28,12 @@ class NetworkAudit:
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message has come before, as far as is known."""
-        return self._audit.holds(_stream_of(message), message.number)
+        is_known = self._audit.holds(_stream_of(message), message.number)
+        self.duplicates += is_known
+        return is_known
 
 
 def _stream_of(message: Message) -> bytes:
     """Return what the numbers of messages like this one are counted by."""
-    hops = len(broker_path(message.body))
+    hops = len(broker_path(message.body)) if message.destination.is_queue else 0
     return network_stream(message.lead.producer[:-1], hops, message.destination.wire)

@@ -1,4 +1,5 @@
-"""Broker-to-broker bridges.
+"""Broker-to-broker bridges: demand comes one way, messages go the other.
 
-Comes in: outputs of the core for another broker. Never here: the way a single broker dispatches.
+Comes in: bytes of another broker, outputs of the core for it, the time as an argument. Goes out:
+bytes for it, commands to the core. Never here: sockets, clocks, the way a single broker dispatches.
 """

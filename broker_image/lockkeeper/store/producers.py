@@ -127,6 +127,7 @@ class Producers:
 def network_stream(producer: bytes, hops: int, destination: bytes) -> bytes:
     """Return the key for numbers of a producer whose messages other brokers bring.
 
-    *hops* is how many brokers they have left, *destination* the wire form of where they go.
+    *hops* is how many brokers they have left, 0 for a topic's; *destination* is the wire form of
+    where they go.
     """
     return b"%b>%d>%b" % (producer, hops, destination)

@@ -56,11 +56,7 @@ class Forwarding:
                 f"{len(targets)} copies of {len(message.body)} bytes are more than "
                 f"{COPIES_BYTES_MAX}, the most that one message may become"
             )
-        if (
-            message.persistent
-            and connection.reconnected
-            and connection.audit.is_duplicate(message)
-        ):
+        if message.persistent and connection.reconnected and connection.audit.is_duplicate(message):
             if receipt is not None:
                 self._context.settle_behind(receipt)
             return

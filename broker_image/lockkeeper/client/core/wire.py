@@ -1,7 +1,8 @@
 """One link's bytes: the handshake, frames in, and when silence has lasted too long."""
 
 from lockkeeper.message.openwire import Codec, WireFormatInfo, decode, encode
-from lockkeeper.protocols.openwire.codec import Agreement, agree, offer
+from lockkeeper.protocols.openwire.agreement import Agreement
+from lockkeeper.protocols.openwire.codec import agree, offer
 from lockkeeper.protocols.openwire.errors import ProtocolError
 from lockkeeper.protocols.openwire.frames import FrameBuffer, framed
 from lockkeeper.protocols.settings import ListenerSettings

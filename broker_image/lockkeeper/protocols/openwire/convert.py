@@ -58,6 +58,9 @@ _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
     errors.AccessDeniedError: "java.lang.SecurityException",
     errors.InvalidClientIdError: "javax.jms.InvalidClientIDException",
     errors.InvalidDestinationError: "javax.jms.InvalidDestinationException",
+    errors.DestinationGoneError: (
+        "org.apache.activemq.broker.region.DestinationDoesNotExistException"
+    ),
     errors.InvalidSelectorError: "javax.jms.InvalidSelectorException",
     errors.ResourceAllocationError: "javax.jms.ResourceAllocationException",
     errors.TransactionRolledBackError: "javax.jms.TransactionRolledBackException",

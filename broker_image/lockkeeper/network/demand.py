@@ -1,0 +1,61 @@
+"""Demand: consumers of another broker, and the consumer of ours that stands for them."""
+
+from typing import TypeAlias
+
+from lockkeeper.broker.subscriptions.consumer import Consumer
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.openwire import ConsumerId, ConsumerInfo
+
+Subscriber: TypeAlias = tuple[str, str]
+"""Client id and name of a durable subscription."""
+
+
+class Demand:
+    """One consumer of ours; the core knows it by this as its tag.
+
+    `remotes` are the consumers it stands for, by their ids;
+    `subscribers` and `forced` are durable subscriptions and plain consumers that it is durable
+    for. `outstanding` messages are forwarded and not confirmed. One that `is_ending` takes no more,
+    and goes with the last of them.
+    """
+
+    __slots__ = (
+        "consumer",
+        "destination",
+        "forced",
+        "info",
+        "is_ending",
+        "is_static",
+        "outstanding",
+        "priority",
+        "remotes",
+        "subscribers",
+        "subscription_name",
+    )
+
+    def __init__(self, info: ConsumerInfo, destination: Destination, priority: int) -> None:
+        self.info = info
+        self.destination = destination
+        self.priority = priority
+        self.remotes: dict[ConsumerId, ConsumerInfo] = {}
+        self.subscribers: set[Subscriber] = set()
+        self.forced: set[ConsumerId] = set()
+        self.subscription_name: str | None = None
+        self.is_static = False
+        self.is_ending = False
+        self.outstanding = 0
+        self.consumer: Consumer | None = None
+
+    def stands_for(self, ids: frozenset[ConsumerId]) -> bool:
+        """Tell whether one of the consumers has one of these ids."""
+        return any(not ids.isdisjoint(ids_of(each)) for each in self.remotes.values())
+
+    def is_needed(self) -> bool:
+        """Tell whether anybody at the other end is still interested."""
+        return bool(self.is_static or self.remotes or self.subscribers or self.forced)
+
+
+def ids_of(info: ConsumerInfo) -> tuple[ConsumerId, ...]:
+    """Return all ids by which a network knows a consumer: those on its way here, and its own."""
+    own = () if info.consumer_id is None else (info.consumer_id,)
+    return (*(info.network_consumer_path or ()), *own)

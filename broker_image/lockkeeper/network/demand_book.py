@@ -1,0 +1,387 @@
+"""The demand of one bridge: what the other broker says of its consumers becomes consumers here.
+
+With conduit subscriptions one consumer of ours stands for all of theirs that it serves.
+"""
+
+import itertools
+from contextlib import suppress
+from dataclasses import replace
+
+from lockkeeper.broker.advisories.names import is_advisory
+from lockkeeper.broker.connections import Connection, NetworkPeer
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.subscription_manager import DELIVERED_NOTHING
+from lockkeeper.broker.subscriptions.network import NetworkRoute
+from lockkeeper.broker.subscriptions.request import ConsumeRequest
+from lockkeeper.message.broker_path import names_of
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.openwire import (
+    BrokerId,
+    ConsumerId,
+    ConsumerInfo,
+    DestinationInfo,
+    DestinationOperation,
+    RemoveInfo,
+    RemoveSubscriptionInfo,
+    Structure,
+)
+from lockkeeper.network.demand import Demand, Subscriber, ids_of
+from lockkeeper.network.inclusion import first_fit, fits, is_forced_durable, is_permitted
+from lockkeeper.network.membership import Bridges, Demanding
+from lockkeeper.network.settings import UNLIMITED, BridgeSettings
+
+DURABLE_PREFIX = "NC-DS_"
+# Apart from what the peer calls its own consumers: they may share the connection.
+_SESSION = 2
+
+
+class DemandBook:
+    """Demand of the *peer*, as consumers of *connection*.
+
+    `refused` are destinations that could not be consumed from, and why.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        bridges: Bridges,
+        connection: Connection,
+        peer: NetworkPeer,
+        settings: BridgeSettings,
+    ) -> None:
+        self.demands: list[Demand] = []
+        self._broker = broker
+        self._bridges = bridges
+        self._connection = connection
+        self._peer = peer
+        self._settings = settings
+        self._numbers = itertools.count(1)
+        self._composites: dict[ConsumerId, list[ConsumerId]] = {}
+        self._suppressed: dict[ConsumerId, ConsumerInfo] = {}
+        self._lists: dict[Subscriber, list[Subscriber]] = {}
+        self.refused: dict[str, str] = {}
+        bridges.join(self)
+
+    def begin(self) -> None:
+        """Ask for what is always forwarded, and for what was asked for before."""
+        for included in self._settings.statically_included:
+            if is_permitted(self._settings, included.destination):
+                self._add_static(included.destination, None)
+        if self._settings.dynamic_only or not self._settings.conduit_subscriptions:
+            return
+        for group in list(self._broker.subscriptions.durables.values()):
+            own = group.subscription
+            if own.client_id != self._connection.client_id:
+                continue
+            for destination in own.destination.parts():
+                if own.name == self._durable_name(destination) and not self._serving(destination):
+                    self._add_static(destination, own.name)
+
+    def end(self) -> None:
+        """Let go of everything; the core ends the consumers with their connection."""
+        self._bridges.leave(self)
+        self.demands.clear()
+
+    # What the peer says
+
+    def hear(self, news: Structure | None) -> None:
+        """Take what an advisory of the peer says of consumers and temporary destinations."""
+        if isinstance(news, ConsumerInfo):
+            self._hear_of_consumer(news)
+        elif isinstance(news, RemoveInfo) and isinstance(news.object_id, ConsumerId):
+            self._forget_consumer(news.object_id)
+        elif isinstance(news, RemoveSubscriptionInfo):
+            self._forget_subscriber((news.client_id or "", news.subscription_name or ""))
+        elif isinstance(news, DestinationInfo):
+            self._hear_of_destination(news)
+
+    def _hear_of_consumer(self, info: ConsumerInfo) -> None:
+        if info.browser or info.destination is None or info.consumer_id is None:
+            return
+        if self._is_too_far(info.broker_path) or is_advisory(info.destination):
+            return
+        if not is_permitted(self._settings, info.destination):
+            return
+        parts = info.destination.parts()
+        if len(parts) == 1:
+            self._add(info)
+            return
+        subscriber = _subscriber_of(info)
+        self._composites[info.consumer_id] = names = []
+        for part in parts:
+            identifier = self._next_id()
+            names.append(identifier)
+            own = None if subscriber is None else subscriber[1] + part.name
+            whole = replace(info, consumer_id=identifier, destination=part, subscription_name=own)
+            if subscriber is not None and (single := _subscriber_of(whole)) is not None:
+                self._lists.setdefault(subscriber, []).append(single)
+            self._add(whole)
+
+    def _is_too_far(self, path: tuple[BrokerId, ...] | None) -> bool:
+        """Tell whether what was heard of has come too far, or from here."""
+        names, most = names_of(path), self._settings.consumer_ttl
+        return self._broker.broker_id in names or (most != UNLIMITED and len(names) >= most)
+
+    def _hear_of_destination(self, info: DestinationInfo) -> None:
+        destination = info.destination
+        if destination is None or not destination.is_temporary:
+            return
+        if self._is_too_far(info.broker_path) or not self._settings.bridge_temp_destinations:
+            return
+        if info.operation_type == DestinationOperation.REMOVE:
+            self._peer.paths.pop(destination, None)
+            for demand in self.demands:
+                if demand.destination == destination:
+                    self._let_go(demand)
+            self._broker.destinations.remove_temporary(self._connection, destination)
+        else:
+            self._make_temporary(destination, info.broker_path)
+
+    def _make_temporary(self, destination: Destination, path: tuple[BrokerId, ...] | None) -> None:
+        self._peer.paths[destination] = (*names_of(path), self._peer.broker_id)
+        self._broker.destinations.create_temporary(self._connection, destination)
+
+    # Demand comes
+
+    def _add(self, info: ConsumerInfo) -> None:
+        assert info.destination is not None and info.consumer_id is not None
+        settings = self._settings
+        if settings.conduit_subscriptions and self._join(info):
+            return
+        demand = Demand(info, info.destination, self._priority(info))
+        ids = frozenset(ids_of(info))
+        weaker: list[tuple[Demanding, Demand]] = []
+        if self._is_unique(info.destination):
+            rivals = list(self._bridges.others(ids))
+            if any(rival.priority >= demand.priority for _, rival in rivals):
+                self._suppressed[info.consumer_id] = info
+                return
+            weaker = rivals
+        if not settings.conduit_subscriptions:
+            demand.subscription_name = info.subscription_name
+        elif self._must_last(info):
+            demand.subscription_name = self._durable_name(info.destination)
+        self._add_interest(demand, info)
+        if self._subscribe(demand):
+            for book, rival in weaker:
+                book.yield_to(rival, ids)
+            self._replace(demand)
+
+    def _replace(self, demand: Demand) -> None:
+        """Have a durable subscription stand for those, too, whom a plain one of ours served."""
+        if demand.subscription_name is None or not self._settings.conduit_subscriptions:
+            return
+        for other in self._serving(demand.destination):
+            if other.subscription_name is None and other.destination == demand.destination:
+                demand.remotes |= other.remotes
+                other.remotes = {}
+                self._let_go(other)
+
+    def _join(self, info: ConsumerInfo) -> bool:
+        """Have what is there stand for one more consumer; returns False when nothing serves it."""
+        assert info.destination is not None
+        if not self._may_share(info):
+            return False
+        found = [each for each in self._serving(info.destination) if self._is_shared(each)]
+        if self._must_last(info):
+            found = [each for each in found if each.subscription_name is not None]
+        for demand in found:
+            self._add_interest(demand, info)
+        return bool(found)
+
+    def _serving(self, destination: Destination) -> list[Demand]:
+        return [
+            demand
+            for demand in self.demands
+            if not demand.is_ending and fits(demand.destination, destination)
+        ]
+
+    def _may_share(self, info: ConsumerInfo) -> bool:
+        """Tell whether a consumer may share: a queue's of a third broker only where that is set."""
+        assert info.destination is not None
+        if not info.network_subscription or not info.destination.is_queue:
+            return True
+        return self._settings.conduit_network_queue_subscriptions
+
+    def _is_shared(self, demand: Demand) -> bool:
+        return demand.is_static or self._may_share(demand.info)
+
+    def _is_forced(self, info: ConsumerInfo) -> bool:
+        assert info.destination is not None
+        return info.subscription_name is None and is_forced_durable(
+            self._settings, info.destination
+        )
+
+    def _add_interest(self, demand: Demand, info: ConsumerInfo) -> None:
+        assert info.consumer_id is not None
+        subscriber = _subscriber_of(info)
+        if not self._settings.conduit_subscriptions:
+            demand.remotes[info.consumer_id] = info
+        elif subscriber is not None:
+            demand.subscribers.add(subscriber)
+        elif self._is_forced(info):
+            demand.forced.add(info.consumer_id)
+        else:
+            demand.remotes[info.consumer_id] = info
+
+    def _must_last(self, info: ConsumerInfo) -> bool:
+        return info.subscription_name is not None or self._is_forced(info)
+
+    def _is_unique(self, destination: Destination) -> bool:
+        """Tell whether only one bridge at a time is to serve a consumer of *destination*."""
+        settings = self._settings
+        if destination.is_queue:
+            return settings.suppress_duplicate_queue_subscriptions
+        return settings.suppress_duplicate_topic_subscriptions
+
+    def yield_to(self, demand: Demand, ids: frozenset[ConsumerId]) -> None:
+        """See `Demanding`."""
+        for identifier, info in list(demand.remotes.items()):
+            if not ids.isdisjoint(ids_of(info)):
+                del demand.remotes[identifier]
+                self._suppressed[identifier] = info
+        if not demand.is_needed():
+            self._let_go(demand)
+
+    def reconsider(self, ids: frozenset[ConsumerId]) -> None:
+        """See `Demanding`."""
+        for identifier, info in list(self._suppressed.items()):
+            if not ids.isdisjoint(ids_of(info)):
+                del self._suppressed[identifier]
+                self._add(info)
+
+    def _priority(self, info: ConsumerInfo) -> int:
+        settings = self._settings
+        if not settings.decrease_network_consumer_priority:
+            return info.priority
+        length = len(info.broker_path or ()) + 1
+        base = settings.consumer_priority_base
+        return max(-128, base - length - 1) if length > 1 else base
+
+    def _durable_name(self, destination: Destination) -> str:
+        return f"{DURABLE_PREFIX}{self._broker.name}_{destination.name}"
+
+    def _next_id(self) -> ConsumerId:
+        return ConsumerId(self._connection.identifier, _SESSION, next(self._numbers))
+
+    def _add_static(self, destination: Destination, subscription_name: str | None) -> None:
+        identifier = self._next_id()
+        info = ConsumerInfo(
+            consumer_id=identifier, destination=destination, network_subscription=True
+        )
+        if self._settings.conduit_subscriptions and self._join_static(destination):
+            return
+        demand = Demand(info, destination, self._priority(info))
+        demand.is_static = True
+        forced = first_fit(self._settings.statically_included, destination)
+        if subscription_name is None and forced is not None and forced.force_durable:
+            subscription_name = self._durable_name(destination)
+        demand.subscription_name = subscription_name
+        self._subscribe(demand)
+
+    def _join_static(self, destination: Destination) -> bool:
+        found = self._serving(destination)
+        for demand in found:
+            demand.is_static = True
+        return bool(found)
+
+    def _subscribe(self, demand: Demand) -> bool:
+        """Begin to consume; returns False for a destination that we may not consume from."""
+        info, settings, destination = demand.info, self._settings, demand.destination
+        if destination.is_temporary and destination not in self._peer.paths:
+            self._make_temporary(destination, info.broker_path)
+        path = (*names_of(info.broker_path), self._peer.broker_id)
+        route = NetworkRoute(self._peer.broker_id, path, ids_of(info), settings.message_ttl)
+        request = ConsumeRequest(
+            self._next_id(),
+            demand.destination,
+            settings.prefetch_size,
+            None if settings.conduit_subscriptions else info.selector,
+            subscription_name=demand.subscription_name,
+            tag=demand,
+            exclusive=info.exclusive,
+            priority=demand.priority,
+            retroactive=info.retroactive,
+            pending_limit=info.maximum_pending_message_limit,
+            network=route,
+        )
+        try:
+            demand.consumer = self._broker.subscriptions.subscribe(self._connection, request, None)
+        except BrokerError as error:
+            self.refused[str(destination)] = str(error)
+            return False
+        self.refused.pop(str(destination), None)
+        self.demands.append(demand)
+        return True
+
+    # Demand goes
+
+    def _forget_consumer(self, identifier: ConsumerId) -> None:
+        for part in self._composites.pop(identifier, ()):
+            self._forget_consumer(part)
+        self._suppressed.pop(identifier, None)
+        for demand in list(self.demands):
+            if identifier not in demand.remotes and identifier not in demand.forced:
+                continue
+            demand.remotes.pop(identifier, None)
+            demand.forced.discard(identifier)
+            if not demand.is_needed():
+                self._drop(demand)
+
+    def _forget_subscriber(self, subscriber: Subscriber) -> None:
+        for part in self._lists.pop(subscriber, ()):
+            self._forget_subscriber(part)
+        if not self._settings.conduit_subscriptions:
+            self._forget_durable(subscriber[1])
+        for demand in list(self.demands):
+            if subscriber in demand.subscribers:
+                demand.subscribers.discard(subscriber)
+                if not demand.is_needed():
+                    self._drop(demand)
+
+    def _forget_durable(self, name: str) -> None:
+        """Delete a durable subscription of ours, if it is there and has no consumer."""
+        lasting, connection = self._broker.subscriptions.lasting, self._connection
+        with suppress(BrokerError):
+            lasting.forget(connection.client_id, name, None, connection.rights)
+
+    def _drop(self, demand: Demand) -> None:
+        """End a demand, and its durable subscription unless that outlives its consumers."""
+        name = demand.subscription_name
+        self._let_go(demand)
+        if name is not None and self._settings.conduit_subscriptions:
+            self._finish(demand)
+            self._forget_durable(name)
+
+    def _let_go(self, demand: Demand) -> None:
+        """Take no more messages, and end once those that were forwarded are confirmed."""
+        demand.is_ending = True
+        if demand.outstanding and demand.consumer is not None:
+            self._broker.resize(demand.consumer, 0)
+        else:
+            self._finish(demand)
+
+    def confirmed(self, demand: Demand) -> None:
+        """End a demand that waited for its last message to be confirmed."""
+        if demand.is_ending and not demand.outstanding:
+            self._finish(demand)
+
+    def closed(self, demand: Demand) -> None:
+        """Forget a demand whose destination was removed."""
+        demand.is_ending = True
+        self._finish(demand)
+
+    def _finish(self, demand: Demand) -> None:
+        if demand not in self.demands:
+            return
+        self.demands.remove(demand)
+        if demand.consumer is not None:
+            self._broker.subscriptions.unsubscribe(demand.consumer, DELIVERED_NOTHING)
+        self._bridges.ended(demand)
+
+
+def _subscriber_of(info: ConsumerInfo) -> Subscriber | None:
+    """Return the durable subscription that a consumer is of, if it is of one."""
+    name = info.subscription_name
+    return None if name is None else (info.client_id or "", name)

@@ -1,0 +1,131 @@
+"""What another broker brings: messages, and its consumers of our advisories."""
+
+from lockkeeper.broker.advisories.names import is_advisory
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.errors import (
+    BrokerError,
+    DestinationGoneError,
+    InvalidDestinationError,
+    ResourceAllocationError,
+    internal_error,
+)
+from lockkeeper.broker.network_audit import NetworkAudit
+from lockkeeper.broker.outputs import Reply
+from lockkeeper.message import openwire
+from lockkeeper.message.layout import RESPONSE_REQUIRED_AT
+from lockkeeper.message.message import Message
+from lockkeeper.message.reader import MessageReader
+from lockkeeper.message.rewrite import decoded
+from lockkeeper.protocols.openwire.acknowledgements import AckReader
+from lockkeeper.protocols.openwire.agreement import Agreement
+from lockkeeper.protocols.openwire.commands import Commands
+from lockkeeper.protocols.openwire.phases import Progress
+from lockkeeper.protocols.settings import ListenerSettings
+from lockkeeper.store.base import Receipt, StoreFullError
+
+# The peer's connection is ours already; what it says of its own is for our books alone.
+_OF_ITS_CONNECTION = (
+    openwire.BrokerInfo,
+    openwire.BrokerSubscriptionInfo,
+    openwire.ConnectionInfo,
+)
+
+
+class Inbound:
+    """Takes what the peer sends for its *connection*; `taken` counts messages, `duplicates` among them."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        audit: NetworkAudit,
+        wire: ListenerSettings,
+        connection: Connection,
+        agreement: Agreement,
+    ) -> None:
+        self.taken = self.duplicates = 0
+        self._broker = broker
+        self._audit = audit
+        self._connection = connection
+        self._agreement = agreement
+        self._reader = MessageReader()
+        self._acks = AckReader(broker, connection)
+        progress = Progress()
+        for event in ("agree", "admit"):
+            progress.become(event)
+        self._commands = Commands(broker, wire, connection, progress)
+
+    def receive_message(self, data: bytes, start: int, end: int) -> openwire.Message | None:
+        """Take a message; returns one that is an advisory for the bridge instead."""
+        if not self._agreement.spliced:
+            fields, _ = self._agreement.codec.decode(data, start, end)
+            data = openwire.encode(fields)
+            start, end = 0, len(data)
+        broker = self._broker
+        in_time = broker.now.to_bytes(8, "big")
+        message = self._reader.receive(data, start, end, next(broker.sequences), in_time)
+        if is_advisory(message.destination):
+            return decoded(message)
+        self._take(message)
+        return None
+
+    def _take(self, message: Message) -> None:
+        body = message.body
+        receipt: Receipt | None = None
+        if body[RESPONSE_REQUIRED_AT]:
+            receipt = Reply(self._connection, int.from_bytes(body[1:5], "big", signed=True))
+        self.taken += 1
+        known = self._audit.duplicates
+        if not message.persistent:
+            # The core looks for persistent ones, and notes them once they are taken.
+            if self._audit.is_duplicate(message):
+                self.duplicates += 1
+                if receipt is not None:
+                    receipt.settle()
+                return
+            self._audit.record(message)
+        self._send(message, receipt)
+        self.duplicates += self._audit.duplicates - known
+
+    def _send(self, message: Message, receipt: Receipt | None) -> None:
+        try:
+            self._broker.send(self._connection, message, receipt)
+        except InvalidDestinationError as error:
+            gone = message.destination.is_temporary
+            self._refuse(receipt, DestinationGoneError(str(message.destination)) if gone else error)
+        except BrokerError as refusal:
+            self._refuse(receipt, refusal)
+        except StoreFullError as full:
+            self._refuse(receipt, ResourceAllocationError(str(full)))
+        except Exception as error:
+            self._broker.containment.note_error("command", self._connection.address, error)
+            self._refuse(receipt, internal_error(error))
+
+    def _refuse(self, receipt: Receipt | None, error: BrokerError) -> None:
+        """Answer with an error; a message that nobody waits for is of no great account."""
+        if receipt is not None or not isinstance(error, DestinationGoneError):
+            self._connection.refuse(receipt, error)
+
+    def receive_acknowledgement(self, data: bytes, start: int, end: int) -> None:
+        """Take the acknowledgement of advisories. Raises BrokerError."""
+        ack, _ = self._agreement.codec.decode(data, start, end)
+        assert isinstance(ack, openwire.MessageAck)
+        if ack.consumer_id in self._connection.consumers:
+            self._acks.acknowledge(ack, self._receipt(ack))
+
+    def carry_out(self, command: openwire.BaseCommand) -> None:
+        """Carry out any other command as a client's. Raises BrokerError when nobody waits."""
+        receipt = self._receipt(command)
+        if isinstance(command, (*_OF_ITS_CONNECTION, openwire.Response)):
+            if receipt is not None:
+                receipt.settle()
+            return
+        try:
+            self._commands.carry_out(command, receipt)
+        except BrokerError as error:
+            if receipt is None:
+                raise
+            self._connection.refuse(receipt, error)
+
+    def _receipt(self, command: openwire.BaseCommand) -> Reply | None:
+        return Reply(self._connection, command.command_id) if command.response_required else None

@@ -1,0 +1,56 @@
+"""All bridges of one broker, which know of each other what they stand for."""
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.network_audit import NetworkAudit
+from lockkeeper.message.openwire import ConsumerId
+from lockkeeper.network.demand import Demand, ids_of
+
+
+class Demanding(Protocol):
+    """One bridge's demand; see `DemandBook`."""
+
+    demands: list[Demand]
+
+    def yield_to(self, demand: Demand, ids: frozenset[ConsumerId]) -> None:
+        """Stand no more for consumers that another bridge has a better way to."""
+
+    def reconsider(self, ids: frozenset[ConsumerId]) -> None:
+        """Look again at consumers that another bridge had a better way to."""
+
+
+class Bridges:
+    """The bridges of one broker.
+
+    A consumer of a network can be reached by several of them; `audit` knows what they brought.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self.audit = NetworkAudit(broker.audit)
+        self._books: list[Demanding] = []
+
+    def join(self, book: Demanding) -> None:
+        """Note the demand of a new bridge."""
+        self._books.append(book)
+
+    def leave(self, book: Demanding) -> None:
+        """Forget a bridge's demand; others may look after its consumers now."""
+        if book in self._books:
+            self._books.remove(book)
+            for demand in list(book.demands):
+                self.ended(demand)
+
+    def others(self, ids: frozenset[ConsumerId]) -> Iterator[tuple[Demanding, Demand]]:
+        """Yield the demands, and whose they are, that stand for one of these consumers."""
+        for book in self._books:
+            for demand in book.demands:
+                if not demand.is_ending and demand.stands_for(ids):
+                    yield book, demand
+
+    def ended(self, demand: Demand) -> None:
+        """Have others look after consumers that nobody stands for any more."""
+        ids = frozenset(each for info in demand.remotes.values() for each in ids_of(info))
+        for book in self._books:
+            book.reconsider(ids)
