@@ -25,6 +25,7 @@ from lockkeeper_api.composites import CompositeDestination
 from lockkeeper_api.limits import Limits
 from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion, Metadata
 from lockkeeper_api.mirrors import MirroredQueues
+from lockkeeper_api.network_connectors import NetworkConnector, unique_connectors
 from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.quantities import Duration, Size, durations, sizes
 from lockkeeper_api.raw import Raw
@@ -264,6 +265,10 @@ class BrokerSpec(ApiModel):
     """Queues and topics whose messages go to others."""
     mirrored_queues: MirroredQueues | None = None
     """A mirror topic for every queue (ActiveMQ's useMirroredQueues); absent: no mirrors."""
+    network_connectors: Annotated[list[NetworkConnector], AfterValidator(unique_connectors)] = (
+        Field(default=[], max_length=32)
+    )
+    """Bridges to other brokers."""
     schedule_period_for_destination_purge: Annotated[Duration, durations("0s", "24h")] = timedelta(
         0
     )

@@ -6,8 +6,8 @@ connection; otherwise it only takes what comes.
 """
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Final, cast
+from collections.abc import Sequence
+from typing import Final, Protocol, cast
 
 from lockkeeper.broker.connections import NetworkPeer
 from lockkeeper.broker.core import Broker
@@ -45,8 +45,18 @@ MESSAGE_ACK: Final = 22
 _CORRELATION_AT: Final = 6
 
 
+class BridgeListener(Protocol):
+    """Hears of a bridge."""
+
+    def begun(self, bridge: "Bridge") -> None:
+        """Hear that the other broker has introduced itself."""
+
+    def ended(self, bridge: "Bridge") -> None:
+        """Hear that the bridge is over, once."""
+
+
 class Bridge:
-    """A session of `protocols.session`; `end` tells why it is over, once, by calling *ended*.
+    """A session of `protocols.session`.
 
     `peer` is None until the other broker has introduced itself. `failure` is empty unless
     something went wrong.
@@ -64,7 +74,7 @@ class Bridge:
         wire: ListenerSettings,
         identifier: str,
         address: str,
-        ended: "Callable[[Bridge], None]",
+        listener: "BridgeListener",
     ) -> None:
         """*identifier* is to be unique among all connections of both brokers."""
         self.settings = settings
@@ -80,7 +90,7 @@ class Bridge:
         self._bridges = bridges
         self._wire = wire
         self._identifier = identifier
-        self._ended: Callable[[Bridge], None] | None = ended
+        self._listener: BridgeListener | None = listener
         self._agreement: Agreement | None = None
         self._advisories: AdvisoryWindow | None = None
         self._buffer = FrameBuffer(wire.frame_bytes_max)
@@ -135,6 +145,8 @@ class Bridge:
             self._broker.containment.note_error("command", self.connection.address, error)
             self.fail(str(internal_error(error)))
         self._acknowledge()
+        if self._out:
+            self.connection.announce()
 
     def read_on(self, most: int) -> None:
         """See `Session`: everything is carried out as it comes."""
@@ -157,9 +169,9 @@ class Bridge:
         if self.demand is not None:
             self.demand.end()
         self._broker.disconnect(self.connection)
-        ended, self._ended = self._ended, None
-        if ended is not None:
-            ended(self)
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.ended(self)
 
     def fail(self, reason: str) -> None:
         """End the bridge for *reason*."""
@@ -280,6 +292,8 @@ class Bridge:
         self.inbound = Inbound(
             self._broker, self._bridges.audit, self._wire, connection, self._agreement
         )
+        if self._listener is not None:
+            self._listener.begun(self)
 
     def _introduce(self) -> None:
         """Say who we are, and ask for consumers."""

@@ -33,7 +33,10 @@ _OF_ITS_CONNECTION = (
 
 
 class Inbound:
-    """Takes what the peer sends for its *connection*; `taken` counts messages, `duplicates` among them."""
+    """Takes what the peer sends for its *connection*.
+
+    `taken` counts messages, `duplicates` those that had come before.
+    """
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
+from lockkeeper.protocols.handover import Acceptor
 from lockkeeper.server.certificates import Encryption, encryption
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
@@ -55,13 +56,16 @@ class Listeners:
             self._bound[listener.name] = sockets
             self.ports[listener.name] = sockets[0].getsockname()[1]
 
-    async def open(self, engine: Engine) -> None:
-        """Let clients in. Raises CannotRunError when another program was faster."""
+    async def open(self, engine: Engine, acceptor: Acceptor | None = None) -> None:
+        """Let clients in, and other brokers by the *acceptor*.
+
+        Raises CannotRunError when another program was faster.
+        """
         for listener in self._listeners:
             self._follow(listener.name)
             for bound in self._bound.pop(listener.name):
                 try:
-                    await self._let_in(bound, listener, engine)
+                    await self._let_in(bound, listener, Reception(listener, engine, acceptor))
                 except OSError as error:
                     bound.close()
                     raise _refused(listener, error) from error
@@ -69,9 +73,8 @@ class Listeners:
             tls = " over TLS" if listener.name in self._encryptions else ""
             logger.info("listens on %s:%d (%s%s)", host, port, listener.protocol, tls)
 
-    async def _let_in(self, bound: socket.socket, listener: Listener, engine: Engine) -> None:
+    async def _let_in(self, bound: socket.socket, listener: Listener, reception: Reception) -> None:
         """Let clients in at one socket, over TLS where that is asked for. Raises OSError."""
-        reception = Reception(listener, engine)
         encryption = self._encryptions.get(listener.name)
         if encryption is None:
             self._servers.append(await listen(bound, reception))

@@ -27,6 +27,7 @@ from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.fence import Fence
 from lockkeeper.server.listeners import Listeners
+from lockkeeper.server.networks.connectors import NetworkConnectors
 from lockkeeper.server.recorder import FlightRecorder, cause_of_start
 from lockkeeper.server.reloading import Reloading
 from lockkeeper.server.roles import ROLES, STANDBY, STARTING, STOPPED, Role
@@ -94,6 +95,7 @@ class BrokerProcess:
     _engine: Engine | None = None
     _failure: StoreError | None = None
     _listeners: Listeners | None = None
+    _networks: NetworkConnectors | None = None
     _epoch: int | None = None
     _takes_over: bool = False
     _unfit: str = ""
@@ -293,16 +295,21 @@ class BrokerProcess:
         self._reloading.serve(engine, given, self.name)
         try:
             if not self._stopping.is_set():
-                await listeners.open(engine)
+                networks = NetworkConnectors(engine, self.options.resource.spec.network_connectors)
+                await listeners.open(engine, networks)
                 self._become("has read the journal")
                 self._has_led = True
                 self._membership.lead()
+                self._networks = networks
+                networks.begin()
                 await self._stopping.wait()
                 if self._failure is None:
                     await self._membership.step_down()
                     await self._serve_out()
+                    await networks.stop()
         finally:
             listeners.close()
+            self._networks = None
             self._close(engine, store, recorder)
 
     async def _serve_out(self) -> None:
@@ -366,6 +373,8 @@ class BrokerProcess:
         if self._engine is not None:
             view |= master_view(self._engine.broker, self._engine.store)
             view |= door_view(self._engine.strangers)
+        if self._networks is not None:
+            view["bridges"] = self._networks.view()
         return view
 
     def _address_of(self, listener: Listener) -> str:

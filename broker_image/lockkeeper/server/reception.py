@@ -2,6 +2,7 @@
 
 import logging
 
+from lockkeeper.protocols.handover import Acceptor
 from lockkeeper.protocols.registry import PROTOCOLS
 from lockkeeper.server.conversion import milliseconds
 from lockkeeper.server.descriptors import connections_possible
@@ -17,10 +18,12 @@ logger = logging.getLogger(__name__)
 class Reception:
     """The clients of one listener; `transport.listener.Host` is its interface."""
 
-    def __init__(self, listener: Listener, engine: Engine) -> None:
+    def __init__(
+        self, listener: Listener, engine: Engine, acceptor: Acceptor | None = None
+    ) -> None:
         self._listener = listener
         self._engine = engine
-        self._settings = listener_settings(listener)
+        self._settings = listener_settings(listener, acceptor)
         self._make_session = PROTOCOLS[listener.protocol]
         self._patience = milliseconds(listener.login_timeout)
         self.handshake_seconds = self._patience / 1000

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.message.destination import Destination, Kind
+from lockkeeper.protocols.handover import Acceptor
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.conversion import converted, milliseconds
 from lockkeeper_api import Broker
@@ -17,13 +18,14 @@ LOOPBACK = "127.0.0.1"
 HASH_DIGITS = 16
 
 
-def listener_settings(listener: Listener) -> ListenerSettings:
-    """Return what a listener offers its clients."""
+def listener_settings(listener: Listener, acceptor: Acceptor | None = None) -> ListenerSettings:
+    """Return what a listener offers its clients, and other brokers by the *acceptor*."""
     return ListenerSettings(
         frame_bytes_max=listener.frame_bytes_max,
         inactivity_duration=milliseconds(listener.max_inactivity_duration),
         allow_link_stealing=listener.allow_link_stealing,
         advertised_urls=tuple(listener.advertised_urls),
+        acceptor=acceptor,
     )
 
 

@@ -377,6 +377,8 @@ class OpenWireSession:
             broker_id=openwire.BrokerId(broker.broker_id), broker_name=broker.name, broker_url=""
         )
         self._out.append(framed(self._agreement.codec.encode(info)))
+        # Another broker says nothing more until it knows who this is.
+        self.connection.announce()
 
     def _refuse(
         self,

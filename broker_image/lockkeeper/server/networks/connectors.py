@@ -1,0 +1,181 @@
+"""The bridges of one master: those that it dials, and those that other brokers dialled."""
+
+import asyncio
+import itertools
+import logging
+import os
+import random
+import time
+from contextlib import suppress
+from typing import Any
+
+from lockkeeper.message.openwire import BrokerInfo
+from lockkeeper.network.bridge import Bridge
+from lockkeeper.network.membership import Bridges
+from lockkeeper.network.properties import settings_of
+from lockkeeper.network.settings import BridgeSettings
+from lockkeeper.protocols.handover import HandedOver
+from lockkeeper.protocols.settings import ListenerSettings
+from lockkeeper.server.engine import Engine
+from lockkeeper.server.networks.conversion import bridge_settings, encryption
+from lockkeeper.server.networks.dialling import dial
+from lockkeeper.server.networks.figures import BridgeRecord
+from lockkeeper.transport.peer import Peer
+from lockkeeper_api.network_connectors import NetworkConnector
+from lockkeeper_api.network_uris import BackOff, PeerAddress, Target, read_network_uri
+
+logger = logging.getLogger(__name__)
+
+SIGNS_OF_LIFE_MS = 10_000
+STOP_SECONDS = 0.2
+
+
+class NetworkConnectors:
+    """Keeps bridges; it is the `Acceptor` of all listeners. `records` tell of each of them."""
+
+    def __init__(self, engine: Engine, connectors: list[NetworkConnector]) -> None:
+        """Read what the bridges need. Raises CannotRunError."""
+        self.records: list[BridgeRecord] = []
+        self._engine = engine
+        self._bridges = Bridges(engine.broker)
+        self._numbers = itertools.count(1)
+        self._begun = f"{os.getpid()}-{time.time_ns() // 1_000_000}"
+        self._tasks: list[asyncio.Task[None]] = []
+        self._dialled = [
+            (connector, bridge_settings(connector), encryption(connector))
+            for connector in connectors
+        ]
+
+    def begin(self) -> None:
+        """Dial the other brokers, and again whenever one is lost."""
+        loop = asyncio.get_running_loop()
+        for connector, settings, context in self._dialled:
+            uri = read_network_uri(connector.uri)
+            for target in uri.targets:
+                keeper = _Keeper(self, settings, context, target, uri.back_off)
+                self.records.append(keeper.record)
+                self._tasks.append(loop.create_task(keeper.keep()))
+
+    async def stop(self) -> None:
+        """End all bridges in words, and dial nobody any more."""
+        for task in self._tasks:
+            task.cancel()
+        for record in self.records:
+            if record.bridge is not None:
+                record.bridge.stop()
+        self._engine.wake()
+        await asyncio.sleep(STOP_SECONDS if self.records else 0)
+
+    def view(self) -> list[dict[str, Any]]:
+        """Return what the status tells of each bridge."""
+        return [record.view() for record in self.records]
+
+    # What keepers need
+
+    def make_bridge(
+        self, settings: BridgeSettings, wire: ListenerSettings, record: BridgeRecord, address: str
+    ) -> Bridge:
+        """Return a bridge of which *record* tells."""
+        broker = self._engine.broker
+        identifier = f"ID:{broker.name}-{self._begun}-{next(self._numbers)}:1"
+        bridge = Bridge(broker, self._bridges, settings, wire, identifier, address, record)
+        record.begin(bridge, self._engine.now)
+        return bridge
+
+    def make_peer(self, bridge: Bridge) -> Peer:
+        """Return the peer of a bridge that dials."""
+        return Peer(self._engine, bridge, self._engine.stamp())
+
+    # What other brokers dialled; see `Acceptor`
+
+    def client_id(self, peer: BrokerInfo, client_id: str) -> str:
+        """See `Acceptor.client_id`: durable subscriptions of a duplex bridge are ours."""
+        if not peer.duplex_connection:
+            return client_id
+        settings = settings_of(peer.network_properties)
+        parts = (settings.name, peer.broker_name or "", "inbound", self._engine.broker.name)
+        return settings.client_id_token.join(parts)
+
+    def accept(self, handed_over: HandedOver) -> None:
+        """See `Acceptor.accept`."""
+        settings = settings_of(handed_over.peer.network_properties)
+        connection, agreement = handed_over.connection, handed_over.agreement
+        record = BridgeRecord(settings, connection.address, is_initiator=False)
+        wire = ListenerSettings(inactivity_duration=agreement.inactivity_duration)
+        bridge = self.make_bridge(settings, wire, record, connection.address)
+        record.forgotten = self.records.remove
+        self.records.append(record)
+        if connection.sender is not None:
+            connection.sender.hand_over(bridge)
+        bridge.take_over(handed_over)
+
+
+class _Keeper:
+    """Keeps one bridge: dials, waits until it is lost, and dials again."""
+
+    def __init__(
+        self,
+        owner: NetworkConnectors,
+        settings: BridgeSettings,
+        context: "object",
+        target: Target,
+        back_off: BackOff,
+    ) -> None:
+        shown = ", ".join(map(str, target.addresses))
+        self.record = BridgeRecord(settings, shown, is_initiator=True)
+        self._owner = owner
+        self._settings = settings
+        self._context = context
+        self._target = target
+        self._back_off = back_off
+        self._delay = back_off.initial_reconnect_delay
+
+    async def keep(self) -> None:
+        """Do so for ever."""
+        while True:
+            begun = time.monotonic()
+            for address in self._order():
+                await self._bridge_to(address)
+            lived = (time.monotonic() - begun) * 1000
+            await asyncio.sleep(self._pause(lived) / 1000)
+
+    def _order(self) -> list[PeerAddress]:
+        addresses = list(self._target.addresses)
+        if self._target.is_randomized:
+            random.shuffle(addresses)
+        return addresses
+
+    def _pause(self, lived: float) -> float:
+        """Return for how long to wait, in ms, after a bridge that lived for so long."""
+        back_off = self._back_off
+        if lived >= back_off.min_connect_time:
+            self._delay = back_off.initial_reconnect_delay
+            return self._delay
+        pause = self._delay
+        if back_off.use_exponential_back_off:
+            longer = self._delay * back_off.back_off_multiplier
+            self._delay = int(min(back_off.max_reconnect_delay, longer))
+        return pause
+
+    async def _bridge_to(self, address: PeerAddress) -> None:
+        """Bridge to *address* until that ends."""
+        record, owner = self.record, self._owner
+        wire = ListenerSettings(
+            frame_bytes_max=address.frame_bytes_max,
+            inactivity_duration=address.inactivity_duration,
+            inactivity_initial_delay=SIGNS_OF_LIFE_MS,
+        )
+        record.is_over = asyncio.get_running_loop().create_future()
+        bridge = owner.make_bridge(self._settings, wire, record, str(address))
+        peer = owner.make_peer(bridge)
+        try:
+            await dial(address, self._context, peer)  # type: ignore[arg-type]
+        except (OSError, TimeoutError) as error:
+            bridge.connection_lost()
+            record.failed(str(error) or "no answer in time")
+            return
+        with suppress(asyncio.CancelledError):
+            await asyncio.shield(record.is_over)
+            return
+        peer.abort()
+        raise asyncio.CancelledError
