@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.regions.queue import Queue
@@ -33,7 +32,7 @@ def come_back(bench: "Bench", client: "Client") -> None:
     """Break a failover client's connection and let it come back."""
     name = client.connection.identifier
     bench.broker.disconnect(client.connection)
-    again = Connection(bench.broker.dirty, "tcp://again")
+    again = bench.broker.open_connection("tcp://again")
     again.fault_tolerant = again.reconnected = True
     bench.broker.connect(again, name, name)
     client.connection = again
@@ -116,7 +115,7 @@ def test_gaps_outlive_a_restart(make_bench: "type[Bench]", tmp_path: Path, resta
         store.close()
         bench = make_bench(KahaDBStore(tmp_path))
         client.bench = bench
-        client.connection = Connection(bench.broker.dirty, "tcp://new")
+        client.connection = bench.broker.open_connection("tcp://new")
         bench.broker.connect(client.connection, "ID:client-1-1:1", "c")
     come_back(bench, client)
     for message in (third, first, second, second):

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.errors import BrokerError, InvalidClientIdError, InvalidDestinationError
 from lockkeeper.broker.outputs import Disconnect
 from lockkeeper.message.destination import Destination, Kind
@@ -115,7 +114,7 @@ def test_the_same_client_id_is_refused_while_the_first_is_there(bench: "Bench") 
 def test_a_newcomer_may_take_a_client_id_over(bench: "Bench") -> None:
     first = bench.client("app")
     first.consume(TOPIC, subscription_name="sub")
-    connection = Connection(bench.broker.dirty, "tcp://newcomer")
+    connection = bench.broker.open_connection("tcp://newcomer")
     bench.broker.connect(connection, "ID:newcomer", "app", steals=True)
     assert first.connection.is_ended
     (told,) = [each for each in first.outputs() if isinstance(each, Disconnect)]

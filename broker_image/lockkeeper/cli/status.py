@@ -1,8 +1,8 @@
 """`lockkeeper status`: who of a Broker's replicas is the master, and how it is doing."""
 
 import time
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -55,7 +55,7 @@ def listing(found: Sequence[Status], now: float) -> Listing:
         [_row(status, now) for status in found],
         {"replicas": list(found)},
         above=_heading(found),
-        below=() if _has_master(found) else ("There is no master.",),
+        below=_bridges(found) if _has_master(found) else ("There is no master.",),
         styles=[STYLES.get(status["role"], "") for status in found],
     )
 
@@ -82,6 +82,24 @@ def _heading(found: Sequence[Status]) -> tuple[str, ...]:
     first = found[0]
     where = f"journal in {first['data']}"
     return (f"{first['broker']}: clients use {client_url(first['listeners'])}, {where}",)
+
+
+def _bridges(found: Sequence[Status]) -> tuple[str, ...]:
+    """Return a line for each bridge of the master."""
+    bridges = (bridge for status in found for bridge in status.get("bridges", ()))
+    return tuple(map(_bridge, bridges))
+
+
+def _bridge(bridge: Mapping[str, Any]) -> str:
+    verb = "to" if bridge["initiator"] else "from"
+    name = f"Bridge {bridge['name']} {verb} {bridge['address']}"
+    if bridge["state"] != "connected":
+        return f"{name}: {bridge['failure'] or 'waits for the other broker'}"
+    arrows = "both ways" if bridge["duplex"] else "one way"
+    counts = [f"{bridge['dequeued']:,} forwarded", f"{bridge['received']:,} received"]
+    if bridge["unconfirmed"]:
+        counts.append(f"{bridge['unconfirmed']:,} not confirmed")
+    return f"{name}, broker {bridge['broker']}, {arrows}: {', '.join(counts)}"
 
 
 def _has_master(found: Sequence[Status]) -> bool:

@@ -17,8 +17,9 @@ from lockkeeper.message.text import decode_text, encode_text
 
 # dataStructure, targetConsumerId, compressed, redeliveryCounter, brokerPath, arrival, userID, two
 # flags and cluster, all of them absent: so most messages end, but for their times.
-_NOTHING_RARE: Final = bytes(20)
-_RARE_AT: Final = BROKER_IN_TIME_AT - len(_NOTHING_RARE)
+NOTHING_RARE: Final = bytes(20)
+TIMES_FROM_END: Final = -BROKER_IN_TIME_AT
+RARE_FROM_END: Final = TIMES_FROM_END + len(NOTHING_RARE)
 # Of a message that ends so: the flag of brokerPath, from its end.
 _PLAIN_PATH_FROM_END: Final = 30
 _BROKER_ID: Final = b"\x01\x7c\x01"
@@ -27,7 +28,7 @@ _FLAGS_BYTES: Final = 10
 
 def ends_plainly(body: bytes) -> bool:
     """Tell whether nothing rare comes before the times of a message: no brokerPath above all."""
-    return body[_RARE_AT:BROKER_IN_TIME_AT] == _NOTHING_RARE and body[0] != BLOB_MESSAGE
+    return body[-RARE_FROM_END:BROKER_IN_TIME_AT] == NOTHING_RARE and body[0] != BLOB_MESSAGE
 
 
 def broker_path(body: bytes) -> tuple[str, ...]:

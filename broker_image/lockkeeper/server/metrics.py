@@ -5,7 +5,7 @@ Counters begin anew with every master, as Prometheus expects of a process that s
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from lockkeeper.journal.counters import COUNTERS
 from lockkeeper.server.roles import FENCED, MASTER, RECOVERING, STANDBY, STARTING, STOPPED
@@ -63,6 +63,7 @@ def families(status: View, destinations: Iterable[View]) -> Iterator[Family]:
     if status["role"] == MASTER:
         yield from _of_master(status)
         yield from _of_the_door(status)
+        yield from _of_bridges(status)
         yield from _of_destinations(destinations)
 
 
@@ -167,6 +168,32 @@ def _of_the_door(status: View) -> Iterator[Family]:
     )
     said = "Connections that were turned away, by the reason."
     yield Family("lockkeeper_connections_turned_away_total", "counter", said, counts)
+
+
+_OF_BRIDGES = (
+    ("connected", "gauge", "1 while the bridge has its other broker, else 0.", "connected"),
+    ("unconfirmed", "gauge", "Messages forwarded and not yet confirmed.", "unconfirmed"),
+    ("enqueued_total", "counter", "Messages taken to be forwarded.", "enqueued"),
+    ("dequeued_total", "counter", "Messages forwarded and confirmed.", "dequeued"),
+    ("forwarded_bytes_total", "counter", "Bytes of forwarded messages.", "bytes"),
+    ("received_total", "counter", "Messages that came over the bridge.", "received"),
+    ("duplicates_total", "counter", "Messages that had come over it before.", "duplicates"),
+)
+
+
+def _of_bridges(status: View) -> Iterator[Family]:
+    """Yield the figures of bridges, by name and address; of none without network connectors."""
+    bridges = status.get("bridges", ())
+    broker = ("broker", str(status["broker"]))
+    for name, kind, said, key in _OF_BRIDGES if bridges else ():
+        values = tuple(
+            (
+                (broker, ("bridge", bridge["name"]), ("address", bridge["address"])),
+                float(bridge["state"] == "connected" if key == "connected" else bridge[key]),
+            )
+            for bridge in bridges
+        )
+        yield Family(f"lockkeeper_bridge_{name}", cast("Any", kind), said, values)
 
 
 def _of_destinations(destinations: Iterable[View]) -> Iterator[Family]:

@@ -33,6 +33,7 @@ from lockkeeper.store.kahadb.file_references import (
 from lockkeeper.store.kahadb.frames import read_subscription
 from lockkeeper.store.kahadb.long_index import LongIndex
 from lockkeeper.store.kahadb.term import epoch_of
+from lockkeeper.store.kahadb.ways import ends_plainly_at, note_way
 from lockkeeper.store.producers import Producers
 
 LONG_MIN: Final = 100_000
@@ -142,6 +143,8 @@ class Replay:
                 last = None
             elif transaction is None:
                 plain.append(row)
+                if command == ADD and not ends_plainly_at(data, row[5] + row[6]):
+                    note_way(self.producers, self._enter(row[3]).destination, row, data)
             else:
                 if transaction != last:
                     last = transaction
