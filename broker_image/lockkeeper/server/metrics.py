@@ -3,6 +3,7 @@
 Counters begin anew with every master, as Prometheus expects of a process that starts anew.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
@@ -182,18 +183,20 @@ _OF_BRIDGES = (
 
 
 def _of_bridges(status: View) -> Iterator[Family]:
-    """Yield the figures of bridges, by name and address; of none without network connectors."""
+    """Yield the figures of bridges; of none without network connectors.
+
+    One that another broker dialled goes by that broker's name: its address is another each time.
+    """
     bridges = status.get("bridges", ())
     broker = ("broker", str(status["broker"]))
     for name, kind, said, key in _OF_BRIDGES if bridges else ():
-        values = tuple(
-            (
-                (broker, ("bridge", bridge["name"]), ("address", bridge["address"])),
-                float(bridge["state"] == "connected" if key == "connected" else bridge[key]),
-            )
-            for bridge in bridges
-        )
-        yield Family(f"lockkeeper_bridge_{name}", cast("Any", kind), said, values)
+        values: Counter[Labels] = Counter()
+        for bridge in bridges:
+            peer = bridge["address"] if bridge["initiator"] else str(bridge["broker"])
+            labels = (broker, ("bridge", str(bridge["name"])), ("peer", str(peer)))
+            is_there = bridge["state"] == "connected"
+            values[labels] += int(is_there) if key == "connected" else int(bridge[key])
+        yield Family(f"lockkeeper_bridge_{name}", cast("Any", kind), said, tuple(values.items()))
 
 
 def _of_destinations(destinations: Iterable[View]) -> Iterator[Family]:
