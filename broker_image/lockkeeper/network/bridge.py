@@ -359,6 +359,7 @@ class Bridge:
             return
         settled, forwarder.settled = forwarder.settled, {}
         for demand, sequences in settled.items():
+            demand.outstanding -= len(sequences)
             consumer = demand.consumer
             if consumer is None or self.demand is None:
                 continue

@@ -15,7 +15,7 @@ class Demand:
 
     `remotes` are the consumers it stands for, by their ids;
     `subscribers` and `forced` are durable subscriptions and plain consumers that it is durable
-    for. `outstanding` messages are forwarded and not confirmed. One that `is_ending` takes no more,
+    for. `outstanding` messages were taken, and are not acknowledged here yet. One that `is_ending` takes no more,
     and goes with the last of them.
     """
 

@@ -82,6 +82,7 @@ class Forwarder:
         for reference in references:
             message = reference.loaded
             self.enqueued += 1
+            demand.outstanding += 1
             if (
                 demand.subscription_name is not None
                 and route is not None
@@ -97,7 +98,6 @@ class Forwarder:
             self.bytes += len(body)
             if is_confirmed:
                 self.pending[number] = Pending(demand, message.sequence)
-                demand.outstanding += 1
             else:
                 self._settle(demand, message.sequence)
 
@@ -105,7 +105,6 @@ class Forwarder:
         """Note that the other broker has a message."""
         pending = self.pending.pop(number, None)
         if pending is not None:
-            pending.demand.outstanding -= 1
             self._settle(pending.demand, pending.sequence)
 
     def _settle(self, demand: Demand, sequence: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _SPECIAL = re.compile(r"[\\:=#! \t\n\r\f]|[^\x20-\x7e]")
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_CONTINUED = re.compile(r"\\\r?\n[ \t\f]*")
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
 _LINE = re.compile(r"((?:\\.|[^\\:= \t\f])*)[ \t\f]*[:=]?[ \t\f]*(.*)", re.DOTALL)
 _NAMES = {value: name for name, value in _ESCAPES.items()}
 
@@ -19,7 +19,7 @@ def written(properties: Mapping[str, str]) -> str:
 def read(text: str) -> dict[str, str]:
     """Return the properties of a *text*, as Java's Properties.load reads it."""
     found: dict[str, str] = {}
-    for line in _CONTINUED.sub("", text).splitlines():
+    for line in _CONTINUED.sub(r"\1", text).splitlines():
         line = line.lstrip(" \t\f")
         if line and line[0] not in "#!":
             match = _LINE.fullmatch(line)

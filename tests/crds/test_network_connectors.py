@@ -1,0 +1,92 @@
+"""Network connectors of a Broker: ActiveMQ's names, and errors that tell the way out."""
+
+import pytest
+from pydantic import ValidationError
+
+from lockkeeper_api.broker import BrokerSpec
+from lockkeeper_api.network_uris import PeerAddress, Target, read_network_uri
+
+ONE, TWO = PeerAddress("one", 61616), PeerAddress("two", 61617)
+
+
+@pytest.mark.parametrize(
+    "text, targets",
+    [
+        ("tcp://one:61616", (Target((ONE,)),)),
+        ("static:(tcp://one:61616,tcp://two:61617)", (Target((ONE,)), Target((TWO,)))),
+        ("static://(tcp://one:61616)", (Target((ONE,)),)),
+        ("masterslave:(tcp://one:61616,tcp://two:61617)", (Target((ONE, TWO)),)),
+        ("failover:(tcp://one:61616,tcp://two:61617)", (Target((ONE, TWO), True),)),
+        ("static:(failover:(tcp://one:61616,tcp://two:61617)?randomize=false,tcp://one:61616)",
+         (Target((ONE, TWO)), Target((ONE,)))),
+        ("static:(masterslave:(tcp://one:61616,tcp://two:61617))", (Target((ONE, TWO)),)),
+    ],
+)  # fmt: skip
+def test_uris_name_targets(text: str, targets: tuple[Target, ...]) -> None:
+    assert read_network_uri(text).targets == targets
+
+
+def test_options_are_read() -> None:
+    uri = read_network_uri(
+        "static:(ssl://[::1]:1?socket.verifyHostName=false&wireFormat.maxInactivityDuration=5)"
+        "?initialReconnectDelay=7&useExponentialBackOff=false"
+    )
+    (target,) = uri.targets
+    (address,) = target.addresses
+    assert (address.host, address.is_encrypted, address.verify_host_name) == ("::1", True, False)
+    assert address.inactivity_duration == 5
+    assert str(address) == "ssl://[::1]:1"
+    assert uri.back_off.initial_reconnect_delay == 7
+    assert not uri.back_off.use_exponential_back_off
+
+
+@pytest.mark.parametrize(
+    "text, complaint",
+    [
+        ("statik:(tcp://one:1)", "did you mean 'static'"),
+        ("static:(tcp://one)", "expected tcp://HOST:PORT"),
+        ("static:(tcp://one:99999)", "expected tcp://HOST:PORT"),
+        ("static:()", "names no broker"),
+        ("static:(tcp://one:1)?initialReconectDelay=1", "did you mean 'initialReconnectDelay'"),
+        (
+            "static:(tcp://one:1?wireFormat.maxFrameSise=1)",
+            "did you mean 'wireFormat.maxFrameSize'",
+        ),
+        ("static:(tcp://one:1)?maxReconnectDelay=soon", "expected a number"),
+        ("failover:(tcp://one:1)?maxReconnectAttempts=5", "a bridge begins anew by itself"),
+        ("multicast://default", "expected tcp://HOST:PORT"),
+    ],
+)
+def test_uris_of_no_use_are_refused(text: str, complaint: str) -> None:
+    with pytest.raises(ValueError, match="(?s)" + complaint):
+        read_network_uri(text)
+
+
+def spec(**connector: object) -> BrokerSpec:
+    return BrokerSpec.model_validate(
+        {"networkConnectors": [{"uri": "static:(tcp://one:1)", **connector}]}
+    )
+
+
+def test_activemqs_defaults_hold() -> None:
+    (connector,) = spec().network_connectors
+    assert connector.name == "NC"
+    assert connector.conduit_subscriptions
+    assert not connector.duplex
+    assert (connector.prefetch_size, connector.consumer_priority_base) == (1000, -5)
+
+
+def test_ttls_are_given_once() -> None:
+    with pytest.raises(ValidationError, match="networkTTL stands for"):
+        spec(networkTTL=2, messageTTL=3)
+
+
+def test_names_are_unique() -> None:
+    one = {"uri": "tcp://one:1"}
+    with pytest.raises(ValidationError, match="the same name, 'NC'"):
+        BrokerSpec.model_validate({"networkConnectors": [one, one]})
+
+
+def test_a_wrong_wildcard_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"excludedDestinations\.0\.name"):
+        spec(excludedDestinations=[{"name": "a.>.b", "kind": "Queue"}])
