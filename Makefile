@@ -40,7 +40,7 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	broker/selectors charts cli client crash crds fuzz integrations interop journal load message \
 	model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
-	process) protocols release server store transport)
+	process) network protocols release server store transport interop/network)
 SHARED := bench:tests/crash:tests/interop:tests/protocols:tests/server:tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'

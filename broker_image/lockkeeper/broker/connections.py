@@ -49,14 +49,16 @@ class Audit(Protocol):
 class NetworkPeer:
     """Another broker, by its id and name; `paths` are those of its temporary destinations.
 
-    A path is the ids of the brokers from the one that a destination was made at to this peer.
+    A path is the ids of the brokers from the one that a destination was made at to this peer. It
+    `must_be_read` if messages wait for its confirmations: what it may send is limited by itself.
     """
 
-    __slots__ = ("broker_id", "broker_name", "paths")
+    __slots__ = ("broker_id", "broker_name", "must_be_read", "paths")
 
     def __init__(self, broker_id: str, broker_name: str) -> None:
         self.broker_id = broker_id
         self.broker_name = broker_name
+        self.must_be_read = False
         self.paths: dict[Destination, tuple[str, ...]] = {}
 
 
@@ -133,6 +135,8 @@ class Connection:
     @property
     def stalled(self) -> bool:
         """Tell whether the broker should stop reading from the peer for now."""
+        if self.network is not None and self.network.must_be_read:
+            return False
         return self.stalled_bytes > STALLED_BYTES_MAX
 
     @property

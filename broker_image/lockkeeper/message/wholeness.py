@@ -8,6 +8,7 @@ from struct import Struct
 from typing import Final
 
 from lockkeeper.message import openwire
+from lockkeeper.message.broker_path import read_path
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.layout import (
     BLOB_MESSAGE,
@@ -27,6 +28,7 @@ _NOTHING_RARE = NOTHING_MORE[1:]
 _RARE = Struct(">BBxi?8x")
 """dataStructure, targetConsumerId, compressed, redeliveryCounter, brokerPath, arrival."""
 
+_ARRIVAL_BYTES: Final = 8
 _FLAGS_BYTES: Final = 10
 """persistent, expiration and priority."""
 
@@ -62,9 +64,11 @@ def _is_sound(data: bytes, lead: Lead, start: int, flags: int, end: int) -> bool
     if position + _RARE.size > times:
         return False
     structure, target, _, path = _RARE.unpack_from(data, position)
-    if structure or target or path:
+    if structure or target:
         return False
     position += _RARE.size
+    if path:
+        position = read_path(data, position - _ARRIVAL_BYTES - 1)[1] + _ARRIVAL_BYTES
     user_end = skip_string(data, position)
     _check_text(data, position, user_end)
     # Two flags, and no cluster.

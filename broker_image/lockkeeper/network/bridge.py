@@ -306,6 +306,7 @@ class Bridge:
     def _begin_forwarding(self) -> None:
         assert self.peer is not None and self._agreement is not None and self.inbound is not None
         broker, settings = self._broker, self.settings
+        self.peer.must_be_read = True
         producer = ProducerId(self._identifier, 1, 1)
         self.forwarder = Forwarder(
             broker.broker_id, producer, self._agreement.codec, settings.always_sync_send

@@ -13,10 +13,10 @@ Subscriber: TypeAlias = tuple[str, str]
 class Demand:
     """One consumer of ours; the core knows it by this as its tag.
 
-    `remotes` are the consumers it stands for, by their ids;
-    `subscribers` and `forced` are durable subscriptions and plain consumers that it is durable
-    for. `outstanding` messages were taken, and are not acknowledged here yet. One that `is_ending` takes no more,
-    and goes with the last of them.
+    `remotes` are the consumers it stands for, by their ids; `subscribers` and `forced` are durable
+    subscriptions and plain consumers that it is durable for. `outstanding` messages were taken,
+    and are not acknowledged here yet. One that `is_ending` takes no more, and goes with the last
+    of them.
     """
 
     __slots__ = (

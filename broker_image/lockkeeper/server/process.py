@@ -309,6 +309,8 @@ class BrokerProcess:
                     await networks.stop()
         finally:
             listeners.close()
+            if self._networks is not None:
+                self._networks.abandon()
             self._networks = None
             self._close(engine, store, recorder)
 

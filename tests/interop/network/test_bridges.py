@@ -9,7 +9,7 @@ import network_brokers
 import pytest
 from network_scenarios import BOTH_WAYS, SCENARIOS, Way
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 PAIRS = (
     ("ours", "ours"),

@@ -18,7 +18,7 @@ from network_scenarios import Way
 
 import lockkeeper.client as client
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 PAIRS = (
     ("ours", "ours"),
@@ -29,6 +29,7 @@ PAIRS = (
 CUTS = 20
 KILLS = 3
 PAUSE_SECONDS = 0.4
+REST_SECONDS = 0.01
 FAILOVER = "?initialReconnectDelay=50&maxReconnectDelay=500"
 
 
@@ -82,6 +83,7 @@ class Load:
                 sender.send(str(number))
                 self.sent.append(str(number))
                 number += 1
+                time.sleep(REST_SECONDS)
 
     def _take(self) -> None:
         with self._connected("far") as connection:

@@ -9,7 +9,7 @@ import pytest
 from network_brokers import Network, bodies, until
 from network_scenarios import Way
 
-pytestmark = [pytest.mark.interop, pytest.mark.slow]
+pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 PAIRS = (
     ("ours", "ours"),

@@ -177,13 +177,15 @@ class FlowControl:
     def _wait(self, send: BlockedSend) -> None:
         """Let a send wait. Raises ResourceAllocationError when it is not to."""
         policy, usage = send.regions[0].policy.flow, self._usage
-        if _chosen(policy.send_fail_if_no_space, usage.send_fail_if_no_space):
+        # Another broker has nobody to tell, and would only send again.
+        is_client = send.connection.network is None
+        if is_client and _chosen(policy.send_fail_if_no_space, usage.send_fail_if_no_space):
             raise self._refusal(send)
         self._make_bearable(send)
         timeout = _chosen(
             policy.send_fail_if_no_space_after_timeout, usage.send_fail_if_no_space_after_timeout
         )
-        if timeout:
+        if timeout and is_client:
             due = self._context.steady + timeout
             send.timer = self._context.timers.call_at(due, partial(self._give_up, send))
         self.lines.setdefault(send.key, deque()).append(send)

@@ -56,10 +56,14 @@ class NetworkConnectors:
                 self.records.append(keeper.record)
                 self._tasks.append(loop.create_task(keeper.keep()))
 
-    async def stop(self) -> None:
-        """End all bridges in words, and dial nobody any more."""
+    def abandon(self) -> None:
+        """Dial nobody any more."""
         for task in self._tasks:
             task.cancel()
+
+    async def stop(self) -> None:
+        """End all bridges in words, and dial nobody any more."""
+        self.abandon()
         for record in self.records:
             if record.bridge is not None:
                 record.bridge.stop()
