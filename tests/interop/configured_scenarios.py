@@ -120,3 +120,14 @@ SECURED = (
     "security-failover",
 )
 """Scenarios for a broker with the configuration `security`, certificates and passwords."""
+
+NETWORK = (
+    "network-queue",
+    "network-bodies",
+    "network-topic",
+    "network-durable",
+    "network-request-reply",
+    "network-transacted",
+    "network-rolled-back",
+)
+"""Scenarios for two brokers that a duplex bridge connects."""

@@ -7,7 +7,7 @@ against a real ActiveMQ, which shows that the scenario asks for what ActiveMQ do
 from typing import TYPE_CHECKING
 
 import pytest
-from configured_scenarios import CONFIGURED, SECURED
+from configured_scenarios import CONFIGURED, NETWORK, SECURED
 
 if TYPE_CHECKING:
     from brokers import RunningBroker
@@ -151,7 +151,7 @@ NOT_BUILT: dict[str, str] = {}
 
 def test_every_scenario_of_the_program_is_run(java_scenarios: "JavaScenarios") -> None:
     configured = {scenario for scenarios in CONFIGURED.values() for scenario in scenarios}
-    assert java_scenarios.names() == {*SCENARIOS, *RESTART, *SECURED, *configured}
+    assert java_scenarios.names() == {*SCENARIOS, *RESTART, *SECURED, *NETWORK, *configured}
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

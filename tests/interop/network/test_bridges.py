@@ -4,10 +4,15 @@ ActiveMQ on both sides shows that a scenario asks for what ActiveMQ does.
 """
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import network_brokers
 import pytest
+from configured_scenarios import NETWORK
 from network_scenarios import BOTH_WAYS, SCENARIOS, Way
+
+if TYPE_CHECKING:
+    from java_scenarios import JavaScenarios
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -50,6 +55,15 @@ def network(
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 def test_bridge(network: network_brokers.Network, scenario: Callable[[Way], None]) -> None:
     scenario(Way(network, "near", "far"))
+
+
+@pytest.mark.parametrize("network", DUPLEX, indirect=True, ids=named)
+@pytest.mark.parametrize("scenario", NETWORK)
+def test_java_clients(
+    network: network_brokers.Network, scenario: str, java_scenarios: "JavaScenarios"
+) -> None:
+    result = java_scenarios.run(scenario, f"{network['near'].url}#{network['far'].url}")
+    assert result["ok"], result["error"]
 
 
 @pytest.mark.parametrize("network", DUPLEX, indirect=True, ids=named)

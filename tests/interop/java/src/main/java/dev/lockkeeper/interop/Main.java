@@ -65,6 +65,7 @@ public final class Main {
         Scheduling.register(scenarios);
         Security.register(scenarios);
         Dispatching.register(scenarios);
+        Networks.register(scenarios);
         return scenarios;
     }
 
