@@ -1,7 +1,7 @@
 """Broker cores linked by bridges, without a socket: bytes go from one to the other by hand."""
 
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.core import Broker
@@ -27,6 +27,7 @@ from lockkeeper.protocols.handover import HandedOver
 from lockkeeper.protocols.openwire.session import OpenWireSession
 from lockkeeper.protocols.session import Session
 from lockkeeper.protocols.settings import ListenerSettings
+from lockkeeper.store.base import Store
 from lockkeeper.store.memory import MemoryStore
 
 NOW = 1_700_000_000_000
@@ -72,8 +73,8 @@ class End:
 class Node:
     """A broker with its bridges and its clients."""
 
-    def __init__(self, name: str) -> None:
-        self.store = MemoryStore()
+    def __init__(self, name: str, store: Store | None = None) -> None:
+        self.store = store or MemoryStore()
         self.broker = Broker(self.store, name, f"ID:{name}", PolicyMap(), SETTINGS, NOW)
         self.broker.recover()
         self.bridges = Bridges(self.broker)
@@ -171,14 +172,17 @@ class Client:
         for output in told:
             if type(output) is not tuple:
                 continue
-            delivery: Delivery = output  # type: ignore[assignment]
-            tag, references = delivery
+            tag, references = cast("Delivery", output)
             for reference in list(references):
                 fields = decoded(reference.loaded)
                 path = [each.value for each in fields.broker_path or ()]
                 found.append(((fields.content or b"    ")[4:].decode(), path))
                 self.node.broker.acknowledge(
-                    self._consumers[tag], AckType.INDIVIDUAL, reference.loaded.sequence, 1, None
+                    self._consumers[cast("int", tag)],
+                    AckType.INDIVIDUAL,
+                    reference.loaded.sequence,
+                    1,
+                    None,
                 )
         self.node.turn()
         return found

@@ -1,8 +1,11 @@
 """Two brokers of ours, linked without sockets: demand, forwarding, cuts at any moment."""
 
+from typing import cast
+
 import pytest
 from linked_brokers import Client, Link, Node
 
+from lockkeeper.broker.outputs import Delivery
 from lockkeeper.message.destination import Destination, Kind, parse_destination, queue, topic
 from lockkeeper.network.settings import BridgeSettings, Included
 
@@ -104,8 +107,8 @@ def redelivered(client: Client, name: str) -> list[int]:
     """Return how often each waiting message was on its way before."""
     client.consume(name)
     client.node.turn()
-    outputs, client.connection.outbox = client.connection.outbox, []
-    return [reference.redeliveries for output in outputs for reference in output[1]]  # type: ignore[index,union-attr,misc]
+    told = [cast("Delivery", each) for each in client.connection.outbox if type(each) is tuple]
+    return [reference.redeliveries for _, references in told for reference in references]
 
 
 def test_demand_ends_with_its_last_consumer() -> None:

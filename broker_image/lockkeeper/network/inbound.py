@@ -1,4 +1,4 @@
-"""What another broker brings: messages, and its consumers of our advisories."""
+"""Messages that another broker brings, and its consumers of our advisories."""
 
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.connections import Connection
