@@ -92,3 +92,33 @@ def test_the_age_of_a_lease_is_told_where_there_is_one() -> None:
     leased = {**STANDBY, "lease": {"holder": "orders-0_uid", "renewedAgo": 1500}}
     assert parsed(exposition(families(leased, [])))[name, broker] == 1.5
     assert (name, broker) not in parsed(exposition(families(STANDBY, [])))
+
+
+def bridge(**said: Any) -> dict[str, Any]:
+    counts = ("enqueued", "dequeued", "bytes", "received", "duplicates", "unconfirmed")
+    told = {"name": "NC", "address": "tcp://hub:1", "initiator": True, "broker": "hub"}
+    return {**told, "state": "connected", **dict.fromkeys(counts, 5), **said}
+
+
+def test_bridges_are_told_of_by_name_and_peer() -> None:
+    bridges = [bridge(), bridge(state="waiting", address="tcp://spare:1")]
+    found = parsed(exposition(families({**MASTER, "bridges": bridges}, ())))
+    hub, spare = (
+        (("bridge", "NC"), ("broker", "orders"), ("peer", f"tcp://{host}:1"))
+        for host in ("hub", "spare")
+    )
+    assert found["lockkeeper_bridge_connected", hub] == 1
+    assert found["lockkeeper_bridge_connected", spare] == 0
+    assert found["lockkeeper_bridge_dequeued_total", hub] == 5
+
+
+def test_bridges_that_others_dialled_go_by_their_brokers() -> None:
+    bridges = [bridge(initiator=False, address=f"tcp://10.0.0.1:{port}") for port in (1, 2)]
+    found = parsed(exposition(families({**MASTER, "bridges": bridges}, ())))
+    labels = (("bridge", "NC"), ("broker", "orders"), ("peer", "hub"))
+    assert found["lockkeeper_bridge_received_total", labels] == 10
+
+
+def test_without_bridges_nothing_is_told_of_any() -> None:
+    found = parsed(exposition(families({**MASTER, "bridges": []}, ())))
+    assert not [name for name, _ in found if name.startswith("lockkeeper_bridge")]
