@@ -80,11 +80,17 @@ class Node:
         self.bridges = Bridges(self.broker)
         self.accepted: list[Bridge] = []
         self.listener = Silent()
+        self.now = NOW
         self._numbers = count(1)
+
+    def later(self, milliseconds: int) -> None:
+        """Let time pass."""
+        self.now += milliseconds
+        self.turn()
 
     def turn(self) -> None:
         """Dispatch, and have written what waits."""
-        self.broker.tick(NOW)
+        self.broker.tick(self.now)
         self.broker.take_dirty()
         self.broker.settle(self.store.flush())
 

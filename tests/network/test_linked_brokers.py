@@ -378,3 +378,45 @@ def test_a_rare_message_is_forwarded_field_by_field() -> None:
         pair.near.send("queue://Q", "x", **fields)
     pair.link.pump()
     assert pair.far.take() == ["x"] * 3
+
+
+@pytest.mark.parametrize("settings", [BridgeSettings(), DUPLEX], ids=["simple", "duplex"])
+def test_more_consumers_than_the_window_of_advisories_are_heard_of(
+    settings: BridgeSettings,
+) -> None:
+    pair = Pair(settings)
+    for number in range(2500):
+        pair.far.consume(f"queue://Q{number % 2300}")
+        if number % 100 == 0:
+            pair.link.pump()
+    pair.link.pump()
+    assert len(demanded(pair)) == 2300
+
+
+def test_a_consumer_that_was_closed_for_being_slow_begins_again() -> None:
+    pair = Pair()
+    pair.far.consume("queue://Q")
+    pair.link.pump()
+    demand = pair.link.bridge.demand
+    assert demand is not None
+    (before,) = demand.demands
+    assert before.consumer is not None
+    pair.a.broker.subscriptions.close(before.consumer)
+    pair.link.pump()
+    assert demanded(pair) == []
+    pair.a.later(1_500)
+    pair.link.pump()
+    pair.near.send("queue://Q", "x")
+    pair.link.pump()
+    assert pair.far.take() == ["x"]
+
+
+def test_a_destination_that_was_removed_stays_away() -> None:
+    pair = Pair()
+    pair.far.consume("queue://Q")
+    pair.link.pump()
+    pair.a.broker.destinations.remove_with_users(queue("Q"), None)
+    pair.link.pump()
+    pair.a.later(1_500)
+    assert demanded(pair) == []
+    assert pair.a.broker.registry.find(queue("Q")) is None

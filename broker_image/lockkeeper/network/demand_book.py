@@ -6,6 +6,7 @@ With conduit subscriptions one consumer of ours stands for all of theirs that it
 import itertools
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from lockkeeper.broker.advisories.names import is_advisory
 from lockkeeper.broker.connections import Connection, NetworkPeer
@@ -32,6 +33,7 @@ from lockkeeper.network.membership import Bridges, Demanding
 from lockkeeper.network.settings import UNLIMITED, BridgeSettings
 
 DURABLE_PREFIX = "NC-DS_"
+AGAIN_MS = 1_000
 # Apart from what the peer calls its own consumers: they may share the connection.
 _SESSION = 2
 
@@ -61,6 +63,7 @@ class DemandBook:
         self._suppressed: dict[ConsumerId, ConsumerInfo] = {}
         self._lists: dict[Subscriber, list[Subscriber]] = {}
         self.refused: dict[str, str] = {}
+        self._is_over = False
         bridges.join(self)
 
     def begin(self) -> None:
@@ -80,6 +83,7 @@ class DemandBook:
 
     def end(self) -> None:
         """Let go of everything; the core ends the consumers with their connection."""
+        self._is_over = True
         self._bridges.leave(self)
         self.demands.clear()
 
@@ -368,9 +372,24 @@ class DemandBook:
             self._finish(demand)
 
     def closed(self, demand: Demand) -> None:
-        """Forget a demand whose destination was removed."""
+        """Forget a demand whose consumer the broker has closed.
+
+        One that was too slow begins again after a while; a destination that was removed is gone.
+        """
         demand.is_ending = True
         self._finish(demand)
+        destination = demand.destination
+        if destination.is_pattern or self._broker.registry.find(destination) is not None:
+            self._broker.call_after(AGAIN_MS, partial(self._begin_again, demand))
+
+    def _begin_again(self, demand: Demand) -> None:
+        if self._is_over:
+            return
+        if demand.is_static:
+            self._add_static(demand.destination, demand.subscription_name)
+        for info in list(demand.remotes.values()) or [demand.info]:
+            if not demand.is_static:
+                self._add(info)
 
     def _finish(self, demand: Demand) -> None:
         if demand not in self.demands:

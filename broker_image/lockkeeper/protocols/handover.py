@@ -26,7 +26,10 @@ class Acceptor(Protocol):
     """Takes over connections of other brokers."""
 
     def client_id(self, peer: BrokerInfo, client_id: str) -> str:
-        """Return what the connection of *peer* is to be called, which says *client_id*."""
+        """Return what the connection of *peer* is to be called, which says *client_id*.
+
+        Raises BrokerError when the peer cannot be understood.
+        """
 
     def accept(self, handed_over: HandedOver) -> None:
         """Go on with a connection, whose session does nothing any more."""

@@ -8,7 +8,7 @@ import brokers
 import certificates
 import network_brokers
 import pytest
-from network_brokers import Network, bodies, until
+from network_brokers import PATIENCE_SECONDS, Network, bodies, until
 from network_scenarios import Way
 
 import lockkeeper.client as client
@@ -56,7 +56,9 @@ def _start(far: network_brokers.Member, directory: Path) -> None:
         written = far.directory / "activemq.xml"
         text = written.read_text().replace("<systemUsage>", f"{PLUGIN}<systemUsage>", 1)
         written.write_text(text)
-    far.running = brokers.RunningBroker(far.kind, far.port, far.directory, command)
+    far.running = brokers.RunningBroker(
+        far.kind, far.port, far.directory, command, start_seconds_max=PATIENCE_SECONDS
+    )
 
 
 @pytest.mark.parametrize("duplex", [False, True], ids=["simple", "duplex"])
@@ -116,6 +118,7 @@ def encrypted(tmp_path: Path) -> Iterator[tuple[Network, certificates.Authority]
             [*brokers.LOCKKEEPER, "broker", "--data", str(far.directory / "data"),
              "-f", str(written), "--secrets", str(tmp_path / "secrets"),
              "--admin", f"127.0.0.1:{far.admin}"],
+            start_seconds_max=PATIENCE_SECONDS,
         )  # fmt: skip
         (tmp_path / "password").write_text("water")
         near.connectors.append(

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from lockkeeper.broker.errors import BrokerError
 from lockkeeper.message.openwire import BrokerInfo
 from lockkeeper.network.bridge import Bridge
 from lockkeeper.network.membership import Bridges
@@ -36,6 +37,7 @@ class NetworkConnectors:
     def __init__(self, engine: Engine, connectors: list[NetworkConnector]) -> None:
         """Read what the bridges need. Raises CannotRunError."""
         self.records: list[BridgeRecord] = []
+        self.is_stopping = False
         self._engine = engine
         self._bridges = Bridges(engine.broker)
         self._numbers = itertools.count(1)
@@ -63,12 +65,13 @@ class NetworkConnectors:
 
     async def stop(self) -> None:
         """End all bridges in words, and dial nobody any more."""
-        self.abandon()
+        self.is_stopping = True
         for record in self.records:
             if record.bridge is not None:
                 record.bridge.stop()
         self._engine.wake()
         await asyncio.sleep(STOP_SECONDS if self.records else 0)
+        self.abandon()
 
     def view(self) -> list[dict[str, Any]]:
         """Return what the status tells of each bridge."""
@@ -93,10 +96,16 @@ class NetworkConnectors:
     # What other brokers dialled; see `Acceptor`
 
     def client_id(self, peer: BrokerInfo, client_id: str) -> str:
-        """See `Acceptor.client_id`: durable subscriptions of a duplex bridge are ours."""
+        """See `Acceptor.client_id`: durable subscriptions of a duplex bridge are ours.
+
+        Raises BrokerError for settings that cannot be read.
+        """
         if not peer.duplex_connection:
             return client_id
-        settings = settings_of(peer.network_properties)
+        try:
+            settings = settings_of(peer.network_properties)
+        except ValueError as error:
+            raise BrokerError(str(error)) from error
         parts = (settings.name, peer.broker_name or "", "inbound", self._engine.broker.name)
         return settings.client_id_token.join(parts)
 
@@ -139,6 +148,8 @@ class _Keeper:
         while True:
             begun = time.monotonic()
             for address in self._order():
+                if self._owner.is_stopping:
+                    return
                 await self._bridge_to(address)
             lived = (time.monotonic() - begun) * 1000
             await asyncio.sleep(self._pause(lived) / 1000)
