@@ -420,3 +420,29 @@ def test_a_destination_that_was_removed_stays_away() -> None:
     pair.a.later(1_500)
     assert demanded(pair) == []
     assert pair.a.broker.registry.find(queue("Q")) is None
+
+
+def test_without_conduits_a_topic_comes_once_all_the_same() -> None:
+    pair = Pair(BridgeSettings(conduit_subscriptions=False))
+    for _ in range(3):
+        pair.far.consume("topic://T")
+    pair.link.pump()
+    assert demanded(pair) == ["topic://T"] * 3
+    pair.near.send("topic://T", "x")
+    pair.link.pump()
+    assert pair.far.take() == ["x"] * 3
+
+
+def test_compressed_and_owned_messages_keep_their_path_in_a_chain() -> None:
+    a, b, c = Node("a"), Node("b"), Node("c")
+    settings = BridgeSettings(message_ttl=-1, consumer_ttl=-1)
+    links = [Link(a, b, settings), Link(b, c, settings)]
+    taker, sender = c.client(), a.client()
+    taker.consume("queue://Q")
+    settle(links)
+    sender.send("queue://Q", "plain")
+    sender.send("queue://Q", "owned", user_id="anna", type="t", reply_to=queue("R"))
+    settle(links)
+    assert taker.take_with_paths() == [
+        ("plain", ["ID:a", "ID:b"]), ("owned", ["ID:a", "ID:b"]),
+    ]  # fmt: skip

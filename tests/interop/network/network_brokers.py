@@ -23,7 +23,7 @@ import yaml
 import lockkeeper.client as client
 from lockkeeper.message.openwire import ConsumerInfo, RemoveInfo
 
-PATIENCE_SECONDS = 150
+PATIENCE_SECONDS = 240
 RECEIVE_BYTES = 1 << 16
 DESTINATION_LISTS = (
     "dynamicallyIncludedDestinations",

@@ -80,7 +80,7 @@ class Load:
             sender = connection.session().producer(self._name)
             number = 0
             while not self._is_over.is_set():
-                sender.send(str(number))
+                sender.send(str(number), timeout=network_brokers.PATIENCE_SECONDS)
                 self.sent.append(str(number))
                 number += 1
                 time.sleep(REST_SECONDS)
