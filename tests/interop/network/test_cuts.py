@@ -30,6 +30,7 @@ CUTS = 20
 KILLS = 3
 PAUSE_SECONDS = 0.4
 REST_SECONDS = 0.01
+SENT_MIN = 100
 FAILOVER = "?initialReconnectDelay=50&maxReconnectDelay=500"
 
 
@@ -64,6 +65,8 @@ class Load:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with suppress(TimeoutError):
+            until(lambda: len(self.sent) > SENT_MIN, "there is a load")
         self._is_over.set()
         self._threads[0].join()
         with suppress(TimeoutError):
@@ -104,7 +107,7 @@ class Load:
         record("sent", len(self.sent))
         record("twice", len(twice))
         assert lost == []
-        assert len(self.sent) > 100
+        assert len(self.sent) > SENT_MIN
         assert len(twice) <= twice_most, twice
 
 
