@@ -17,13 +17,13 @@ SAY = @printf '\033[1m==> %s\033[0m\n'
 # a time. One that fails for want of a core, which other machines may take too, is tried once more
 # alone: a broken one fails again.
 PROGRAMS := interop or spark
-ALONE := (slow or crash) and not (patient or $(PROGRAMS))
-OTHERS := (patient or not (slow or crash)) and not ($(PROGRAMS))
-FAST := not (slow or crash or $(PROGRAMS))
+ALONE := (slow or crash) and not (patient or thorough or $(PROGRAMS))
+OTHERS := (patient or not (slow or crash)) and not (thorough or $(PROGRAMS))
+FAST := not (slow or crash or thorough or $(PROGRAMS))
 # `make test COVER=` measures no coverage, which costs time.
 COVER ?= --cov --cov-append --cov-report=
 
-.PHONY: help setup check test test-fast scale interop crds diagrams manifests locks images
+.PHONY: help setup check test test-fast thorough scale interop crds diagrams manifests locks images
 .PHONY: wheels compiled test-compiled
 .PHONY: sim fuzz kind cluster e2e e2e-smoke demo bench gate docs release clean
 
@@ -63,7 +63,7 @@ check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generat
 	@$(BIN)/python -m lockkeeper_api.generate --check
 	@echo 'All checks passed.'
 
-test: $(STAMP) ## every test, with coverage; COVER= without
+test: $(STAMP) ## every test but the thorough ones, with coverage; COVER= without
 	@command -v javac >/dev/null || echo 'No JDK: tests against Java are skipped' \
 		'(apt-get install default-jdk-headless maven activemq).'
 	@$(BIN)/coverage erase
@@ -78,7 +78,8 @@ test: $(STAMP) ## every test, with coverage; COVER= without
 		if test $$code -ne 0; then again "$${@:2:2}" $$1 && test $$code -eq 1; fi; \
 	}; \
 	failed=0; \
-	twice '$(COVER)' 'Tests with Java and Spark' '$(PROGRAMS)' -n 2 --dist loadfile || failed=1; \
+	twice '$(COVER)' 'Tests with Java and Spark' '($(PROGRAMS)) and not thorough' \
+		-n 2 --dist loadfile || failed=1; \
 	twice '' 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
 	twice '$(COVER)' 'All other tests' '$(OTHERS)' -n 3 --dist worksteal || failed=1; \
 	$(if $(COVER),$(BIN)/coverage report;) \
@@ -89,6 +90,9 @@ test: $(STAMP) ## every test, with coverage; COVER= without
 
 test-fast: $(STAMP) ## the tests that take seconds, without coverage
 	@$(BIN)/pytest -n 3 --dist worksteal -m '$(FAST)'
+
+thorough: $(STAMP) ## the tests that `make test` leaves out, since they take long and seldom change
+	@$(BIN)/pytest -v -m thorough
 
 wheels: $(STAMP) ## the hot modules compiled by mypyc, a wheel for this Python in dist/; minutes
 	$(SAY) 'Compiling the hot modules'

@@ -1,5 +1,6 @@
 """What holds for all tests: messages go from state to state as their table says; no deadlines."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,10 +19,21 @@ settings.load_profile("lockkeeper")
 REPLACES = pytest.mark.skip(
     reason="compiled modules call each other: nothing can be put in between"
 )
+THOROUGH = re.compile(
+    # ActiveMQ alone is what ours is held against: it changes with its version.
+    r"interop/network/.*(activemq-dials-activemq|activemq-activemq-activemq)"
+    # Kills of every broker by every way: one is enough for each change.
+    r"|integrations/test_celery_chaos.*(activemq|early|failover)"
+    r"|integrations/test_(celery|kombu_suite)\.py.*activemq"
+)
+"""Tests by their names that `make thorough` runs, and `make test` does not."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what replaces parts of compiled modules, where compiled modules run."""
+    """Mark what takes long, and what replaces parts of compiled modules, where those run."""
+    for item in items:
+        if THOROUGH.search(item.nodeid):
+            item.add_marker(pytest.mark.thorough)
     if speedups.running.finder is None:
         return
     for item in items:
