@@ -114,6 +114,20 @@ def test_functions_are_short() -> None:
     assert not too_long, "\n" + "\n".join(too_long)
 
 
+def test_no_test_imports_a_conftest_as_it_runs() -> None:
+    """Every folder of tests has one: which of them that is depends on what ran before."""
+    found = [
+        named(path, node.lineno)
+        for path, tree in python_files()
+        if path.relative_to(PROJECT).parts[0] == "tests"
+        for scope in ast.walk(tree)
+        if isinstance(scope, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        for node in scope.body
+        if isinstance(node, ast.ImportFrom) and node.module == "conftest"
+    ]
+    assert found == []
+
+
 def test_every_module_says_what_it_is() -> None:
     silent = [
         named(path)

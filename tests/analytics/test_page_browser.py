@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, answer
@@ -43,9 +44,8 @@ def page(tables, journal):
 
 @pytest.fixture(scope="module")
 def golden_page():
-    from conftest import GOLDEN
-
-    return page_of(reports_of(GOLDEN / "amq-5.17.2-crash"), GOLDEN / "amq-5.17.2-crash")
+    directory = Path(__file__).parents[1] / "golden" / "kahadb" / "amq-5.17.2-crash"
+    return page_of(reports_of(directory), directory)
 
 
 @pytest.mark.parametrize("name", ["page", "golden_page"])

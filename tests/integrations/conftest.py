@@ -52,7 +52,3 @@ def scheduling_broker(
 ) -> Iterator[brokers.RunningBroker]:
     """A running broker with its scheduler."""
     yield from running(request.param, tmp_path / "broker", "time")
-
-
-def kombu_url(broker: brokers.RunningBroker) -> str:
-    return f"lockkeeper+openwire://127.0.0.1:{broker.port}"

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import brokers
 import pytest
-from conftest import kombu_url
-from workers import Application, wait_until
+from workers import Application, kombu_url, wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import brokers
 import pytest
-from conftest import kombu_url
-from workers import Application, wait_until
+from workers import Application, kombu_url, wait_until
 
 TASKS = int(os.environ.get("LOCKKEEPER_CELERY_TASKS", "200"))
 SENDER = """

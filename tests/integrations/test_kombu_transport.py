@@ -12,8 +12,8 @@ import brokers
 import certificates
 import kombu
 import pytest
-from conftest import kombu_url
 from kombu.exceptions import ChannelError, OperationalError
+from workers import kombu_url
 
 import lockkeeper.integrations.kombu  # noqa: F401
 from lockkeeper.client import SecurityError, connect

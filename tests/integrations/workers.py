@@ -10,9 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import brokers
+
 HERE = Path(__file__).parent
 START_SECONDS_MAX = 240.0
 STOP_SECONDS_MAX = 60.0
+
+
+def kombu_url(broker: brokers.RunningBroker) -> str:
+    """Return the URL of a broker for kombu and Celery."""
+    return f"lockkeeper+openwire://127.0.0.1:{broker.port}"
 
 
 @dataclass
