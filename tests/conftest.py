@@ -22,11 +22,16 @@ REPLACES = pytest.mark.skip(
 THOROUGH = re.compile(
     # ActiveMQ alone is what ours is held against: it changes with its version.
     r"interop/network/.*(activemq-dials-activemq|activemq-activemq-activemq)"
+    # Duplex bridges of both have these scenarios, too.
+    r"|network/test_bridges.*(ours-dials-activemq|activemq-dials-ours)\]"
+    r"|network/test_bridges.*the_other_way.shared_by_both"
+    r"|network/test_cuts.*kills.*(ours-dials-activemq|activemq-dials-ours)"
+    r"|network/test_chains.*(ours-activemq-ours|activemq-ours-activemq)"
     # Kills of every broker by every way: one is enough for each change.
     r"|integrations/test_celery_chaos.*(activemq|early|failover)"
     r"|integrations/test_(celery|kombu_suite)\.py.*activemq"
 )
-"""Tests by their names that `make thorough` runs, and `make test` does not."""
+"""Tests by their names, which `make thorough` runs and `make test` does not."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
