@@ -29,6 +29,8 @@ THOROUGH = re.compile(
     r"|network/test_chains.*(ours-activemq-ours|activemq-ours-activemq)"
     # Kills of every broker by every way: one is enough for each change.
     r"|integrations/test_celery_chaos.*(activemq|early|failover)"
+    # DuckDB answers the same questions at once; Spark takes a minute for each.
+    r"|test_spark_traces_a_message_as_duckdb_does.(ID:|it's)"
     r"|integrations/test_(celery|kombu_suite)\.py.*activemq"
 )
 """Tests by their names, which `make thorough` runs and `make test` does not."""

