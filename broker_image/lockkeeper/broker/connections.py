@@ -135,9 +135,9 @@ class Connection:
     @property
     def stalled(self) -> bool:
         """Tell whether the broker should stop reading from the peer for now."""
-        if self.network is not None and self.network.must_be_read:
+        if self.stalled_bytes <= STALLED_BYTES_MAX:
             return False
-        return self.stalled_bytes > STALLED_BYTES_MAX
+        return self.network is None or not self.network.must_be_read
 
     @property
     def must_be_read(self) -> bool:

@@ -128,10 +128,7 @@ class DeclaringChannel(StdChannel):  # type: ignore[misc]
         nowait: bool = False,
     ) -> None:
         """Bind a queue to an exchange; the binding is on disk when this returns."""
-        self._check_open()
-        name = exchange or "amq.direct"
-        binding = self._binding(name, routing_key, queue)
-        transient = self._link.transient_queues.get(queue)
+        name, binding, transient = self._bound(queue, exchange, routing_key)
         if transient is None:
             self._link.bindings.add(name, binding)
             return
@@ -148,18 +145,21 @@ class DeclaringChannel(StdChannel):  # type: ignore[misc]
         nowait: bool = False,
     ) -> None:
         """Undo a binding."""
-        self._check_open()
-        name = exchange or "amq.direct"
-        binding = self._binding(name, routing_key, queue)
-        transient = self._link.transient_queues.get(queue)
+        name, binding, transient = self._bound(queue, exchange, routing_key)
         if transient is not None:
             transient.unbind(name, binding)
         else:
             self._link.bindings.remove(name, binding)
 
-    def _binding(self, exchange: str, routing_key: str, queue_name: str) -> Binding:
-        kind = self._link.exchange_types.get(exchange) or self._link.bindings.type_of(exchange)
-        return Binding(kind or DIRECT, routing_key, queue_name)
+    def _bound(
+        self, queue: str, exchange: str | None, routing_key: str
+    ) -> tuple[str, Binding, TransientQueue | None]:
+        """Return the exchange, the binding, and the queue if it lives in the connection."""
+        self._check_open()
+        name = exchange or "amq.direct"
+        kind = self._link.exchange_types.get(name) or self._link.bindings.type_of(name)
+        binding = Binding(kind or DIRECT, routing_key, queue)
+        return name, binding, self._link.transient_queues.get(queue)
 
     def queue_purge(self, queue: str, nowait: bool = False) -> int:
         """Remove what waits in a queue, and return how many messages there were."""
