@@ -56,7 +56,9 @@ check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generat
 	$(SAY) 'Docs and walls of the rooms'
 	@$(BIN)/pytest -q tests/server/test_settings.py tests/journal/test_counters.py \
 		tests/test_architecture.py tests/test_links.py tests/test_tidy.py \
-		tests/test_wire_references.py tests/test_wording.py
+		tests/test_wire_references.py tests/test_wording.py \
+		tests/simulation/test_planted.py::test_a_bug_can_be_planted \
+		tests/apiserver/test_chart.py::test_the_plain_manifest_is_what_the_chart_makes
 	$(SAY) 'Site of the docs'
 	@$(SITE) --quiet
 	$(SAY) 'Generated files'
