@@ -22,6 +22,8 @@ OTHERS := (patient or not (slow or crash)) and not (thorough or $(PROGRAMS))
 FAST := not (slow or crash or thorough or $(PROGRAMS))
 # `make test COVER=` measures no coverage, which costs time.
 COVER ?= --cov --cov-append --cov-report=
+# A process that makes what tests beyond those with Java and Spark need: they wait for its end.
+BUILDING ?=
 
 .PHONY: help setup check test test-fast thorough scale interop crds diagrams manifests locks images
 .PHONY: wheels compiled test-compiled
@@ -82,6 +84,7 @@ test: $(STAMP) ## every test but the thorough ones, with coverage; COVER= withou
 	failed=0; \
 	twice '$(COVER)' 'Tests with Java and Spark' '($(PROGRAMS)) and not thorough' \
 		-n 2 --dist loadfile || failed=1; \
+	$(if $(BUILDING),tail --pid=$(BUILDING) -f /dev/null;) \
 	twice '' 'Tests that need the machine for themselves' '$(ALONE)' || failed=1; \
 	twice '$(COVER)' 'All other tests' '$(OTHERS)' -n 3 --dist worksteal || failed=1; \
 	$(if $(COVER),$(BIN)/coverage report;) \
