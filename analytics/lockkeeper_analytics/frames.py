@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from lockkeeper_analytics.errors import OptionError
-from lockkeeper_analytics.facts.frames import quoted
+from lockkeeper_analytics.facts.frames import kept_frame, quoted
 from lockkeeper_analytics.facts.journal import journal_of, read_journals
 from lockkeeper_analytics.facts.shuffled import read_table
 from lockkeeper_analytics.narrowing import TABLES as TOLD_TABLES
@@ -28,7 +28,8 @@ from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.spark.session import register
 from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tables.options import parse_options
-from lockkeeper_analytics.trace.steps import question
+from lockkeeper_analytics.trace.steps import PARTS, part_text
+from lockkeeper_analytics.trace.steps import TABLES as TABLES_READ
 
 TABLE_NAMES = tuple(TABLES)
 REPORT_NAMES = tuple(REPORTS)
@@ -85,10 +86,9 @@ def trace(session: SparkSession, identifier: str, *directories: str) -> DataFram
 
     The columns are those of `lockkeeper trace --format json`.
     """
-    named = {each: table(session, each, *directories) for each in ("messages", "acks", "records")}
-    return session.sql(question(identifier, _literal, "{{{}}}"), **named)
-
-
-def _literal(text: str) -> str:
-    """Return *text* as a literal of a query whose names in braces stand for frames."""
-    return quoted(text).replace("{", "{{").replace("}", "}}")
+    literal = quoted(identifier).replace("{", "{{").replace("}", "}}")
+    named = {each: table(session, each, *directories) for each in TABLES_READ}
+    for part in PARTS:
+        # Else each that reads it would work it out anew, from the journals.
+        named[part] = kept_frame(session.sql(part_text(part, literal), **named))
+    return session.sql(part_text("steps", literal), **named)

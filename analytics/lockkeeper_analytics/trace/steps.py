@@ -1,7 +1,7 @@
 """Steps of a message's life as rows, told by DuckDB or by Spark."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -12,6 +12,8 @@ from lockkeeper_analytics.tables.database import MEMORY_LIMIT, quoted
 from lockkeeper_analytics.values import values_of
 
 TABLES = ("messages", "acks", "records")
+PARTS = ("ids", "lives", "ends")
+"""What the steps are made of, a few rows each; a part may read those before it."""
 
 
 def trace(
@@ -30,23 +32,34 @@ def trace(
         raise AnalyticsError("an empty id names no message")
     options = {"paths": json.dumps(list(directories)), "corrupt": "skip" if skip_corrupt else ""}
     rows: list[Row] = []
-    for batch in run(question(identifier, quoted), options, memory_limit):
+    for batch in run(question(identifier), options, memory_limit):
         values = zip(*map(values_of, batch.columns), strict=True)
         rows += (dict(zip(batch.schema.names, each, strict=True)) for each in values)
     return rows
 
 
-def question(identifier: str, literal: Callable[[str], str], name: str = "{}") -> str:
-    """Return the SQL that asks for the steps.
+def question(identifier: str) -> str:
+    """Return DuckDB's question for the steps, with the parts that they read."""
+    literal = quoted(identifier)
+    views = ",\n".join(f"{part} AS (\n{_plain(part, literal)}\n)" for part in PARTS)
+    return f"WITH {views}\n{_plain('steps', literal)}"
 
-    *literal* writes a text as the engine has it, *name* is how the query calls a table.
+
+def part_text(part: str, literal: str) -> str:
+    """Return the SQL of a part, or of `steps`, for the identifier as a *literal* of the engine.
+
+    What it reads, tables and the parts before it, has its name in braces.
     """
-    text = _text()
-    for table in TABLES:
-        text = text.replace(f"{{{table}}}", name.format(table))
-    return text.replace("{id}", literal(identifier))
+    return _text(part).replace("{id}", literal)
+
+
+def _plain(part: str, literal: str) -> str:
+    text = _text(part)
+    for name in (*TABLES, *PARTS):
+        text = text.replace(f"{{{name}}}", name)
+    return text.replace("{id}", literal)
 
 
 @cache
-def _text() -> str:
-    return files("lockkeeper_analytics.trace").joinpath("steps.sql").read_text("utf-8")
+def _text(part: str) -> str:
+    return files("lockkeeper_analytics.trace").joinpath(f"{part}.sql").read_text("utf-8").rstrip()

@@ -2,31 +2,10 @@
 -- copies of: `step` is `arrived`, `redelivered` (the journal notes it), or the outcome that a message
 -- has in the table `messages`. `destination_before` is where a moved message was, `target` where a
 -- dead one went. What has no end yet has no time, and comes last.
-WITH found AS (
-    SELECT message_id, copy_of FROM {messages}
-    WHERE message_id = {id} OR copy_of = {id} OR correlation_id = {id}
-    UNION ALL
-    SELECT message_id, CAST(NULL AS STRING) FROM {acks} WHERE message_id = {id}
-),
-ids AS (
-    SELECT message_id AS id FROM found
-    UNION
-    SELECT copy_of FROM found WHERE copy_of IS NOT NULL
-),
-lives AS (
-    SELECT told.* FROM {messages} told
-    WHERE message_id IN (SELECT id FROM ids) OR copy_of IN (SELECT id FROM ids)
-),
-ends AS (
-    SELECT told.* FROM {acks} told LEFT JOIN (
-        SELECT DISTINCT directory, destination_kind, destination, message_id FROM lives
-    ) there
-        ON told.directory = there.directory AND told.destination_kind = there.destination_kind
-        AND told.destination = there.destination AND told.message_id = there.message_id
-    WHERE told.message_id IN (SELECT id FROM ids)
-        AND (told.subscription IS NOT NULL OR there.message_id IS NULL)
-),
-steps AS (
+SELECT earliest, latest, directory, broker, destination_kind, destination, step, message_id, copy_of,
+    correlation_id, subscription, redeliveries, cause, destination_before, target, client,
+    transaction, file_id
+FROM (
     SELECT directory, broker, destination_kind, destination, message_id, copy_of, correlation_id,
         CAST(NULL AS STRING) AS subscription, 'arrived' AS step,
         CASE WHEN original_destination IS NULL THEN 0 ELSE 3 END AS turn,
@@ -37,26 +16,22 @@ steps AS (
             ELSE coalesce(added_latest, stored_at) END AS latest,
         redeliveries, dead_letter_cause AS cause, original_destination AS destination_before,
         CAST(NULL AS STRING) AS target, producer_id AS client, transaction, file_id
-    FROM lives
+    FROM {lives}
     UNION ALL
     SELECT directory, broker, destination_kind, destination, message_id, copy_of, correlation_id,
         CASE WHEN size(waiting_for) > 0 THEN array_join(waiting_for, ', ') END,
         outcome, 4, ended_earliest, ended_latest,
         NULL, end_cause, NULL, dead_letter_destination, consumer_id, end_transaction, NULL
-    FROM lives
+    FROM {lives}
     UNION ALL
     SELECT directory, broker, destination_kind, destination, message_id, NULL, NULL,
         subscription, outcome, 2, acked_at_earliest, acked_at_latest,
         NULL, cause, NULL, NULL, consumer_id, transaction, file_id
-    FROM ends
+    FROM {ends}
     UNION ALL
     SELECT directory, broker, destination_kind, destination, message_id, copy_of, NULL,
         NULL, 'redelivered', 1, written_after, written_before,
         redeliveries, NULL, NULL, NULL, NULL, transaction, file_id
-    FROM {records} WHERE kind = 'update' AND message_id IN (SELECT id FROM ids)
-)
-SELECT earliest, latest, directory, broker, destination_kind, destination, step, message_id, copy_of,
-    correlation_id, subscription, redeliveries, cause, destination_before, target, client,
-    transaction, file_id
-FROM steps
+    FROM {records} WHERE kind = 'update' AND message_id IN (SELECT id FROM {ids})
+) steps
 ORDER BY coalesce(earliest, latest) NULLS LAST, turn, directory, destination, message_id, step
