@@ -1,11 +1,13 @@
 """A program that answers as kubectl would: python played_kubectl.py STATE ARGUMENTS…
 
 STATE is a JSON file: the Broker, its pods, and the ports at which their admin endpoints are. When
-the master's pod is deleted, the last standby without a fence takes over.
+the master's pod is deleted, the last standby without a fence takes over. An analysis that is made
+has the status that STATE says, and its page's pod the folder `results`.
 """
 
 import json
 import sys
+import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +27,8 @@ def get(state: dict[str, Any], kind: str, *_: str) -> None:
         print(json.dumps({"items": state["pods"]}))
     elif kind.startswith("brokers"):
         print(json.dumps(state["broker"]))
+    elif kind.startswith("journalanalyses") and "analysis_status" in state:
+        print(json.dumps({**state["created"][-1], "status": state["analysis_status"]}))
 
 
 def delete(state: dict[str, Any], _: str, name: str, *__: str) -> None:
@@ -53,6 +57,15 @@ def forward(state: dict[str, Any], pod: str, _: str, port: str) -> None:
     time.sleep(600)
 
 
+def execute(state: dict[str, Any], *_: str) -> None:
+    with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+        archive.add(state["results"], ".")
+
+
+def rollout(*_: object) -> None:
+    """Say nothing: the pod is there."""
+
+
 def main() -> None:
     path = Path(sys.argv[1])
     state = json.loads(path.read_text("utf-8"))
@@ -60,8 +73,10 @@ def main() -> None:
     orders: dict[str, Callable[..., None]] = {
         "create": create,
         "delete": delete,
+        "exec": execute,
         "patch": patch,
         "port-forward": forward,
+        "rollout": rollout,
     }
     order = {"get": get, **orders}[words[0]]
     order(state, *words[1:])

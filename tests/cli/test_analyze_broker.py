@@ -57,6 +57,43 @@ def test_the_operator_of_the_broker_carries_it_out(
     assert created["metadata"].get("labels", {}) == labels
 
 
+@pytest.mark.parametrize(
+    ("broken", "code"), [(["p99 > 5s: ORDERS, 7 s for 12 min"], 3), ([], 0), (None, 0)]
+)
+def test_a_broken_rule_is_told_by_the_exit_code_beside_the_page(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    broken: list[str] | None,
+    code: int,
+) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "index.html").write_text("<title>Report</title>")
+    run = {"name": "run-1"} | ({} if broken is None else {"brokenRules": broken})
+    status = {
+        "conditions": [{"type": "Succeeded", "status": "True", "reason": "", "message": ""}],
+        "history": [run],
+    }
+    state = tmp_path / "state.json"
+    broker: dict[str, object] = {"metadata": {}}
+    state.write_text(
+        json.dumps({"broker": broker, "analysis_status": status, "results": str(results)})
+    )
+    program = Path(__file__).with_name("played_kubectl.py")
+    monkeypatch.setenv("KUBECTL", f"{sys.executable} {program} {state}")
+    out = tmp_path / "out"
+    words = ["analyze", "broker/orders", "--out", str(out), "--rule", "p99 > 5s"]
+    assert main(words) == code
+    (created,) = json.loads(state.read_text())["created"]
+    assert created["spec"]["rules"] == ["p99 > 5s"]
+    told = capsys.readouterr()
+    assert told.out == f"{out / 'index.html'}\n"
+    assert (out / "index.html").read_text() == "<title>Report</title>"
+    broken_lines = [line for line in told.err.splitlines() if "broken" in line]
+    assert broken_lines == [f"lockkeeper: broken: {each}" for each in broken or ()]
+
+
 @pytest.mark.parametrize("broker", ["orders", "orders-" + "x" * 40, "o" * 28 + "-n"])
 def test_names_are_those_that_an_analysis_may_have(broker: str) -> None:
     first, second = (analysis_of(broker, Asked()) for _ in range(2))
@@ -72,6 +109,7 @@ def test_names_are_those_that_an_analysis_may_have(broker: str) -> None:
         (("--engine", "local", "--executors", "2"), "engine local has no executors"),
         (("--since", "yesterday"), "since: "),
         (("--report", "Latency!"), "reports[0]: "),
+        (("--rule", "p98 > 5s"), "rules[0]: "),
     ],
 )
 def test_what_no_analysis_can_be_asked_is_refused_here(

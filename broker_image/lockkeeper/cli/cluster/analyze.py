@@ -28,6 +28,8 @@ UNSEEN_SECONDS = 20.0
 """An operator that works has looked at a new analysis long before."""
 PAGE_SECONDS = 120
 PAGE = "index.html"
+RULE_BROKEN = 3
+"""Exit code where a rule was broken; the results are brought all the same."""
 RESULTS_FOLDER = "/var/lib/lockkeeper-results"
 """Where the pod that serves the page has the results."""
 WAY_OUT = "`lockkeeper analyze DIR` reads a journal's directory without a cluster"
@@ -40,15 +42,26 @@ class Asked:
     """Reports that a person asks for; *more* are fields of the spec by their names there."""
 
     reports: Sequence[str] = ()
+    rules: Sequence[str] = ()
     more: dict[str, str] = field(default_factory=dict)
     executors: int | None = None
 
 
-def analyze(kubectl: Kubectl, broker: str, asked: Asked, out: Path, tell: Tell) -> Path:
-    """Analyse the journal of *broker* and bring the results to *out*; returns the page's path.
+@dataclass(frozen=True)
+class Outcome:
+    """What an analysis brought: *path* of its page, or of the folder if it has none.
 
-    Without a page, as not all reports are asked for, it is *out*. Raises CommandError, with the
-    driver's last lines if that failed.
+    *broken* tells of each rule that was broken, with its longest breach.
+    """
+
+    path: Path
+    broken: Sequence[str]
+
+
+def analyze(kubectl: Kubectl, broker: str, asked: Asked, out: Path, tell: Tell) -> Outcome:
+    """Analyse the journal of *broker* and bring the results to *out*.
+
+    Raises CommandError, with the driver's last lines if that failed.
     """
     manifest = analysis_of(broker, asked)
     try:
@@ -60,12 +73,13 @@ def analyze(kubectl: Kubectl, broker: str, asked: Asked, out: Path, tell: Tell) 
     try:
         done = follow(kubectl, name, tell)
         tell("bringing the results here")
-        _bring(kubectl, name, str(done["status"]["history"][0]["name"]), out)
+        run = done["status"]["history"][0]
+        _bring(kubectl, name, str(run["name"]), out)
     except KeyboardInterrupt:
         say(f"{name} goes on in the cluster; `kubectl delete lkj {name}` ends it")
         raise
     page = out / PAGE
-    return page if page.exists() else out
+    return Outcome(page if page.exists() else out, run.get("brokenRules") or ())
 
 
 def analysis_of(broker: str, asked: Asked) -> Manifest:
@@ -76,6 +90,7 @@ def analysis_of(broker: str, asked: Asked) -> Manifest:
     spec: Manifest = {
         "source": {"broker": broker},
         "reports": list(asked.reports),
+        "rules": list(asked.rules),
         "backoffLimit": 0,
         "ttlSecondsAfterFinished": KEPT_SECONDS,
         **asked.more,

@@ -12,7 +12,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from lockkeeper.cli.cluster import backups, operations
-from lockkeeper.cli.cluster.analyze import Asked, analyze
+from lockkeeper.cli.cluster.analyze import RULE_BROKEN, Asked, analyze
 from lockkeeper.cli.cluster.forwarding import FORWARDED, run_forwarded
 from lockkeeper.cli.cluster.kubectl import Kubectl, split_options
 from lockkeeper.cli.cluster.logs import show_logs
@@ -180,6 +180,13 @@ def analyze_journal(
         str,
         typer.Option("--destination", "-d", help="Names or wildcards, separated by commas."),
     ] = "",
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            help="A limit such as 'p99 > 5s for 10m'; may be repeated. Exit code 3: broken.",
+        ),
+    ] = None,
     engine: Annotated[
         str, typer.Option("--engine", help="auto, sparkApplication, apache, native or local.")
     ] = "auto",
@@ -195,11 +202,16 @@ def analyze_journal(
 ) -> None:
     """Analyse a Broker's journal by Spark in the cluster, and download the report."""
     more = {"since": since, "until": until, "destination": destination, "engine": engine}
-    asked = Asked(report or (), {key: value for key, value in more.items() if value}, executors)
+    given = {key: value for key, value in more.items() if value}
+    asked = Asked(report or (), rule or (), given, executors)
     broker = name.removeprefix("brokers/").removeprefix("broker/")
     with telling_steps() as tell:
         found = analyze(_kubectl(context), broker, asked, out, tell)
-    print(found)
+    print(found.path)
+    for each in found.broken:
+        say(f"broken: {each}")
+    if found.broken:
+        raise typer.Exit(RULE_BROKEN)
 
 
 @app.command("backup")
