@@ -49,7 +49,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an analysis brought: *path* of its page, or of the folder if it has none.
+    """Result of an analysis: *path* of its page, or of the folder if it has none.
 
     *broken* tells of each rule that was broken, with its longest breach.
     """
