@@ -51,6 +51,7 @@ ACTIVEMQ_NAMES = {
     "compositeDestinations.forwardTo.selector": "filteredDestination's selector",
     "mirroredQueues": "useMirroredQueues, mirroredQueue",
     "inactivity.inactiveTimeoutBeforeGc": "inactiveTimeoutBeforeGC",
+    "networkBridgeFilter": "networkBridgeFilterFactory's conditionalNetworkBridgeFilterFactory",
     "networkConnectors": "networkConnector",
     "networkConnectors.passwordFile": "password",
     "networkConnectors.tls": "sslContext",

@@ -11,6 +11,7 @@ from lockkeeper_api.policies.flow import Flow
 from lockkeeper_api.policies.inactivity import Inactivity
 from lockkeeper_api.policies.message_eviction import MessageEviction
 from lockkeeper_api.policies.message_groups import MessageGroups
+from lockkeeper_api.policies.network_bridge_filter import NetworkBridgeFilter
 from lockkeeper_api.policies.pending_message_limit import PendingMessageLimit
 from lockkeeper_api.policies.prefetch import Prefetch
 from lockkeeper_api.policies.redelivery import Redelivery
@@ -61,6 +62,9 @@ class DestinationPolicy(ApiModel):
     set."""
     inactivity: Inactivity = Inactivity()
     """Removal of the destination when it is inactive."""
+    network_bridge_filter: NetworkBridgeFilter = NetworkBridgeFilter()
+    """Queues: messages that bridges send back, and how many they forward at a time (ActiveMQ's
+    networkBridgeFilterFactory)."""
 
 
 class DestinationMatch(ApiModel):

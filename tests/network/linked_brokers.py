@@ -73,9 +73,11 @@ class End:
 class Node:
     """A broker with its bridges and its clients."""
 
-    def __init__(self, name: str, store: Store | None = None) -> None:
+    def __init__(
+        self, name: str, store: Store | None = None, policies: PolicyMap | None = None
+    ) -> None:
         self.store = store or MemoryStore()
-        self.broker = Broker(self.store, name, f"ID:{name}", PolicyMap(), SETTINGS, NOW)
+        self.broker = Broker(self.store, name, f"ID:{name}", policies or PolicyMap(), SETTINGS, NOW)
         self.broker.recover()
         self.bridges = Bridges(self.broker)
         self.accepted: list[Bridge] = []

@@ -401,6 +401,12 @@ class Broker:
         consumer.prefetch = min(max(0, prefetch), WINDOW_MAX)
         consumer.reactivate()
 
+    def judge_again(self, consumer: Consumer) -> None:
+        """Find out anew what a bridge's consumer may take: it stands for others now."""
+        for backlog in consumer.backlogs:
+            if isinstance(backlog, Queue):
+                backlog.judge_again()
+
     def pull(self, consumer: Consumer, timeout: int) -> None:
         """Ask for one message; *timeout* is in ms, see `pulling`."""
         pull(self.context, consumer, timeout)

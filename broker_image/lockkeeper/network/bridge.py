@@ -309,7 +309,11 @@ class Bridge:
         self.peer.must_be_read = True
         producer = ProducerId(self._identifier, 1, 1)
         self.forwarder = Forwarder(
-            broker.broker_id, producer, self._agreement.codec, settings.always_sync_send
+            broker.broker_id,
+            self.peer.broker_id,
+            producer,
+            self._agreement.codec,
+            settings.always_sync_send,
         )
         self._advisories = AdvisoryWindow(settings, self._identifier)
         self.demand = DemandBook(broker, self._bridges, self.connection, self.peer, settings)

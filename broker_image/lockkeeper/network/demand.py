@@ -2,6 +2,9 @@
 
 from typing import TypeAlias
 
+from lockkeeper.broker.errors import InvalidSelectorError
+from lockkeeper.broker.selectors import Lookup
+from lockkeeper.broker.subscriptions.choosing import compiled
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.openwire import ConsumerId, ConsumerInfo
@@ -50,9 +53,35 @@ class Demand:
         """Tell whether one of the consumers has one of these ids."""
         return any(not ids.isdisjoint(ids_of(each)) for each in self.remotes.values())
 
+    def nearest(self, lookup: Lookup) -> int | None:
+        """Return how many bridges lead to the nearest consumer that wants a message, if one does.
+
+        *lookup* is of the message's properties.
+        """
+        distances = (
+            1 + len(info.broker_path or ())
+            for info in self.remotes.values()
+            if _wants(info.selector, lookup)
+        )
+        return min(distances, default=None)
+
+    def waiting(self) -> int:
+        """Return how many messages wait here that our consumer may get, among others perhaps."""
+        consumer = self.consumer
+        return 0 if consumer is None else sum(each.depth() for each in consumer.backlogs)
+
     def is_needed(self) -> bool:
         """Tell whether anybody at the other end is still interested."""
         return bool(self.is_static or self.remotes or self.subscribers or self.forced)
+
+
+def _wants(text: str | None, lookup: Lookup) -> bool:
+    """Tell whether a selector wants a message; one of a broker that knows others counts as none."""
+    try:
+        selector = compiled(text)
+    except InvalidSelectorError:
+        return True
+    return selector is None or selector.matches(lookup)
 
 
 def ids_of(info: ConsumerInfo) -> tuple[ConsumerId, ...]:

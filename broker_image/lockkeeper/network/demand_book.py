@@ -192,7 +192,12 @@ class DemandBook:
             found = [each for each in found if each.subscription_name is not None]
         for demand in found:
             self._add_interest(demand, info)
+            self._judge_again(demand)
         return bool(found)
+
+    def _judge_again(self, demand: Demand) -> None:
+        if demand.consumer is not None:
+            self._broker.judge_again(demand.consumer)
 
     def _serving(self, destination: Destination) -> list[Demand]:
         return [
@@ -245,7 +250,9 @@ class DemandBook:
             if not ids.isdisjoint(ids_of(info)):
                 del demand.remotes[identifier]
                 self._suppressed[identifier] = info
-        if not demand.is_needed():
+        if demand.is_needed():
+            self._judge_again(demand)
+        else:
             self._let_go(demand)
 
     def reconsider(self, ids: frozenset[ConsumerId]) -> None:
@@ -296,7 +303,9 @@ class DemandBook:
         if destination.is_temporary and destination not in self._peer.paths:
             self._make_temporary(destination, info.broker_path)
         path = (*names_of(info.broker_path), self._peer.broker_id)
-        route = NetworkRoute(self._peer.broker_id, path, ids_of(info), settings.message_ttl)
+        route = NetworkRoute(
+            self._peer.broker_id, path, ids_of(info), settings.message_ttl, demand.nearest
+        )
         request = ConsumeRequest(
             self._next_id(),
             demand.destination,
@@ -330,7 +339,9 @@ class DemandBook:
                 continue
             demand.remotes.pop(identifier, None)
             demand.forced.discard(identifier)
-            if not demand.is_needed():
+            if demand.is_needed():
+                self._judge_again(demand)
+            else:
                 self._drop(demand)
 
     def _forget_subscriber(self, subscriber: Subscriber) -> None:

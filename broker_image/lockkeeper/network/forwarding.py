@@ -44,10 +44,11 @@ class Opening(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A forwarded message that is not confirmed."""
+    """A forwarded message that is not confirmed since then (ms since the epoch)."""
 
     demand: Demand
     sequence: int
+    since: int
 
 
 class Forwarder:
@@ -55,17 +56,25 @@ class Forwarder:
 
     A message that has to be confirmed is `pending` by the number of its command; `settled` has
     those that are done with, by their demand. `enqueued`, `dequeued` and `bytes` count them since
-    the bridge began (ActiveMQ's enqueueCounter and dequeueCounter).
+    the bridge began (ActiveMQ's enqueueCounter and dequeueCounter), `replayed` those that went back
+    to a broker that they had left.
     """
 
     def __init__(
-        self, broker_id: str, producer: ProducerId, codec: Codec, always_sync_send: bool
+        self,
+        broker_id: str,
+        peer_id: str,
+        producer: ProducerId,
+        codec: Codec,
+        always_sync_send: bool,
     ) -> None:
+        """*peer_id* is the other broker's."""
         self.numbers = itertools.count(1)
         self.pending: dict[int, Pending] = {}
         self.settled: dict[Demand, list[int]] = {}
-        self.enqueued = self.dequeued = self.bytes = 0
+        self.enqueued = self.dequeued = self.bytes = self.replayed = 0
         self._broker_id = broker_id
+        self._peer_id = peer_id
         self._codec = codec
         self._is_spliced = codec.version >= SPLICED_VERSION_MIN
         self._always = always_sync_send
@@ -97,9 +106,14 @@ class Forwarder:
             out.append(framed(body))
             self.bytes += len(body)
             if is_confirmed:
-                self.pending[number] = Pending(demand, message.sequence)
+                self.pending[number] = Pending(demand, message.sequence, now)
             else:
                 self._settle(demand, message.sequence)
+
+    def lag(self, now: int) -> int:
+        """Return for how many ms the oldest message of all has waited for its confirmation."""
+        oldest = next(iter(self.pending.values()), None)
+        return 0 if oldest is None else max(0, now - oldest.since)
 
     def confirmed(self, number: int) -> None:
         """Note that the other broker has a message."""
@@ -160,7 +174,12 @@ class Forwarder:
         if not body[at]:
             return self._own_path, at + 1
         path, end = read_path(body, at)
-        return path_wire((*path, self._broker_id)), end
+        return path_wire(self._lengthened(path)), end
+
+    def _lengthened(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the brokers that a message has left once it is forwarded."""
+        self.replayed += self._peer_id in path
+        return (*path, self._broker_id)
 
     def _learn(self, message: Message) -> Opening:
         """Work out how messages are forwarded that begin like this one."""
@@ -191,7 +210,7 @@ class Forwarder:
             fields.original_transaction_id = fields.transaction_id
         fields.transaction_id = None
         fields.redelivery_counter = redeliveries
-        path = (*names_of(fields.broker_path), self._broker_id)
+        path = self._lengthened(names_of(fields.broker_path))
         fields.broker_path = tuple(BrokerId(each) for each in path)
         fields.broker_out_time = now
         return self._codec.encode(fields)

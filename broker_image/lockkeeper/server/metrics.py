@@ -174,9 +174,12 @@ def _of_the_door(status: View) -> Iterator[Family]:
 _OF_BRIDGES = (
     ("connected", "gauge", "1 while the bridge has its other broker, else 0.", "connected"),
     ("unconfirmed", "gauge", "Messages forwarded and not yet confirmed.", "unconfirmed"),
+    ("lag_ms", "gauge", "Age of the oldest message that is not yet confirmed.", "lag"),
+    ("waiting", "gauge", "Messages that wait for consumers of the other broker, too.", "waiting"),
     ("enqueued_total", "counter", "Messages taken to be forwarded.", "enqueued"),
     ("dequeued_total", "counter", "Messages forwarded and confirmed.", "dequeued"),
     ("forwarded_bytes_total", "counter", "Bytes of forwarded messages.", "bytes"),
+    ("replayed_total", "counter", "Messages sent back to a broker they had left.", "replayed"),
     ("received_total", "counter", "Messages that came over the bridge.", "received"),
     ("duplicates_total", "counter", "Messages that had come over it before.", "duplicates"),
 )

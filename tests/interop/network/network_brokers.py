@@ -25,6 +25,10 @@ from lockkeeper.message.openwire import ConsumerInfo, RemoveInfo
 
 PATIENCE_SECONDS = 240
 RECEIVE_BYTES = 1 << 16
+REPLAYS = {"match": ">", "kind": "Queue", "networkBridgeFilter": {"replayWhenNoConsumers": True}}
+ACTIVEMQ_REPLAYS = """<policyEntries><policyEntry queue=">" enableAudit="false">
+<networkBridgeFilterFactory><conditionalNetworkBridgeFilterFactory replayWhenNoConsumers="true"/>
+</networkBridgeFilterFactory></policyEntry>"""
 DESTINATION_LISTS = (
     "dynamicallyIncludedDestinations",
     "excludedDestinations",
@@ -34,11 +38,15 @@ DESTINATION_LISTS = (
 
 @dataclass
 class Member:
-    """A broker of a network: its kind, its name, and the port that clients dial."""
+    """A broker of a network: its kind, its name, and the port that clients dial.
+
+    One that `replays` sends messages back whose consumers have left.
+    """
 
     kind: str
     name: str
     directory: Path
+    replays: bool = False
     connectors: list[dict[str, Any]] = field(default_factory=list)
     port: int = field(default_factory=brokers.free_port)
     admin: int = field(default_factory=brokers.free_port)
@@ -82,7 +90,10 @@ def _ours(member: Member) -> list[str]:
         "apiVersion": "lockkeeper.dev/v1alpha1",
         "kind": "Broker",
         "metadata": {"name": member.name},
-        "spec": {"networkConnectors": [_for_ours(each) for each in member.connectors]},
+        "spec": {
+            "networkConnectors": [_for_ours(each) for each in member.connectors],
+            "destinationPolicies": [REPLAYS] if member.replays else [],
+        },
     }
     member.directory.mkdir(parents=True, exist_ok=True)
     written = member.directory / "broker.yaml"
@@ -114,6 +125,8 @@ def _activemq(member: Member) -> list[str]:
     command = brokers.activemq_command(member.directory, member.port)
     written = member.directory / "activemq.xml"
     text = written.read_text().replace('brokerName="localhost"', f'brokerName="{member.name}"')
+    if member.replays:
+        text = text.replace("<policyEntries>", ACTIVEMQ_REPLAYS)
     said = "".join(map(_element, member.connectors))
     if said:
         text = text.replace(
@@ -224,9 +237,9 @@ class Network:
     def __getitem__(self, name: str) -> Member:
         return self.members[name]
 
-    def add(self, kind: str, name: str) -> Member:
+    def add(self, kind: str, name: str, replays: bool = False) -> Member:
         """Add a broker; it does not run yet."""
-        member = self.members[name] = Member(kind, name, self._directory / name)
+        member = self.members[name] = Member(kind, name, self._directory / name, replays)
         return member
 
     def bridge(self, source: str, target: str, **options: Any) -> Relay:

@@ -13,6 +13,8 @@ from lockkeeper.broker.diagnostics.reason import (
     name_of,
 )
 from lockkeeper.broker.regions.sub_queues import GROUP_BEGINS
+from lockkeeper.broker.subscriptions.network import NetworkRoute, may_pass
+from lockkeeper.message.broker_path import broker_path
 
 if TYPE_CHECKING:
     from lockkeeper.broker.core import Broker
@@ -134,6 +136,9 @@ def _why_not_to(queue: "Queue", consumer: "Consumer", message: "Message") -> Rea
             "it must leave, or not be exclusive",
             {**facts_of(consumer), "exclusive": str(exclusive.identifier)},
         )
+    route = consumer.request.network
+    if route is not None and not consumer.accepts(message):
+        return _why_not_over(queue, consumer, route, message)
     if not consumer.accepts(message):
         selector = consumer.request.selector
         own = "" if selector is None else f" by its selector, {selector}"
@@ -151,7 +156,61 @@ def _why_not_to(queue: "Queue", consumer: "Consumer", message: "Message") -> Rea
             "its owner must take it, close the group, or leave",
             {**facts_of(consumer), "owner": str(owner.identifier)},
         )
-    return why_no_room(consumer)
+    return why_no_room(consumer) or _why_limited(queue, consumer)
+
+
+def _why_limited(queue: "Queue", consumer: "Consumer") -> Reason | None:
+    """Return why a bridge forwards no more for a while, None when it does."""
+    if queue.bridged is None or not queue.bridged.is_spent(consumer):
+        return None
+    policy = queue.policy.network_bridge_filter
+    return Reason(
+        "rate-limit",
+        f"{name_of(consumer)} has been sent {counted(policy.rate_limit, 'message')} in "
+        f"{policy.rate_duration:,} ms, and may get no more",
+        "it goes on by itself; or raise networkBridgeFilter.rateLimit",
+        {**facts_of(consumer), "rateLimit": policy.rate_limit},
+    )
+
+
+def _why_not_over(
+    queue: "Queue", consumer: "Consumer", route: NetworkRoute, message: "Message"
+) -> Reason | None:
+    """Return why a bridge's consumer does not get a message, None when it may go back by it."""
+    bridge, facts = f"the bridge to {route.broker}", {**facts_of(consumer), "broker": route.broker}
+    path = broker_path(message.body)
+    if may_pass(route, path):
+        return Reason(
+            "selector",
+            f"{bridge} serves nobody there whose selector wants it",
+            "another selector, or another consumer",
+            facts,
+        )
+    if route.broker not in path:
+        return Reason(
+            "network-ttl",
+            f"it has left {counted(len(path), 'broker')}, and {bridge} forwards none that has "
+            f"left {route.message_ttl:,}",
+            "raise messageTTL or networkTTL of the network connector",
+            {**facts, "brokerPath": list(path)},
+        )
+    policy = queue.policy.network_bridge_filter
+    if not policy.replay_when_no_consumers:
+        return Reason(
+            "stranded",
+            f"it has come from {route.broker}, and {bridge} sends nothing back",
+            "start a consumer here, or set networkBridgeFilter.replayWhenNoConsumers",
+            {**facts, "brokerPath": list(path)},
+        )
+    if queue.bridged is not None and queue.bridged.is_way_back(consumer, message):
+        return why_no_room(consumer)
+    return Reason(
+        "stranded",
+        f"it has come from {route.broker}, and does not go back by {bridge} now: a consumer here "
+        f"keeps it, another way is shorter, or it is not here for {policy.replay_delay:,} ms yet",
+        "it waits for the end of replayDelay, or for a consumer here that wants it",
+        {**facts, "brokerPath": list(path), "replayDelay": policy.replay_delay},
+    )
 
 
 def _owner(queue: "Queue", message: "Message") -> "Consumer | None":

@@ -11,6 +11,7 @@ from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.inactivity import InactivityPolicy
 from lockkeeper.broker.policies.message_eviction import MessageEvictionPolicy
 from lockkeeper.broker.policies.message_groups import MessageGroupPolicy
+from lockkeeper.broker.policies.network_bridge_filter import NetworkBridgeFilterPolicy
 from lockkeeper.broker.policies.pending_message_limit import PendingMessageLimitPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
 from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
@@ -47,6 +48,9 @@ class DestinationPolicy:
     message_groups: MessageGroupPolicy = field(default_factory=MessageGroupPolicy)
     prioritized_messages: bool = False
     inactivity: InactivityPolicy = field(default_factory=InactivityPolicy)
+    network_bridge_filter: NetworkBridgeFilterPolicy = field(
+        default_factory=NetworkBridgeFilterPolicy
+    )
 
 
 @dataclass(frozen=True, slots=True)

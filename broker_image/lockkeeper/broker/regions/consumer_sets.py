@@ -11,6 +11,7 @@ from lockkeeper.broker.message_properties import property_lookup
 
 if TYPE_CHECKING:
     from lockkeeper.broker.policies.message_groups import GroupKey
+    from lockkeeper.broker.regions.bridged import Bridged
     from lockkeeper.broker.subscriptions.consumer import Consumer
     from lockkeeper.message.message import Message
     from lockkeeper.store.base import Reference
@@ -60,14 +61,21 @@ class Interests:
         else:
             self.plain.remove(consumer)
 
-    def of(self, message: "Message") -> tuple[Interest, ...]:
-        """Return the interests that want *message*; it is read at most once for all of them."""
+    def of(self, message: "Message", bridged: "Bridged | None" = None) -> tuple[Interest, ...]:
+        """Return the interests that want *message*; it is read at most once for all of them.
+
+        If nobody does, those of bridges that it may go back by.
+        """
         lookup = property_lookup(message)
-        return tuple(
+        found = tuple(
             interest
             for interest in self._interests.values()
             if interest.judge.accepts(message, lookup)
         )
+        if bridged is None or self.plain or any(interest.consumers for interest in found):
+            return found
+        back = bridged.ways_back(self._interests.values(), message, lookup)
+        return back or found
 
 
 def _key_of(consumer: "Consumer") -> object:

@@ -32,6 +32,9 @@ class Dispatching(Selective, Protocol):
     def dispatch(self) -> None:
         """Send what consumers have room for."""
 
+    def room_of(self, consumer: Consumer) -> int:
+        """Return how many messages a consumer may be sent now."""
+
     def next_ready(self) -> Reference:
         """Take the next message that no sub-queue has, into memory if it is not there."""
 
@@ -62,7 +65,9 @@ class DispatchPass:
         self._queue = queue
         self._sub_queues = sub_queues
         self._room = {
-            consumer: room for consumer in queue.order.active if (room := consumer.credit()) > 0
+            consumer: room
+            for consumer in queue.order.active
+            if (room := queue.room_of(consumer)) > 0
         }
         self._runs: dict[Consumer, tuple[list[Reference], list[Reference]]] = {}
         self._given: list[Reference] = []

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
+from lockkeeper.broker.policies.network_bridge_filter import NetworkBridgeFilterPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
 from lockkeeper.broker.regions.body_cache import ENDED, BodyCache
+from lockkeeper.broker.regions.bridged import Bridged
 from lockkeeper.broker.regions.dispatch_gate import DispatchGate
 from lockkeeper.broker.regions.dispatch_order import DispatchOrder
 from lockkeeper.broker.regions.dispatch_pass import DispatchPass
@@ -38,9 +40,11 @@ class Queue(Backlog):
     the first message of a group on, until the last consumer leaves. A temporary queue stores
     nothing: it ends with its connection. `rules` forward what is sent to it. One that `is_gone`
     was removed; there may be another of its name. With `is_advising` it tells of its messages.
+    `bridged` is there while its policy asks more of bridges than to forward.
     """
 
     __slots__ = (
+        "bridged",
         "consumers",
         "gate",
         "groups",
@@ -65,6 +69,8 @@ class Queue(Backlog):
         self.sub_queues: SubQueues | None = None
         self.groups: GroupOwners | None = None
         self.rules: tuple[Rule, ...] = ()
+        self.bridged: Bridged | None = None
+        self._adopt_filter()
 
     def adopt(self, policy: DestinationPolicy) -> None:
         """Go by another policy; the order of consumers follows with the next that comes or goes."""
@@ -72,7 +78,18 @@ class Queue(Backlog):
         self.body_cache.adopt(policy)
         self.order.adopt(policy.dispatch)
         self.is_advising = policy.advisories.is_about_queue
+        self._adopt_filter()
         self.activate()
+
+    def _adopt_filter(self) -> None:
+        """Let bridges do what the policy asks of them."""
+        policy, known = self.policy.network_bridge_filter, self.bridged
+        if known is not None:
+            if known.policy == policy:
+                return
+            known.end()
+        self.bridged = None if policy == NetworkBridgeFilterPolicy() else Bridged(self, policy)
+        self.sort_anew()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; see `Route.accept`."""
@@ -308,6 +325,7 @@ class Queue(Backlog):
                 self.sub_queues = SubQueues(self)
         elif consumer.is_selective():
             self.sub_queues = SubQueues(self)
+        self.judge_again()
         self.gate.joined()
         self.activate()
 
@@ -320,6 +338,9 @@ class Queue(Backlog):
             self.groups = None
         if self.sub_queues is not None and not self._needs_sub_queues():
             self._dissolve_sub_queues()
+        if self.bridged is not None:
+            self.bridged.left(consumer)
+            self.judge_again()
         self.gate.left()
         self.activate()
 
@@ -333,6 +354,18 @@ class Queue(Backlog):
             self.begun().extendleft(reversed(self.sub_queues.in_order()))
             self.sub_queues = None
 
+    def judge_again(self) -> None:
+        """Find out anew where messages may go, if that depends on who else is there."""
+        if self.bridged is not None:
+            self.sort_anew()
+
+    def sort_anew(self) -> None:
+        """Have all messages judged again that were already."""
+        if self.sub_queues is not None:
+            self._dissolve_sub_queues()
+            self.sub_queues = SubQueues(self)
+            self.activate()
+
     def meet_groups(self) -> GroupOwners:
         """Keep groups together from now on; returns who owns them."""
         if self.groups is None:
@@ -344,6 +377,8 @@ class Queue(Backlog):
     def close(self) -> None:
         """Let go of everything that waits: the queue is gone."""
         self.expiry.stop()
+        if self.bridged is not None:
+            self.bridged.end()
         for segment in self.segments():
             if not isinstance(segment, PackedRun):
                 self.abandon(segment)
@@ -397,6 +432,10 @@ class Queue(Backlog):
         """Tell of consumers that messages wait for."""
         for consumer in self.consumers if self.depth() else ():
             self.context.advisories.slow(consumer, self.destination)
+
+    def room_of(self, consumer: "Consumer") -> int:
+        """Return how many messages a consumer may be sent now."""
+        return consumer.credit() if self.bridged is None else self.bridged.room(consumer)
 
     def next_ready(self) -> Reference:
         """Take the next message that no sub-queue has, into memory if it is not there."""
@@ -477,4 +516,6 @@ class Queue(Backlog):
     ) -> None:
         """Send messages that are in memory and not expired; see `Consumer.deliver`."""
         self.statistics.dispatched += len(references)
+        if self.bridged is not None:
+            self.bridged.sent(consumer, len(references))
         consumer.deliver(references, shown)

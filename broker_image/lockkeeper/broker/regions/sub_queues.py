@@ -10,7 +10,7 @@ its owner leaves.
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from itertools import chain
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from lockkeeper.broker.policies.message_groups import GroupKey, GroupOwners
 from lockkeeper.broker.regions.body_cache import BodyCache
@@ -25,6 +25,9 @@ from lockkeeper.broker.regions.priority_queue import level_of
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.regions.bridged import Bridged
 
 PAGE_MESSAGES_MAX: Final = 100
 # The JMSXGroupSeq of a message that begins its group anew, whoever owns it.
@@ -50,6 +53,10 @@ class Selective(Protocol):
     @property
     def order(self) -> DispatchOrder:
         """Order of the consumers."""
+
+    @property
+    def bridged(self) -> "Bridged | None":
+        """What the policy asks of bridges, if it asks for anything."""
 
     def page_messages(self) -> int:
         """Return how many bodies may be read back at once."""
@@ -179,7 +186,7 @@ class SubQueues:
         group = message.group
         key = None if group is None else self._queue.meet_groups().key(group)
         begins = key is not None and message.group_sequence == GROUP_BEGINS
-        sub_queue = self._sub_queue(self._interests.of(message), key)
+        sub_queue = self._sub_queue(self._interests.of(message, self._queue.bridged), key)
         rank = -level_of(reference) if self._queue.is_prioritized else 0
         heappush(sub_queue.entries, (rank, number, reference, begins))
         self.size += 1
@@ -199,7 +206,8 @@ class SubQueues:
         owners, group = self._queue.groups, message.group
         if owners is None or group is None:
             return None
-        sub_queue = self._sub_queues.get((self._interests.of(message), owners.key(group)))
+        interests = self._interests.of(message, self._queue.bridged)
+        sub_queue = self._sub_queues.get((interests, owners.key(group)))
         if sub_queue is None or not sub_queue.entries or sub_queue.entries[0][2] is reference:
             return None
         return sub_queue.entries[0][2]

@@ -1,5 +1,6 @@
 """Consumers of bridges: each stands for consumers of another broker."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from lockkeeper.broker.message_properties import BROKER_PATH, PATH_SEPARATOR
@@ -13,13 +14,15 @@ class NetworkRoute(NamedTuple):
 
     `broker` is the id of the broker at the bridge's other end, the last one of `path`; `consumers`
     are the ids of the consumers at its end, by which two ways to the same one are told.
-    `message_ttl` is how many brokers a message may leave, UNLIMITED for any number.
+    `message_ttl` is how many brokers a message may leave, UNLIMITED for any number. `nearest` tells
+    how many bridges lead to the nearest of those consumers that wants a message, None if none does.
     """
 
     broker: str
     path: tuple[str, ...]
     consumers: tuple[Any, ...]
-    message_ttl: int = 1
+    message_ttl: int
+    nearest: Callable[[Lookup], int | None]
 
 
 def may_pass(route: NetworkRoute, path: tuple[str, ...]) -> bool:

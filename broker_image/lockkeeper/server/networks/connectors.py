@@ -75,7 +75,7 @@ class NetworkConnectors:
 
     def view(self) -> list[dict[str, Any]]:
         """Return what the status tells of each bridge."""
-        return [record.view() for record in self.records]
+        return [record.view(self._engine.now) for record in self.records]
 
     # What keepers need
 

@@ -10,6 +10,8 @@ from lockkeeper.network.settings import BridgeSettings
 
 logger = logging.getLogger(__name__)
 
+COUNTERS = ("enqueued", "dequeued", "bytes", "replayed", "received", "duplicates")
+
 
 class BridgeRecord:
     """Tells of a bridge: of the present one, and what those before it counted.
@@ -26,7 +28,7 @@ class BridgeRecord:
         self.since = 0
         self.is_over: asyncio.Future[None] | None = None
         self.forgotten: Callable[[BridgeRecord], None] | None = None
-        self._before = {"enqueued": 0, "dequeued": 0, "bytes": 0, "received": 0, "duplicates": 0}
+        self._before = dict.fromkeys(COUNTERS, 0)
         self._told = ""
 
     def begin(self, bridge: Bridge, now: int) -> None:
@@ -67,13 +69,14 @@ class BridgeRecord:
             counts["enqueued"] += bridge.forwarder.enqueued
             counts["dequeued"] += bridge.forwarder.dequeued
             counts["bytes"] += bridge.forwarder.bytes
+            counts["replayed"] += bridge.forwarder.replayed
         if bridge is not None and bridge.inbound is not None:
             counts["received"] += bridge.inbound.taken
             counts["duplicates"] += bridge.inbound.duplicates
         return counts
 
-    def view(self) -> dict[str, Any]:
-        """Return what the status tells: counters of forwarded and received messages."""
+    def view(self, now: int) -> dict[str, Any]:
+        """Return what the status tells at *now* (ms since the epoch): state, counters, demand."""
         bridge = self.bridge
         peer = None if bridge is None else bridge.peer
         demand = [] if bridge is None or bridge.demand is None else bridge.demand.demands
@@ -89,6 +92,8 @@ class BridgeRecord:
             "failure": None if peer is not None else self.failure or None,
             **self._counts(),
             "unconfirmed": sum(each.outstanding for each in demand),
+            "lag": 0 if bridge is None or bridge.forwarder is None else bridge.forwarder.lag(now),
+            "waiting": sum(each.waiting() for each in demand),
             "destinations": sorted({str(each.destination) for each in demand}),
             "refused": {} if bridge is None or bridge.demand is None else bridge.demand.refused,
         }
