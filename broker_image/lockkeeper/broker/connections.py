@@ -49,16 +49,28 @@ class Audit(Protocol):
 class NetworkPeer:
     """Another broker, by its id and name; `paths` are those of its temporary destinations.
 
-    A path is the ids of the brokers from the one that a destination was made at to this peer. It
-    `must_be_read` if messages wait for its confirmations: what it may send is limited by itself.
+    A path is the ids of the brokers from the one that a destination was made at to this peer. With
+    `is_forwarded_to` messages go to it, whose confirmations are waited for: it has to be read,
+    and what it may send is limited by itself. One that `has_dialled` is where the bridge began.
     """
 
-    __slots__ = ("broker_id", "broker_name", "must_be_read", "paths")
+    __slots__ = (
+        "broker_id",
+        "broker_name",
+        "broker_url",
+        "has_dialled",
+        "is_forwarded_to",
+        "paths",
+    )
 
-    def __init__(self, broker_id: str, broker_name: str) -> None:
+    def __init__(
+        self, broker_id: str, broker_name: str, broker_url: str = "", has_dialled: bool = False
+    ) -> None:
         self.broker_id = broker_id
         self.broker_name = broker_name
-        self.must_be_read = False
+        self.broker_url = broker_url
+        self.has_dialled = has_dialled
+        self.is_forwarded_to = False
         self.paths: dict[Destination, tuple[str, ...]] = {}
 
 
@@ -137,7 +149,7 @@ class Connection:
         """Tell whether the broker should stop reading from the peer for now."""
         if self.stalled_bytes <= STALLED_BYTES_MAX:
             return False
-        return self.network is None or not self.network.must_be_read
+        return self.network is None or not self.network.is_forwarded_to
 
     @property
     def must_be_read(self) -> bool:

@@ -6,7 +6,7 @@ Whoever listens keeps what it needs and returns at once; one that fails harms no
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar, cast
 
-from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.connections import Connection, NetworkPeer
 from lockkeeper.broker.containment import Containment
 from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.shield import Shield
@@ -53,6 +53,12 @@ class MessageListener(Protocol):
 
     def subscription_removed(self, subscription: Subscription) -> None:
         """Hear that a durable subscription was deleted."""
+
+    def bridge_started(self, connection: Connection, peer: NetworkPeer) -> None:
+        """Hear that messages are forwarded to another broker from now on."""
+
+    def bridge_stopped(self, connection: Connection, peer: NetworkPeer) -> None:
+        """Hear that none are any more."""
 
     def replay(self, consumer: Consumer, source: Destination) -> None:
         """Tell a new consumer of advisories what exists already."""

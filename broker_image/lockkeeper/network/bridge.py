@@ -285,7 +285,9 @@ class Bridge:
         if broker_id == self._broker.broker_id:
             raise ProtocolError(f"the bridge leads back to this broker, {self._broker.name}")
         connection = self.connection
-        self.peer = connection.network = NetworkPeer(broker_id, info.broker_name or "")
+        self.peer = connection.network = NetworkPeer(
+            broker_id, info.broker_name or "", info.broker_url or "", not self.is_initiator
+        )
         # Its messages are looked up in the audit, and noted there.
         connection.fault_tolerant = connection.reconnected = True
         connection.audit = self._bridges.audit
@@ -306,7 +308,6 @@ class Bridge:
     def _begin_forwarding(self) -> None:
         assert self.peer is not None and self._agreement is not None and self.inbound is not None
         broker, settings = self._broker, self.settings
-        self.peer.must_be_read = True
         producer = ProducerId(self._identifier, 1, 1)
         self.forwarder = Forwarder(
             broker.broker_id,
@@ -317,6 +318,7 @@ class Bridge:
         )
         self._advisories = AdvisoryWindow(settings, self._identifier)
         self.demand = DemandBook(broker, self._bridges, self.connection, self.peer, settings)
+        broker.begin_forwarding(self.connection, self.peer)
         for command in introduction(broker, settings, self._identifier, self.is_initiator):
             self._send(command)
         self.demand.begin()

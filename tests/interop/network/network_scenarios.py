@@ -12,6 +12,7 @@ from typing import Any
 from network_brokers import Network, bodies, until
 
 import lockkeeper.client as client
+from lockkeeper.message.openwire import BrokerInfo
 from lockkeeper.message.primitives import Value
 
 _NUMBERS = itertools.count(1)
@@ -361,6 +362,18 @@ def expired_stays_expired(way: Way) -> None:
     assert bodies(way.taker(name), 1, 0.5) == ["in time"]
 
 
+def bridge_is_told_of(way: Way) -> None:
+    """Who asks for advisories of bridges is told of those that are there already."""
+    session = way.network.session(way.source)
+    message = session.consumer("topic://ActiveMQ.Advisory.NetworkBridge").receive(20)
+    assert message is not None
+    told = message.fields.data_structure
+    assert isinstance(told, BrokerInfo) and told.broker_name == way.target
+    assert message.properties["started"] is True
+    assert message.properties["createdByDuplex"] is not bool(way.network[way.source].connectors)
+    assert "127.0.0.1" in str(message.properties["remoteIp"])
+
+
 SCENARIOS: tuple[Callable[[Way], None], ...] = (
     queue_keeps_headers,
     id_stays,
@@ -387,6 +400,7 @@ SCENARIOS: tuple[Callable[[Way], None], ...] = (
     many_queues,
     browser_is_no_demand,
     expired_stays_expired,
+    bridge_is_told_of,
 )
 
 BOTH_WAYS: tuple[Callable[[Way], None], ...] = (request_and_reply,)

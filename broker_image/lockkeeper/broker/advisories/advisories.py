@@ -7,6 +7,7 @@ from lockkeeper.broker.advisories.composer import Composer, unwanted
 from lockkeeper.broker.advisories.names import (
     CONNECTIONS,
     DESTINATIONS,
+    NETWORK_BRIDGES,
     About,
     advisory_topic,
     advisory_topics,
@@ -14,6 +15,8 @@ from lockkeeper.broker.advisories.names import (
 )
 from lockkeeper.broker.advisories.replay import Replay
 from lockkeeper.broker.advisories.structures import (
+    bridge_info,
+    bridge_properties,
     connection_info,
     connection_removal,
     consumer_id_of,
@@ -35,7 +38,7 @@ from lockkeeper.message.primitives import Value
 from lockkeeper.store.base import Reference, Subscription
 
 if TYPE_CHECKING:
-    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.connections import Connection, NetworkPeer
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.regions.registry import Registry
     from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -146,6 +149,16 @@ class Advisories:
         """Tell that a connection has ended."""
         if (listeners := self.listeners(CONNECTIONS)) is not None:
             self._send(listeners, connection_removal(connection))
+
+    def bridge_started(self, connection: "Connection", peer: "NetworkPeer") -> None:
+        """Tell that messages are forwarded to another broker from now on."""
+        if (listeners := self.listeners(NETWORK_BRIDGES)) is not None:
+            self._send(listeners, bridge_info(peer), bridge_properties(connection, peer))
+
+    def bridge_stopped(self, connection: "Connection", peer: "NetworkPeer") -> None:
+        """Tell that none are any more."""
+        if (listeners := self.listeners(NETWORK_BRIDGES)) is not None:
+            self._send(listeners, bridge_info(peer), {"started": False})
 
     def destination_added(self, destination: Destination) -> None:
         """Tell of a new destination."""

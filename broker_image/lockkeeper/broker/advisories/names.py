@@ -6,6 +6,7 @@ from lockkeeper.message.destination import COMPOSITE_SEPARATOR, Destination, Kin
 
 PREFIX = "ActiveMQ.Advisory."
 CONNECTIONS = topic(PREFIX + "Connection")
+NETWORK_BRIDGES = topic(PREFIX + "NetworkBridge")
 DESTINATIONS = {
     Kind.QUEUE: topic(PREFIX + "Queue"),
     Kind.TOPIC: topic(PREFIX + "Topic"),

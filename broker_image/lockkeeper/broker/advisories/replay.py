@@ -6,12 +6,15 @@ from typing import NamedTuple, Protocol, TypeAlias
 from lockkeeper.broker.advisories.names import (
     CONNECTIONS,
     DESTINATIONS,
+    NETWORK_BRIDGES,
     PREFIX,
     About,
     advisory_topic,
     is_advisory,
 )
 from lockkeeper.broker.advisories.structures import (
+    bridge_info,
+    bridge_properties,
     connection_info,
     consumer_info,
     destination_info,
@@ -82,6 +85,7 @@ class Replay:
         self._of_temporary: dict[Destination, tuple[Connection, News]] = {}
         self._sources: tuple[tuple[_Source, tuple[Destination, ...]], ...] = (
             (self._connected, (CONNECTIONS,)),
+            (self._bridged, (NETWORK_BRIDGES,)),
             (self._lent, (DESTINATIONS[Kind.TEMP_QUEUE], DESTINATIONS[Kind.TEMP_TOPIC])),
             (self._lasting, (DESTINATIONS[Kind.QUEUE], DESTINATIONS[Kind.TOPIC])),
             (self._producers, (topic(PREFIX + "Producer.>"),)),
@@ -116,6 +120,13 @@ class Replay:
     def _connected(self, listens: _Listens) -> Iterator[News]:
         for connection in self._connections.values():
             yield News(CONNECTIONS, connection_info(connection), {})
+
+    def _bridged(self, listens: _Listens) -> Iterator[News]:
+        for connection in self._connections.values():
+            peer = connection.network
+            if peer is not None and peer.is_forwarded_to:
+                said = bridge_properties(connection, peer)
+                yield News(NETWORK_BRIDGES, bridge_info(peer), said)
 
     def _lent(self, listens: _Listens) -> Iterator[News]:
         known, self._of_temporary = self._of_temporary, {}

@@ -1,5 +1,6 @@
 """Contents of advisory messages: the commands that they are about, as OpenWire structures."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from lockkeeper.message.destination import Destination
@@ -7,6 +8,7 @@ from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import (
     BrokerId,
+    BrokerInfo,
     ConnectionId,
     ConnectionInfo,
     ConsumerId,
@@ -17,10 +19,11 @@ from lockkeeper.message.openwire import (
     RemoveInfo,
 )
 from lockkeeper.message.openwire import Message as MessageFields
+from lockkeeper.message.primitives import Value
 from lockkeeper.message.rewrite import decoded
 
 if TYPE_CHECKING:
-    from lockkeeper.broker.connections import Connection
+    from lockkeeper.broker.connections import Connection, NetworkPeer
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
 
@@ -42,6 +45,26 @@ def connection_info(connection: "Connection") -> ConnectionInfo:
 def connection_removal(connection: "Connection") -> RemoveInfo:
     """Return that a connection has ended."""
     return RemoveInfo(object_id=ConnectionId(connection.identifier))
+
+
+def bridge_info(peer: "NetworkPeer") -> BrokerInfo:
+    """Return the broker at a bridge's other end, without the settings that it may have told."""
+    return BrokerInfo(
+        broker_id=BrokerId(peer.broker_id),
+        broker_url=peer.broker_url,
+        broker_name=peer.broker_name,
+        network_connection=peer.has_dialled,
+        duplex_connection=peer.has_dialled,
+    )
+
+
+def bridge_properties(connection: "Connection", peer: "NetworkPeer") -> Mapping[str, Value]:
+    """Return what is told of a bridge that has started."""
+    return {
+        "started": True,
+        "createdByDuplex": peer.has_dialled,
+        "remoteIp": connection.address,
+    }
 
 
 def consumer_info(consumer: "Consumer") -> ConsumerInfo:
