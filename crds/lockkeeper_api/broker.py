@@ -21,6 +21,7 @@ from lockkeeper_api.cluster.operation import (
 from lockkeeper_api.cluster.pods import Image, Pods
 from lockkeeper_api.cluster.security import Security
 from lockkeeper_api.cluster.storage import Storage
+from lockkeeper_api.cluster_clients import NEEDS_URLS, check_filter
 from lockkeeper_api.composites import CompositeDestination
 from lockkeeper_api.limits import Limits
 from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion, Metadata
@@ -46,12 +47,20 @@ SECOND = timedelta(seconds=1)
 
 ROUTE_NEEDS_TLS = "route needs tls: connections are told apart by TLS' server name"
 _ROUTE_NEEDS_TLS_RULE = "!has(self.route) || has(self.tls)"
+_NEEDS_URLS_RULE = (
+    "!(self.updateClusterClients || self.rebalanceClusterClients)"
+    " || (has(self.advertisedUrls) && self.advertisedUrls.size() > 0)"
+)
 
 
 class Listener(ApiModel):
     """An address that clients connect to."""
 
-    model_config = ConfigDict(json_schema_extra=rules((_ROUTE_NEEDS_TLS_RULE, ROUTE_NEEDS_TLS)))
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            (_ROUTE_NEEDS_TLS_RULE, ROUTE_NEEDS_TLS), (_NEEDS_URLS_RULE, NEEDS_URLS)
+        )
+    )
 
     name: str = Field(min_length=1, max_length=63, pattern=LABEL_PATTERN)
     """Name of the listener, unique in the broker."""
@@ -77,6 +86,17 @@ class Listener(ApiModel):
     advertised_urls: list[AdvertisedUrl] = Field(default=[], max_length=9)
     """Addresses of the replicas that clients are told for their failover (as with ActiveMQ's
     updateClusterClients); empty: none are told."""
+    update_cluster_clients: bool = False
+    """Tell clients of the brokers that bridges lead to, too, and when there are more of them."""
+    update_cluster_clients_on_remove: bool = False
+    """Tell clients when a bridge has ended."""
+    rebalance_cluster_clients: bool = False
+    """Have each client move to the first broker that it is told of, another one each time."""
+    update_cluster_filter: Annotated[
+        str | None, Field(max_length=1024), AfterValidator(check_filter)
+    ] = None
+    """Names of brokers that clients are told of: regular expressions, separated by commas; absent:
+    all."""
     tls: Tls | None = None
     """Cluster: encryption; absent: none."""
     service: Annotated[ListenerService, OPERATOR] = ListenerService()
@@ -84,6 +104,13 @@ class Listener(ApiModel):
     route: Annotated[Route | None, OPERATOR] = None
     """Cluster: a way in by host name, past a Gateway or an Ingress; with `service.perPod` one for
     each pod, too, by the hosts of `advertisedUrls`."""
+
+    @model_validator(mode="after")
+    def _is_advertised(self) -> "Listener":
+        tells = self.update_cluster_clients or self.rebalance_cluster_clients
+        if tells and not self.advertised_urls:
+            raise ValueError(NEEDS_URLS)
+        return self
 
     @model_validator(mode="after")
     def _can_be_told_apart(self) -> "Listener":

@@ -23,6 +23,7 @@ from lockkeeper.network.bridge import Bridge
 from lockkeeper.network.membership import Bridges
 from lockkeeper.network.properties import settings_of
 from lockkeeper.network.settings import BridgeSettings
+from lockkeeper.protocols.cluster import Cluster
 from lockkeeper.protocols.handover import HandedOver
 from lockkeeper.protocols.openwire.session import OpenWireSession
 from lockkeeper.protocols.session import Session
@@ -42,6 +43,9 @@ class Silent:
         self.ends = 0
 
     def begun(self, bridge: Bridge) -> None:
+        """Hear nothing."""
+
+    def forwards(self, bridge: Bridge) -> None:
         """Hear nothing."""
 
     def ended(self, bridge: Bridge) -> None:
@@ -103,6 +107,9 @@ class Node:
             return client_id
         name = settings_of(peer.network_properties).name
         return f"{name}_{peer.broker_name}_inbound_{self.broker.name}"
+
+    def inform(self, cluster: Cluster) -> None:
+        pass
 
     def accept(self, handed_over: HandedOver) -> None:
         settings = settings_of(handed_over.peer.network_properties)

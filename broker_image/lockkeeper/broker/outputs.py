@@ -34,10 +34,14 @@ class WindowChanged(NamedTuple):
 
 
 class Introduction(NamedTuple):
-    """Addresses of the brokers a client may use: comma lists, empty for this one alone."""
+    """Addresses of the brokers a client may use: comma lists, empty for this one alone.
+
+    With `rebalances` it is to move to the first of them.
+    """
 
     connected_brokers: str
     reconnect_to: str
+    rebalances: bool = False
 
 
 class Disconnect(NamedTuple):

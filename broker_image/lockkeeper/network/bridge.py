@@ -51,6 +51,9 @@ class BridgeListener(Protocol):
     def begun(self, bridge: "Bridge") -> None:
         """Hear that the other broker has introduced itself."""
 
+    def forwards(self, bridge: "Bridge") -> None:
+        """Hear that messages are forwarded to the other broker from now on."""
+
     def ended(self, bridge: "Bridge") -> None:
         """Hear that the bridge is over, once."""
 
@@ -75,8 +78,13 @@ class Bridge:
         identifier: str,
         address: str,
         listener: "BridgeListener",
+        own_url: str = "",
     ) -> None:
-        """*identifier* is to be unique among all connections of both brokers."""
+        """*identifier* is to be unique among all connections of both brokers.
+
+        Clients of the other broker may be told of *own_url*.
+        """
+        self._own_url = own_url
         self.settings = settings
         self.connection = broker.open_connection(address)
         self.peer: NetworkPeer | None = None
@@ -319,9 +327,12 @@ class Bridge:
         self._advisories = AdvisoryWindow(settings, self._identifier)
         self.demand = DemandBook(broker, self._bridges, self.connection, self.peer, settings)
         broker.begin_forwarding(self.connection, self.peer)
-        for command in introduction(broker, settings, self._identifier, self.is_initiator):
+        own_url = self._own_url if self.is_initiator else None
+        for command in introduction(broker, settings, self._identifier, own_url):
             self._send(command)
         self.demand.begin()
+        if self._listener is not None:
+            self._listener.forwards(self)
 
     # What goes
 

@@ -20,16 +20,18 @@ from lockkeeper.network.settings import BridgeSettings
 
 
 def introduction(
-    broker: Broker, settings: BridgeSettings, identifier: str, is_initiator: bool
+    broker: Broker, settings: BridgeSettings, identifier: str, own_url: str | None
 ) -> Iterator[BaseCommand]:
-    """Yield them; *identifier* becomes the connection's. Only who dials says that it is a broker.
+    """Yield them; *identifier* becomes the connection's.
+
+    Only who dials says that it is a broker, and where its clients go: None for the other end.
 
     With a static bridge nobody listens to advisories.
     """
-    if is_initiator:
+    if own_url is not None:
         yield BrokerInfo(
             broker_id=BrokerId(broker.broker_id),
-            broker_url="",
+            broker_url=own_url,
             broker_name=broker.name,
             duplex_connection=settings.duplex,
             network_connection=True,

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.message.openwire import BrokerInfo
+from lockkeeper.protocols.cluster import Cluster
 from lockkeeper.protocols.openwire.agreement import Agreement
 from lockkeeper.protocols.openwire.frames import Piece
 
@@ -30,6 +31,9 @@ class Acceptor(Protocol):
 
         Raises BrokerError when the peer cannot be understood.
         """
+
+    def inform(self, cluster: Cluster) -> None:
+        """Have a listener's clients told of the brokers that bridges lead to."""
 
     def accept(self, handed_over: HandedOver) -> None:
         """Go on with a connection, whose session does nothing any more."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lockkeeper.protocols.cluster import Cluster
     from lockkeeper.protocols.handover import Acceptor
 
 
@@ -11,13 +12,13 @@ if TYPE_CHECKING:
 class ListenerSettings:
     """Settings of one listener; times in ms, 0 for no inactivity check.
 
-    `advertised_urls` are told to clients, so that they know where else the broker may be. Without
-    an `acceptor`, other brokers are clients like all others.
+    Clients are told of the `cluster`, so that they know where else to go. Without an `acceptor`,
+    other brokers are clients like all others.
     """
 
     frame_bytes_max: int = 104_857_600
     inactivity_duration: int = 30_000
     inactivity_initial_delay: int = 10_000
     allow_link_stealing: bool = False
-    advertised_urls: tuple[str, ...] = ()
+    cluster: "Cluster | None" = None
     acceptor: "Acceptor | None" = None

@@ -24,6 +24,8 @@ class Reception:
         self._listener = listener
         self._engine = engine
         self._settings = listener_settings(listener, acceptor)
+        if acceptor is not None and self._settings.cluster is not None:
+            acceptor.inform(self._settings.cluster)
         self._make_session = PROTOCOLS[listener.protocol]
         self._patience = milliseconds(listener.login_timeout)
         self.handshake_seconds = self._patience / 1000

@@ -2,16 +2,19 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.message.destination import Destination, Kind
+from lockkeeper.protocols.cluster import Cluster, ClusterSettings
 from lockkeeper.protocols.handover import Acceptor
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.conversion import converted, milliseconds
 from lockkeeper_api import Broker
 from lockkeeper_api import Destination as DestinationResource
 from lockkeeper_api.broker import Listener
+from lockkeeper_api.cluster_clients import patterns_of
 from lockkeeper_api.policy import DestinationPolicyEntry
 
 LOOPBACK = "127.0.0.1"
@@ -24,8 +27,17 @@ def listener_settings(listener: Listener, acceptor: Acceptor | None = None) -> L
         frame_bytes_max=listener.frame_bytes_max,
         inactivity_duration=milliseconds(listener.max_inactivity_duration),
         allow_link_stealing=listener.allow_link_stealing,
-        advertised_urls=tuple(listener.advertised_urls),
+        cluster=Cluster(tuple(listener.advertised_urls), _cluster_settings(listener)),
         acceptor=acceptor,
+    )
+
+
+def _cluster_settings(listener: Listener) -> ClusterSettings:
+    return ClusterSettings(
+        listener.update_cluster_clients,
+        listener.update_cluster_clients_on_remove,
+        listener.rebalance_cluster_clients,
+        tuple(map(re.compile, patterns_of(listener.update_cluster_filter))),
     )
 
 

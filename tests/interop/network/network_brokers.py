@@ -40,13 +40,15 @@ DESTINATION_LISTS = (
 class Member:
     """A broker of a network: its kind, its name, and the port that clients dial.
 
-    One that `replays` sends messages back whose consumers have left.
+    One that `replays` sends messages back whose consumers have left; `tells` are options of its
+    listener by ActiveMQ's names, for what clients are told of other brokers.
     """
 
     kind: str
     name: str
     directory: Path
     replays: bool = False
+    tells: dict[str, Any] = field(default_factory=dict)
     connectors: list[dict[str, Any]] = field(default_factory=list)
     port: int = field(default_factory=brokers.free_port)
     admin: int = field(default_factory=brokers.free_port)
@@ -86,7 +88,7 @@ class Member:
 
 
 def _ours(member: Member) -> list[str]:
-    resource = {
+    resource: dict[str, Any] = {
         "apiVersion": "lockkeeper.dev/v1alpha1",
         "kind": "Broker",
         "metadata": {"name": member.name},
@@ -95,13 +97,16 @@ def _ours(member: Member) -> list[str]:
             "destinationPolicies": [REPLAYS] if member.replays else [],
         },
     }
+    if member.tells:
+        listener = {"name": "openwire", "port": member.port, "advertisedUrls": [member.url]}
+        resource["spec"]["listeners"] = [listener | member.tells]
     member.directory.mkdir(parents=True, exist_ok=True)
     written = member.directory / "broker.yaml"
     written.write_text(yaml.safe_dump(resource))
     return [
         *brokers.LOCKKEEPER,
         *("broker", "--data", str(member.directory / "data"), "-f", str(written)),
-        *("--listen", f"openwire://127.0.0.1:{member.port}"),
+        *(() if member.tells else ("--listen", f"openwire://127.0.0.1:{member.port}")),
         *("--admin", f"127.0.0.1:{member.admin}"),
     ]
 
@@ -127,6 +132,8 @@ def _activemq(member: Member) -> list[str]:
     text = written.read_text().replace('brokerName="localhost"', f'brokerName="{member.name}"')
     if member.replays:
         text = text.replace("<policyEntries>", ACTIVEMQ_REPLAYS)
+    attributes = " ".join(_attribute(*each) for each in member.tells.items())
+    text = text.replace("<transportConnector ", f"<transportConnector {attributes} ")
     said = "".join(map(_element, member.connectors))
     if said:
         text = text.replace(
@@ -140,15 +147,16 @@ def _activemq(member: Member) -> list[str]:
 def _element(connector: Mapping[str, Any]) -> str:
     lists = {name: connector[name] for name in DESTINATION_LISTS if name in connector}
     plain = {name: value for name, value in connector.items() if name not in lists}
-    words = (
-        f"{name}={quoteattr(str(value).lower() if isinstance(value, bool) else str(value))}"
-        for name, value in plain.items()
-    )
+    words = (_attribute(name, value) for name, value in plain.items())
     inner = "".join(
         f"<{name}>{''.join(map(_destination_element, entries))}</{name}>"
         for name, entries in lists.items()
     )
     return f"<networkConnector {' '.join(words)}>{inner}</networkConnector>"
+
+
+def _attribute(name: str, value: object) -> str:
+    return f"{name}={quoteattr(str(value).lower() if isinstance(value, bool) else str(value))}"
 
 
 def _destination_element(text: str) -> str:
@@ -237,9 +245,13 @@ class Network:
     def __getitem__(self, name: str) -> Member:
         return self.members[name]
 
-    def add(self, kind: str, name: str, replays: bool = False) -> Member:
+    def add(
+        self, kind: str, name: str, replays: bool = False, tells: dict[str, Any] | None = None
+    ) -> Member:
         """Add a broker; it does not run yet."""
-        member = self.members[name] = Member(kind, name, self._directory / name, replays)
+        member = self.members[name] = Member(
+            kind, name, self._directory / name, replays, tells or {}
+        )
         return member
 
     def bridge(self, source: str, target: str, **options: Any) -> Relay:

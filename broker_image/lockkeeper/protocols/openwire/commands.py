@@ -117,7 +117,14 @@ class Commands:
         self._broker.connect(connection, identifier, client_id, steals)
         self._answer(info, receipt)
         if info.manageable:
-            connection.put(Introduction(",".join(self._settings.advertised_urls), ""))
+            self._tell_of_others()
+
+    def _tell_of_others(self) -> None:
+        cluster = self._settings.cluster
+        if cluster is None:
+            self._connection.put(Introduction("", ""))
+        else:
+            cluster.introduce(self._broker, self._connection)
 
     def _introduce(self, info: openwire.BrokerInfo, receipt: Receipt | None) -> None:
         if info.network_connection:

@@ -216,8 +216,12 @@ def _command(output: Notice) -> Structure:
             return ConsumerControl(
                 consumer_id=_consumer_id_of(tag), destination=destination, prefetch=prefetch
             )
-        case Introduction(connected, reconnect):
-            return ConnectionControl(connected_brokers=connected, reconnect_to=reconnect)
+        case Introduction(connected, reconnect, rebalances):
+            return ConnectionControl(
+                connected_brokers=connected,
+                reconnect_to=reconnect,
+                rebalance_connection=rebalances,
+            )
         case Disconnect(error):
             return ConnectionErrorCommand(exception=throwable(error))
         case Reply(correlation=correlation):

@@ -372,9 +372,11 @@ class OpenWireSession:
         if self._broker.authenticator is None:
             self._progress.become("admit")
             self._let_in()
-        broker = self._broker
+        broker, cluster = self._broker, self._settings.cluster
         info = openwire.BrokerInfo(
-            broker_id=openwire.BrokerId(broker.broker_id), broker_name=broker.name, broker_url=""
+            broker_id=openwire.BrokerId(broker.broker_id),
+            broker_name=broker.name,
+            broker_url="" if cluster is None else cluster.own,
         )
         self._out.append(framed(self._agreement.codec.encode(info)))
         # Another broker says nothing more until it knows who this is.

@@ -15,6 +15,7 @@ from lockkeeper.network.bridge import Bridge
 from lockkeeper.network.membership import Bridges
 from lockkeeper.network.properties import settings_of
 from lockkeeper.network.settings import BridgeSettings
+from lockkeeper.protocols.cluster import Cluster
 from lockkeeper.protocols.handover import HandedOver
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.engine import Engine
@@ -38,6 +39,7 @@ class NetworkConnectors:
         """Read what the bridges need. Raises CannotRunError."""
         self.records: list[BridgeRecord] = []
         self.is_stopping = False
+        self.clusters: list[Cluster] = []
         self._engine = engine
         self._bridges = Bridges(engine.broker)
         self._numbers = itertools.count(1)
@@ -66,6 +68,8 @@ class NetworkConnectors:
     async def stop(self) -> None:
         """End all bridges in words, and dial nobody any more."""
         self.is_stopping = True
+        # Clients learn of the end of this broker by other ways.
+        self.clusters.clear()
         for record in self.records:
             if record.bridge is not None:
                 record.bridge.stop()
@@ -85,9 +89,15 @@ class NetworkConnectors:
         """Return a bridge of which *record* tells."""
         broker = self._engine.broker
         identifier = f"ID:{broker.name}-{self._begun}-{next(self._numbers)}:1"
-        bridge = Bridge(broker, self._bridges, settings, wire, identifier, address, record)
+        bridge = Bridge(
+            broker, self._bridges, settings, wire, identifier, address, record, self._own_urls()
+        )
         record.begin(bridge, self._engine.now)
         return bridge
+
+    def _own_urls(self) -> str:
+        """Return where clients reach this broker, as far as a listener says."""
+        return next((each.own for each in self.clusters if each.own), "")
 
     def make_peer(self, bridge: Bridge) -> Peer:
         """Return the peer of a bridge that dials."""
@@ -109,11 +119,15 @@ class NetworkConnectors:
         parts = (settings.name, peer.broker_name or "", "inbound", self._engine.broker.name)
         return settings.client_id_token.join(parts)
 
+    def inform(self, cluster: Cluster) -> None:
+        """See `Acceptor.inform`."""
+        self.clusters.append(cluster)
+
     def accept(self, handed_over: HandedOver) -> None:
         """See `Acceptor.accept`."""
         settings = settings_of(handed_over.peer.network_properties)
         connection, agreement = handed_over.connection, handed_over.agreement
-        record = BridgeRecord(settings, connection.address, is_initiator=False)
+        record = BridgeRecord(settings, connection.address, False, self.clusters)
         wire = ListenerSettings(inactivity_duration=agreement.inactivity_duration)
         bridge = self.make_bridge(settings, wire, record, connection.address)
         record.forgotten = self.records.remove
@@ -135,7 +149,7 @@ class _Keeper:
         back_off: BackOff,
     ) -> None:
         shown = ", ".join(map(str, target.addresses))
-        self.record = BridgeRecord(settings, shown, is_initiator=True)
+        self.record = BridgeRecord(settings, shown, True, owner.clusters)
         self._owner = owner
         self._settings = settings
         self._context = context

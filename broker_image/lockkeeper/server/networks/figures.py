@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lockkeeper.network.bridge import Bridge
 from lockkeeper.network.settings import BridgeSettings
+from lockkeeper.protocols.cluster import Cluster
 
 logger = logging.getLogger(__name__)
 
@@ -17,9 +18,16 @@ class BridgeRecord:
     """Tells of a bridge: of the present one, and what those before it counted.
 
     `is_over` is done with the present one's end, `forgotten` called with it if that was the last.
+    `clusters` hear which broker a bridge leads to.
     """
 
-    def __init__(self, settings: BridgeSettings, address: str, is_initiator: bool) -> None:
+    def __init__(
+        self,
+        settings: BridgeSettings,
+        address: str,
+        is_initiator: bool,
+        clusters: Sequence[Cluster],
+    ) -> None:
         self.settings = settings
         self.address = address
         self.is_initiator = is_initiator
@@ -28,6 +36,8 @@ class BridgeRecord:
         self.since = 0
         self.is_over: asyncio.Future[None] | None = None
         self.forgotten: Callable[[BridgeRecord], None] | None = None
+        self._clusters = clusters
+        self._told_of: str | None = None
         self._before = dict.fromkeys(COUNTERS, 0)
         self._told = ""
 
@@ -42,8 +52,19 @@ class BridgeRecord:
         verb = "leads to" if self.is_initiator else "has come from"
         logger.info("bridge %s %s %s, broker %s", self.settings.name, verb, self.address, name)
 
+    def forwards(self, bridge: Bridge) -> None:
+        """Hear that messages are forwarded to the other broker from now on."""
+        assert bridge.peer is not None
+        self._told_of = bridge.peer.broker_url
+        for cluster in self._clusters:
+            cluster.came(bridge.peer.broker_name, bridge.peer.broker_url)
+
     def ended(self, bridge: Bridge) -> None:
         """Hear that a bridge is over."""
+        if self._told_of is not None:
+            for cluster in self._clusters:
+                cluster.left(self._told_of)
+            self._told_of = None
         if bridge is not self.bridge:
             return
         had_peer = bridge.peer is not None
