@@ -1,6 +1,6 @@
 """Network connectors: bridges to other brokers, over which messages follow their consumers."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -9,6 +9,15 @@ from lockkeeper_api.network_uris import read_network_uri
 from lockkeeper_api.wildcards import NAME_CHARACTERS_MAX, WILDCARD_PATTERN, check_wildcard
 
 NAMES_TWICE = "two network connectors have the same name"
+SYNC_NEEDS_TOPICS = (
+    "syncDurableSubs is about topics in dynamicallyIncludedDestinations: list them, > for all"
+)
+NOT_SUPPORTED = {
+    "useVirtualDestSubs": "demand is that of consumers; forward the virtual destination by "
+    "staticallyIncludedDestinations, or list its queues in dynamicallyIncludedDestinations",
+    "advisoryForFailedForward": "`lockkeeper status` and the log tell why a bridge has ended",
+}
+"""Settings of ActiveMQ's networkConnector that have no counterpart, with the way out."""
 Ttl = Annotated[int, Field(ge=-1, le=1000)]
 FilePath = Annotated[str, Field(min_length=1, max_length=1024)]
 
@@ -88,6 +97,11 @@ class NetworkConnector(ApiModel):
     """Share of those that are acknowledged together."""
     always_sync_send: bool = True
     """Keep non-persistent messages, too, until the other broker has confirmed them."""
+    use_compression: bool = False
+    """Compress the bodies of messages that are forwarded."""
+    sync_durable_subs: bool = False
+    """Have both ends tell each other of durable subscriptions whenever the bridge begins, so that
+    nothing is kept for deleted ones; of topics in `dynamicallyIncludedDestinations`."""
     bridge_temp_destinations: bool = True
     """Make temporary destinations of the other broker known here, for replies to it."""
     suppress_duplicate_queue_subscriptions: bool = False
@@ -109,6 +123,22 @@ class NetworkConnector(ApiModel):
         if self.network_ttl is not None and (self.message_ttl, self.consumer_ttl) != (None, None):
             raise ValueError("networkTTL stands for messageTTL and consumerTTL: give it or them")
         return self
+
+    @model_validator(mode="after")
+    def _sync_has_topics(self) -> "NetworkConnector":
+        if self.sync_durable_subs and not self.dynamically_included_destinations:
+            raise ValueError(SYNC_NEEDS_TOPICS)
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_supported(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        for name, way_out in NOT_SUPPORTED.items():
+            if given.get(name):
+                raise ValueError(f"{name} is not supported: {way_out}")
+        return {name: value for name, value in given.items() if name not in NOT_SUPPORTED}
 
 
 def unique_connectors(connectors: list[NetworkConnector]) -> list[NetworkConnector]:

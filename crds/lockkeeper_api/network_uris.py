@@ -11,6 +11,8 @@ _ADDRESS = re.compile(
     r"(tcp|nio|ssl|nio\+ssl)://(\[[0-9a-fA-F:.]+\]|[^\s:/?#()\[\]]+):([0-9]{1,5})/?(?:\?(.*))?"
 )
 PORT_MAX = 65_535
+DISCOVERIES = ("multicast", "ldap", "zeroconf", "rendezvous", "peer")
+"""Ways of ActiveMQ to find brokers that are not named."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,9 @@ def read_network_uri(text: str) -> NetworkUri:
     Raises ValueError with the way out.
     """
     text = text.strip()
+    scheme = text.partition(":")[0]
+    if scheme in DISCOVERIES:
+        raise ValueError(f"{scheme} discovery is not supported: name the brokers by static:(…)")
     composite = _COMPOSITE.fullmatch(text)
     if composite is None:
         return NetworkUri((Target((_address(text),)),))

@@ -54,7 +54,7 @@ def test_options_are_read() -> None:
         ),
         ("static:(tcp://one:1)?maxReconnectDelay=soon", "expected a number"),
         ("failover:(tcp://one:1)?maxReconnectAttempts=5", "a bridge begins anew by itself"),
-        ("multicast://default", "expected tcp://HOST:PORT"),
+        ("multicast://default", "multicast discovery is not supported: name the brokers"),
     ],
 )
 def test_uris_of_no_use_are_refused(text: str, complaint: str) -> None:
@@ -90,3 +90,30 @@ def test_names_are_unique() -> None:
 def test_a_wrong_wildcard_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"excludedDestinations\.0\.name"):
         spec(excludedDestinations=[{"name": "a.>.b", "kind": "Queue"}])
+
+
+@pytest.mark.parametrize("name", ["useVirtualDestSubs", "advisoryForFailedForward"])
+def test_what_is_not_supported_says_so(name: str) -> None:
+    with pytest.raises(ValidationError, match=f"{name} is not supported: "):
+        spec(**{name: True})
+
+
+def test_what_is_not_supported_may_be_off_as_with_activemq() -> None:
+    assert spec(useVirtualDestSubs=False) == spec()
+
+
+def test_subscriptions_are_synchronized_for_topics_that_are_listed() -> None:
+    with pytest.raises(ValidationError, match="dynamicallyIncludedDestinations: list them"):
+        spec(syncDurableSubs=True)
+    included = [{"name": ">", "kind": "Topic"}]
+    found = spec(syncDurableSubs=True, dynamicallyIncludedDestinations=included)
+    assert found.network_connectors[0].sync_durable_subs
+
+
+def test_clients_are_told_of_others_where_this_broker_is_known() -> None:
+    listener = {"name": "openwire", "updateClusterClients": True}
+    with pytest.raises(ValidationError, match="need advertisedUrls"):
+        BrokerSpec.model_validate({"listeners": [listener]})
+    listener |= {"advertisedUrls": ["tcp://a:1"], "updateClusterFilter": "hub-("}
+    with pytest.raises(ValidationError, match="'hub-\\(' is no regular expression"):
+        BrokerSpec.model_validate({"listeners": [listener]})

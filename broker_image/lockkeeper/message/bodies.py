@@ -74,9 +74,12 @@ def encode_body(message_type: int, body: Body, compressed: bool = False) -> byte
     if body is None:
         return None
     content = _encode_plain(kind, body)
-    if not compressed:
-        return content
-    deflated = zlib.compress(content)
+    return compressed_content(kind, content) if compressed else content
+
+
+def compressed_content(message_type: int, content: bytes) -> bytes:
+    """Return the *content* of a message of *message_type* as one that is compressed has it."""
+    kind, deflated = _message_type(message_type), zlib.compress(content)
     return _INT.pack(len(content)) + deflated if kind is MessageType.BYTES else deflated
 
 

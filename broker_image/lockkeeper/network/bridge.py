@@ -25,6 +25,7 @@ from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.layout import MESSAGE_TYPES
 from lockkeeper.network.demand import Demand
 from lockkeeper.network.demand_book import DemandBook
+from lockkeeper.network.durable_sync import VERSION_MIN, subscription_info
 from lockkeeper.network.forwarding import Forwarder
 from lockkeeper.network.inbound import Inbound
 from lockkeeper.network.introduction import introduction
@@ -111,8 +112,11 @@ class Bridge:
         self._out += handed_over.pieces
         info = handed_over.peer
         self._meet(info)
+        self._tell_of_subscriptions()
         if info.duplex_connection:
             self._begin_forwarding()
+            if self.demand is not None and handed_over.subscriptions is not None:
+                self.demand.synchronize(handed_over.subscriptions)
         self.receive_data(handed_over.rest)
 
     # The session
@@ -246,6 +250,9 @@ class Bridge:
             raise ProtocolError(_said(command.exception))
         elif isinstance(command, openwire.ShutdownInfo):
             self._close("the other broker shut the bridge down")
+        elif isinstance(command, openwire.BrokerSubscriptionInfo):
+            if self.demand is not None:
+                self.demand.synchronize(command.subscription_infos or ())
         elif self.inbound is not None and isinstance(command, openwire.BaseCommand):
             self.inbound.carry_out(command)
 
@@ -322,7 +329,7 @@ class Bridge:
             self.peer.broker_id,
             producer,
             self._agreement.codec,
-            settings.always_sync_send,
+            settings,
         )
         self._advisories = AdvisoryWindow(settings, self._identifier)
         self.demand = DemandBook(broker, self._bridges, self.connection, self.peer, settings)
@@ -330,9 +337,16 @@ class Bridge:
         own_url = self._own_url if self.is_initiator else None
         for command in introduction(broker, settings, self._identifier, own_url):
             self._send(command)
+            if isinstance(command, openwire.BrokerInfo):
+                self._tell_of_subscriptions()
         self.demand.begin()
         if self._listener is not None:
             self._listener.forwards(self)
+
+    def _tell_of_subscriptions(self) -> None:
+        assert self._agreement is not None
+        if self.settings.sync_durable_subs and self._agreement.codec.version >= VERSION_MIN:
+            self._send(subscription_info(self._broker, self.settings))
 
     # What goes
 

@@ -4,6 +4,7 @@ With conduit subscriptions one consumer of ours stands for all of theirs that it
 """
 
 import itertools
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,11 +29,15 @@ from lockkeeper.message.openwire import (
     Structure,
 )
 from lockkeeper.network.demand import Demand, Subscriber, ids_of
+from lockkeeper.network.durable_sync import (
+    DURABLE_PREFIX,
+    is_of_this_bridge,
+    is_synchronized,
+)
 from lockkeeper.network.inclusion import first_fit, fits, is_forced_durable, is_permitted
 from lockkeeper.network.membership import Bridges, Demanding
 from lockkeeper.network.settings import UNLIMITED, BridgeSettings
 
-DURABLE_PREFIX = "NC-DS_"
 AGAIN_MS = 1_000
 # Apart from what the peer calls its own consumers: they may share the connection.
 _SESSION = 2
@@ -79,7 +84,35 @@ class DemandBook:
                 continue
             for destination in own.destination.parts():
                 if own.name == self._durable_name(destination) and not self._serving(destination):
-                    self._add_static(destination, own.name)
+                    self._go_on_with(destination, own.name)
+
+    def _go_on_with(self, destination: Destination, name: str) -> None:
+        """Collect for a subscription of before, unless the bridge is no more for its topic."""
+        if is_permitted(self._settings, destination):
+            self._add_static(destination, name)
+        elif self._settings.sync_durable_subs:
+            self._forget_durable(name)
+
+    def synchronize(self, infos: Iterable[ConsumerInfo]) -> None:
+        """Take all durable subscriptions of the peer, and collect for no others any more."""
+        settings = self._settings
+        is_wanted = settings.sync_durable_subs and settings.conduit_subscriptions
+        if not is_wanted or settings.dynamic_only:
+            return
+        for info in infos:
+            destination = info.destination
+            if destination is None or is_of_this_bridge(settings, info):
+                continue
+            if is_synchronized(settings, destination):
+                self._hear_of_consumer(info)
+        for demand in list(self.demands):
+            destination = demand.destination
+            if demand.subscription_name is None or not is_synchronized(settings, destination):
+                continue
+            # What was gone on with is needed by those alone who were told of.
+            demand.is_static = first_fit(settings.statically_included, destination) is not None
+            if not demand.is_needed():
+                self._drop(demand)
 
     def end(self) -> None:
         """Let go of everything; the core ends the consumers with their connection."""

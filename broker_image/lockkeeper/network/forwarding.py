@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from lockkeeper.broker.subscriptions.network import may_pass
 from lockkeeper.message import openwire
+from lockkeeper.message.bodies import compressed_content
 from lockkeeper.message.broker_path import (
     broker_path,
     locate_path,
@@ -24,6 +25,7 @@ from lockkeeper.message.layout import (
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import BrokerId, Codec
 from lockkeeper.network.demand import Demand
+from lockkeeper.network.settings import BridgeSettings
 from lockkeeper.protocols.openwire.codec import SPLICED_VERSION_MIN
 from lockkeeper.protocols.openwire.frames import Piece, framed
 from lockkeeper.store.base import Reference
@@ -66,7 +68,7 @@ class Forwarder:
         peer_id: str,
         producer: ProducerId,
         codec: Codec,
-        always_sync_send: bool,
+        settings: BridgeSettings,
     ) -> None:
         """*peer_id* is the other broker's."""
         self.numbers = itertools.count(1)
@@ -76,8 +78,9 @@ class Forwarder:
         self._broker_id = broker_id
         self._peer_id = peer_id
         self._codec = codec
-        self._is_spliced = codec.version >= SPLICED_VERSION_MIN
-        self._always = always_sync_send
+        self._compresses = settings.use_compression
+        self._is_spliced = codec.version >= SPLICED_VERSION_MIN and not self._compresses
+        self._always = settings.always_sync_send
         self._producer = producer
         self._producer_wire = b"\x01" + openwire.encode(producer)
         self._own_path = path_wire((broker_id,))
@@ -200,7 +203,7 @@ class Forwarder:
     def _encoded(
         self, message: Message, number: int, is_confirmed: bool, redeliveries: int, now: int
     ) -> bytes:
-        """Do what `_forwarded` does field by field, for other versions and rare messages."""
+        """Do what `_forwarded` does field by field: for other versions, for rare messages."""
         fields, _ = openwire.decode(message.body)
         assert isinstance(fields, openwire.Message)
         fields.command_id, fields.response_required = number, is_confirmed
@@ -213,4 +216,7 @@ class Forwarder:
         path = self._lengthened(names_of(fields.broker_path))
         fields.broker_path = tuple(BrokerId(each) for each in path)
         fields.broker_out_time = now
+        if self._compresses and not fields.compressed and fields.content is not None:
+            fields.content = compressed_content(message.body[0], fields.content)
+            fields.compressed = True
         return self._codec.encode(fields)

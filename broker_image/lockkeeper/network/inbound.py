@@ -27,7 +27,6 @@ from lockkeeper.store.base import Receipt, StoreFullError
 # The peer's connection is ours already; what it says of its own is for our books alone.
 _OF_ITS_CONNECTION = (
     openwire.BrokerInfo,
-    openwire.BrokerSubscriptionInfo,
     openwire.ConnectionInfo,
 )
 

@@ -32,6 +32,8 @@ _FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "suppressDuplicateQueueSubscriptions": ("suppress_duplicate_queue_subscriptions", _flag),
     "suppressDuplicateTopicSubscriptions": ("suppress_duplicate_topic_subscriptions", _flag),
     "alwaysSyncSend": ("always_sync_send", _flag),
+    "useCompression": ("use_compression", _flag),
+    "syncDurableSubs": ("sync_durable_subs", _flag),
     "userName": ("user_name", str),
     "password": ("password", str),
     "destinationFilter": ("destination_filter", str),

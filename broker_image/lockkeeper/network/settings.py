@@ -45,6 +45,8 @@ class BridgeSettings:
     suppress_duplicate_queue_subscriptions: bool = False
     suppress_duplicate_topic_subscriptions: bool = True
     always_sync_send: bool = True
+    use_compression: bool = False
+    sync_durable_subs: bool = False
     user_name: str | None = None
     password: str | None = field(default=None, repr=False)
     destination_filter: str | None = None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.message.openwire import BrokerInfo
+from lockkeeper.message.openwire import BrokerInfo, ConsumerInfo
 from lockkeeper.protocols.cluster import Cluster
 from lockkeeper.protocols.openwire.agreement import Agreement
 from lockkeeper.protocols.openwire.frames import Piece
@@ -13,7 +13,8 @@ from lockkeeper.protocols.openwire.frames import Piece
 class HandedOver(NamedTuple):
     """A connection whose peer has said that it is a broker, and has logged in.
 
-    `pieces` are still to be sent, and `rest` is what came behind the login.
+    `pieces` are still to be sent, and `rest` is what came behind the login. `subscriptions` are
+    the durable ones that it has told of, None if it has not.
     """
 
     connection: Connection
@@ -21,6 +22,7 @@ class HandedOver(NamedTuple):
     agreement: Agreement
     pieces: Sequence[Piece]
     rest: bytes
+    subscriptions: Sequence[ConsumerInfo] | None = None
 
 
 class Acceptor(Protocol):

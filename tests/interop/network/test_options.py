@@ -32,6 +32,11 @@ STATIC: dict[str, Any] = {
     "staticBridge": True,
     "staticallyIncludedDestinations": ["queue://always", "topic://news"],
 }
+AGREED: dict[str, Any] = {
+    "dynamicallyIncludedDestinations": ["queue://in.>", "topic://in.>"],
+    "syncDurableSubs": True,
+    "useCompression": True,
+}
 LASTING: dict[str, Any] = {
     "dynamicallyIncludedDestinations": ["queue://in.>", "topic://in.>?forceDurable=true"],
 }
@@ -79,6 +84,12 @@ def static(pair: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> I
 def lasting(pair: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
     """Return a bridge with durable subscriptions for plain consumers."""
     yield from made(pair, tmp_path_factory, LASTING)
+
+
+@pytest.fixture(scope="module")
+def agreed(pair: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Way]:
+    """Return a bridge that compresses, whose ends tell each other of durable subscriptions."""
+    yield from made(pair, tmp_path_factory, AGREED)
 
 
 def stays(way: Way, name: str, count: int) -> None:
@@ -217,3 +228,30 @@ def test_a_forced_durable_topic_waits_for_the_bridge(lasting: Way) -> None:
     lasting.sender(name).send_many(["a", "b"])
     relay.is_cut = False
     assert bodies(taker, 2, 0.5) == ["a", "b"]
+
+
+def test_what_is_unsubscribed_while_the_bridge_is_down_is_kept_no_more(agreed: Way) -> None:
+    name, other = (f"topic://in.{agreed.name()}" for _ in range(2))
+    connection = agreed.network.connected("far", f"{agreed.name()}-client")
+    session = connection.session()
+    for each in (name, other):
+        session.consumer(each, subscription_name=each).close()
+        agreed.network.await_demand("near", each)
+    relay = agreed.network.relays["near", "far"]
+    relay.is_cut = True
+    relay.cut()
+    agreed.network.await_no_demand("near", other)
+    session.unsubscribe(name)
+    relay.is_cut = False
+    agreed.network.await_demand("near", other)
+    agreed.network.await_no_demand("near", name)
+
+
+def test_bodies_are_compressed_on_their_way(agreed: Way) -> None:
+    name = f"queue://in.{agreed.name()}"
+    taker = agreed.taker(name)
+    agreed.sender(name).send("body " * 1000)
+    message = taker.receive(20)
+    assert message is not None
+    assert message.body == "body " * 1000
+    assert message.fields.compressed

@@ -34,7 +34,8 @@ class Commands:
     """Carries out the commands of one connection, and tells its `Progress` of them.
 
     `windows` holds the producers that asked for a window, by their id, in bytes. `login` is the
-    last one of a client that has to say who it is, `peer` a broker that has introduced itself.
+    last one of a client that has to say who it is, `peer` a broker that has introduced itself, and
+    `subscriptions` the durable ones that it has told of.
     """
 
     __slots__ = (
@@ -44,6 +45,7 @@ class Commands:
         "_settings",
         "login",
         "peer",
+        "subscriptions",
         "windows",
     )
 
@@ -61,6 +63,7 @@ class Commands:
         self.windows: dict[ProducerId, int] = {}
         self.login: Login | None = None
         self.peer: openwire.BrokerInfo | None = None
+        self.subscriptions: tuple[openwire.ConsumerInfo, ...] | None = None
 
     def carry_out(self, command: openwire.BaseCommand, receipt: Receipt | None) -> None:
         """Carry out *command*; *receipt* answers it. Raises BrokerError."""
@@ -129,6 +132,13 @@ class Commands:
     def _introduce(self, info: openwire.BrokerInfo, receipt: Receipt | None) -> None:
         if info.network_connection:
             self.peer = info
+        self._answer(info, receipt)
+
+    def _learn_subscriptions(
+        self, info: openwire.BrokerSubscriptionInfo, receipt: Receipt | None
+    ) -> None:
+        if self.peer is not None:
+            self.subscriptions = info.subscription_infos or ()
         self._answer(info, receipt)
 
     def _hand_over(self) -> None:
@@ -322,5 +332,6 @@ _HANDLERS: dict[type[openwire.BaseCommand], _Handler] = {
     openwire.ConnectionControl: Commands._answer,
     openwire.ConnectionError: Commands._answer,
     openwire.BrokerInfo: Commands._introduce,
+    openwire.BrokerSubscriptionInfo: Commands._learn_subscriptions,
     openwire.MessageDispatchNotification: Commands._answer,
 }

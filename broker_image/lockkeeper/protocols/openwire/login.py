@@ -12,6 +12,7 @@ PARTING_MS = 2_000
 """How long a client that was refused may take to close its connection (ActiveMQ's)."""
 BEFORE_LOGIN = (
     openwire.BrokerInfo,
+    openwire.BrokerSubscriptionInfo,
     openwire.ConnectionInfo,
     openwire.ConnectionControl,
     openwire.KeepAliveInfo,

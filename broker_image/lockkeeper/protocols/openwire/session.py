@@ -252,7 +252,8 @@ class OpenWireSession:
         pieces, self._out = self._out, []
         # The socket is not closed: it has another session by now.
         self.closing = True
-        acceptor.accept(HandedOver(self.connection, peer, agreement, pieces, rest))
+        told = self._commands.subscriptions
+        acceptor.accept(HandedOver(self.connection, peer, agreement, pieces, rest, told))
 
     def _part(self) -> None:
         """End the connection, unless a second attempt was better."""
