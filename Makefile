@@ -126,8 +126,10 @@ test-compiled: compiled ## the tests of `make test-fast` over the compiled modul
 	@$(WITH_SPEEDUPS)/bin/pytest -n 3 --dist worksteal -m '$(FAST)'
 
 SEEDS ?= 0-9999
-sim: $(STAMP) ## a pair and its clients on virtual time, with everything that may go wrong; SEEDS=…
+NETWORKS ?= 0-999
+sim: $(STAMP) ## a pair, then networks, on virtual time with all that may go wrong; SEEDS=… NETWORKS=…
 	@$(BIN)/python tests/simulation/run.py --seeds $(SEEDS) --jobs 2
+	@$(BIN)/python tests/simulation/run.py --networks --seeds $(NETWORKS) --jobs 2
 
 fuzz: $(STAMP) ## a million made inputs for all that reads what others wrote; SEED=…
 	@$(BIN)/python tests/fuzz/run_fuzz.py $(if $(SEED),--seed $(SEED))

@@ -25,8 +25,10 @@ from simulation.threads import SimpleQueue, make_threading
 from lockkeeper.client import opening
 from lockkeeper.client.blocking import loop as client_loop
 from lockkeeper.client.links import dialling
+from lockkeeper.server.networks import dialling as bridge_dialling
 from lockkeeper.store.kahadb import lock
 from lockkeeper.transport.peer import Peer
+from lockkeeper_api.network_uris import PeerAddress
 
 TESTS = Path(__file__).parent.parent
 
@@ -109,6 +111,7 @@ class World:
         opening._PROCESS = "1-1"
         client_loop.make_loop = self._make_client_loop
         dialling.open_socket = self._open_socket
+        bridge_dialling._opened = self._open_to_broker
         lock._HELD = OfProcess(self.hub, "held locks")  # type: ignore[assignment]
         numbers = itertools.count(1)
 
@@ -122,6 +125,9 @@ class World:
         process = self.hub.process()
         assert process is not None
         return Loop(self.hub, self.kernel, self.network, process)  # type: ignore[abstract]
+
+    async def _open_to_broker(self, address: PeerAddress) -> Any:
+        return await self._open_socket(address.host, address.port)
 
     async def _open_socket(self, host: str, port: int) -> Any:
         loop = asyncio.get_running_loop()

@@ -158,6 +158,15 @@ class Life:
             {"match": crowd.EXPIRING, "expiry": {"expireMessagesPeriod": "1s"}, **usual},
         ]
 
+    def told(self) -> dict[str, Any]:
+        """Return what is told of the run beside what went wrong."""
+        return {"faults": self.faults.done, "lease": self.pair.has_lease, "actors": ACTORS}
+
+    @property
+    def log(self) -> list[str]:
+        """What the brokers have logged, and what happened to them."""
+        return self.pair.log
+
     # The course of it
 
     def run(self) -> list[str]:

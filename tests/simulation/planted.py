@@ -19,7 +19,12 @@ SOURCES = ("broker_image", "crds", "tests")
 
 def names() -> list[str]:
     """Return the names of all patches."""
-    return sorted(path.stem for path in (HERE / "planted").glob("*.patch"))
+    return sorted(path.stem for path in (HERE / "planted").rglob("*.patch"))
+
+
+def path_of(name: str) -> Path:
+    """Return where a patch is: those that a network finds are in a folder of their own."""
+    return next((HERE / "planted").rglob(f"{name}.patch"))
 
 
 def look_for(name: str, seeds: int, jobs: int) -> str:
@@ -29,14 +34,15 @@ def look_for(name: str, seeds: int, jobs: int) -> str:
             shutil.copytree(
                 TOP / source, Path(place) / source, ignore=shutil.ignore_patterns("__pycache__")
             )
-        patch = (HERE / "planted" / f"{name}.patch").read_bytes()
-        subprocess.run(["patch", "-p1", "--quiet"], cwd=place, input=patch, check=True)
+        patch = path_of(name)
+        subprocess.run(["patch", "-p1", "--quiet"], cwd=place, input=patch.read_bytes(), check=True)
+        networks = ["--networks"] if patch.parent.name == "networks" else []
         path = os.pathsep.join(str(Path(place) / each) for each in SOURCES[:2])
         done = subprocess.run(
             [
                 sys.executable,
                 str(Path(place) / "tests/simulation/run.py"),
-                *("--seeds", f"0-{seeds - 1}", "--jobs", str(jobs), "--stop"),
+                *("--seeds", f"0-{seeds - 1}", "--jobs", str(jobs), "--stop", *networks),
             ],
             env=os.environ | {"PYTHONPATH": path},
             capture_output=True,

@@ -1,5 +1,7 @@
 """Run seeds: `run.py --seeds 0-199`, `run.py --replay 17 --verbose`, `run.py --shrink 17`.
 
+With `--networks` they are of networks of brokers, otherwise of a pair.
+
 Each seed runs in a process of its own, forked from one that has everything loaded and does
 nothing else, so that a seed finds the same memory, and with it the same order of sets, whatever
 ran before it. What fails is told with its seed and the commit, and can be replayed exactly.
@@ -33,15 +35,17 @@ def one(seed: int, options: dict[str, Any], verbose: bool) -> dict[str, Any]:
     """Run one seed here and now; returns what came of it."""
     from simulation.hub import SECOND
     from simulation.life import Life, Options
+    from simulation.network_life import NetworkLife
 
     root = _place_of(os.getpid())
     # A run that was killed may have had the number, and left it.
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     began = time.perf_counter()
-    life = None
+    life: Life | NetworkLife | None = None
+    kind = NetworkLife if options.get("networks") else Life
     try:
-        life = Life(seed, root, Options.of(options))
+        life = kind(seed, root, Options.of(options))
         problems = life.run()
     except BaseException as error:
         problems = ["".join(traceback.format_exception(error))]
@@ -50,14 +54,13 @@ def one(seed: int, options: dict[str, Any], verbose: bool) -> dict[str, Any]:
         result |= {
             "virtual_seconds": round(life.world.hub.now / SECOND, 3),
             "trace": life.world.hub.trace.hexdigest(),
-            "faults": life.faults.done,
             "planned": life.planned,
             "rounds": life.rounds,
             "counts": dict(life.books.counts),
-            "lease": life.pair.has_lease,
+            **life.told(),
         }
         if verbose:
-            result["log"] = life.pair.log
+            result["log"] = life.log
     shutil.rmtree(root, ignore_errors=True)
     return result | {
         "real_seconds": round(time.perf_counter() - began, 3),
@@ -112,7 +115,7 @@ def _read(descriptor: int, size: int) -> bytes:
 
 
 def _serve(orders: int, results: int) -> None:
-    import simulation.life  # noqa: F401
+    import simulation.network_life  # noqa: F401
 
     while os.fork():
         process, status = os.wait()
@@ -149,23 +152,21 @@ def run_all(seeds: range, jobs: int, options: dict[str, Any]) -> Iterator[dict[s
         yield from pool.map(work, seeds)
 
 
-def shrink(zygote: Zygote, seed: int) -> dict[str, Any]:
+def shrink(zygote: Zygote, seed: int, options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of the smallest failure found: fewer rounds, faults and actors."""
-    whole = zygote.run(seed)
-    best: dict[str, Any] = {}
+    whole = zygote.run(seed, **options)
+    best: dict[str, Any] = dict(options)
     if not whole["problems"]:
         return best
     for rounds in range(1, whole["rounds"]):
-        if zygote.run(seed, rounds=rounds)["problems"]:
+        if zygote.run(seed, **{**best, "rounds": rounds})["problems"]:
             best["rounds"] = rounds
             break
     for number in range(whole["planned"]):
         skipped = [*best.get("skipped", []), number]
         if zygote.run(seed, **{**best, "skipped": skipped})["problems"]:
             best["skipped"] = skipped
-    from simulation.life import ACTORS
-
-    for name in ACTORS:
+    for name in whole["actors"]:
         silenced = [*best.get("silenced", []), name]
         if zygote.run(seed, **{**best, "silenced": silenced})["problems"]:
             best["silenced"] = silenced
@@ -213,29 +214,30 @@ def main() -> int:
     parser.add_argument("--replay", type=int, metavar="SEED")
     parser.add_argument("--shrink", type=int, metavar="SEED")
     parser.add_argument("--options", default="{}", help="what --shrink has printed")
+    parser.add_argument("--networks", action="store_true", help="networks instead of a pair")
     parser.add_argument("--verbose", action="store_true", help="with the log of the brokers")
     parser.add_argument("--traces", action="store_true", help="print the digest of each run")
     arguments = parser.parse_args()
     settle_memory()
     sys.path.insert(0, str(HERE.parent))
     clear_leftovers()
+    options = json.loads(arguments.options) | {"networks": arguments.networks}
     if arguments.shrink is not None:
-        print(json.dumps(shrink(Zygote(), arguments.shrink)))
+        print(json.dumps(shrink(Zygote(), arguments.shrink, options)))
         return 0
     if arguments.replay is not None:
-        options = json.loads(arguments.options)
         result = Zygote().run(arguments.replay, arguments.verbose, **options)
         print("\n".join(result.pop("log", [])))
         print(json.dumps(result, indent=1))
         return bool(result["problems"])
-    return _run_seeds(arguments)
+    return _run_seeds(arguments, options)
 
 
-def _run_seeds(arguments: argparse.Namespace) -> int:
+def _run_seeds(arguments: argparse.Namespace, options: dict[str, Any]) -> int:
     first, last = map(int, arguments.seeds.split("-"))
     passed = failed = 0
     virtual, processor, began = 0.0, 0.0, time.monotonic()
-    for result in run_all(range(first, last + 1), arguments.jobs, json.loads(arguments.options)):
+    for result in run_all(range(first, last + 1), arguments.jobs, options):
         virtual += result.get("virtual_seconds", 0)
         processor += result.get("processor_seconds", 0)
         if arguments.traces:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).with_name("planted.py")
-PATCHES = sorted(RUN.with_name("planted").glob("*.patch"))
+PATCHES = sorted(RUN.with_name("planted").rglob("*.patch"))
 PROJECT = Path(__file__).parents[2]
 
 
@@ -29,6 +29,9 @@ def test_a_bug_can_be_planted(path: Path) -> None:
         ("follows-no-topics-to-come", "did not get"),
         ("forgets-who-has-room-again", "waits for more than"),
         ("leaves-bytes-behind-a-large-frame", "waits for more than"),
+        ("sends-back-to-nobody", "go in circles"),
+        ("sends-nothing-back", "are stranded"),
+        ("ends-what-is-not-confirmed", "are lost"),
     ],
 )
 def test_a_planted_bug_is_found(name: str, says: str) -> None:

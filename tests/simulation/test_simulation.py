@@ -1,4 +1,4 @@
-"""Seeds of the simulation: a pair and its clients on virtual time, with faults of all kinds."""
+"""Seeds of the simulation: a pair and networks on virtual time, with faults of all kinds."""
 
 import subprocess
 import sys
@@ -8,6 +8,7 @@ import pytest
 
 RUN = Path(__file__).with_name("run.py")
 SEEDS = 60
+NETWORKS = 15
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
@@ -24,6 +25,15 @@ def test_no_seed_finds_anything() -> None:
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert done.stdout.startswith(f"{SEEDS} seeds passed, 0 failed: ")
+
+
+@pytest.mark.timeout(1800)
+def test_no_network_finds_anything() -> None:
+    """What fails here fails again with `tests/simulation/run.py --networks --replay SEED`."""
+    done = run("--networks", "--seeds", f"0-{NETWORKS - 1}")
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert done.stdout.startswith(f"{NETWORKS} seeds passed, 0 failed: ")
 
 
 def test_a_seed_is_the_same_each_time() -> None:
