@@ -12,7 +12,7 @@ MASTER: dict[str, Any] = {
 BRIDGE: dict[str, Any] = {
     "name": "to-hub", "address": "tcp://hub:61616", "initiator": True, "duplex": True,
     "state": "connected", "broker": "hub", "failure": None, "dequeued": 1200, "received": 3,
-    "unconfirmed": 0,
+    "unconfirmed": 0, "stranded": 0,
 }  # fmt: skip
 
 
@@ -32,6 +32,11 @@ def test_what_is_not_confirmed_is_told() -> None:
         "Bridge to-hub from tcp://hub:61616, broker hub, one way: "
         "1,200 forwarded, 3 received, 4 not confirmed"
     )
+
+
+def test_what_is_stranded_is_told() -> None:
+    (line,) = lines(stranded=7)
+    assert line.endswith("3 received, 7 stranded here")
 
 
 def test_a_bridge_that_is_down_says_why() -> None:

@@ -240,6 +240,19 @@ def test_it_is_told_why_a_message_is_stranded() -> None:
     assert reasons(chain.nodes[1]) == ["stranded"]
 
 
+def test_stranded_messages_are_counted() -> None:
+    chain = Chain(2, NetworkBridgeFilterPolicy())
+    chain.moves(0, 1, "x", "y")
+    chain.clients[0].consume("queue://Q")
+    chain.pump()
+    (demand,) = chain.links[0].ends[1].session.demand.demands
+    assert (demand.stranded(), demand.waiting()) == (2, 2)
+    adopt_policies(chain.nodes[1].broker, policies(REPLAYS))
+    chain.pump()
+    assert (demand.stranded(), demand.waiting()) == (0, 0)
+    assert chain.links[0].ends[1].session.forwarder.replayed == 2
+
+
 def test_it_is_told_why_a_message_goes_no_further() -> None:
     chain = Chain(3, settings=replace(FAR, message_ttl=1))
     chain.moves(0, 1, "x")

@@ -95,7 +95,10 @@ def test_the_age_of_a_lease_is_told_where_there_is_one() -> None:
 
 
 def bridge(**said: Any) -> dict[str, Any]:
-    counts = ("enqueued", "dequeued", "bytes", "received", "duplicates", "unconfirmed")
+    counts = (
+        *("enqueued", "dequeued", "bytes", "replayed", "received", "duplicates"),
+        *("unconfirmed", "lag", "waiting", "stranded"),
+    )
     told = {"name": "NC", "address": "tcp://hub:1", "initiator": True, "broker": "hub"}
     return {**told, "state": "connected", **dict.fromkeys(counts, 5), **said}
 
@@ -110,6 +113,7 @@ def test_bridges_are_told_of_by_name_and_peer() -> None:
     assert found["lockkeeper_bridge_connected", hub] == 1
     assert found["lockkeeper_bridge_connected", spare] == 0
     assert found["lockkeeper_bridge_dequeued_total", hub] == 5
+    assert found["lockkeeper_bridge_lag_seconds", hub] == 0.005
 
 
 def test_bridges_that_others_dialled_go_by_their_brokers() -> None:

@@ -233,10 +233,10 @@ class Loop(asyncio.AbstractEventLoop):
             raise
 
     async def create_connection(
-        self, protocol_factory: Callable[[], Any], *, sock: Any = None, **_: Any
+        self, protocol_factory: Callable[[], Any], *_: Any, **options: Any
     ) -> Any:
         protocol = protocol_factory()
-        return Transport(self, sock.end, protocol), protocol
+        return Transport(self, options["sock"].end, protocol), protocol
 
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
         return [(real_socket.AF_INET, real_socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]

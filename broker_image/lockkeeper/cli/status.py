@@ -99,6 +99,8 @@ def _bridge(bridge: Mapping[str, Any]) -> str:
     counts = [f"{bridge['dequeued']:,} forwarded", f"{bridge['received']:,} received"]
     if bridge["unconfirmed"]:
         counts.append(f"{bridge['unconfirmed']:,} not confirmed")
+    if bridge["stranded"]:
+        counts.append(f"{bridge['stranded']:,} stranded here")
     return f"{name}, broker {bridge['broker']}, {arrows}: {', '.join(counts)}"
 
 

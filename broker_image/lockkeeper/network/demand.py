@@ -3,6 +3,7 @@
 from typing import TypeAlias
 
 from lockkeeper.broker.errors import InvalidSelectorError
+from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.selectors import Lookup
 from lockkeeper.broker.subscriptions.choosing import compiled
 from lockkeeper.broker.subscriptions.consumer import Consumer
@@ -69,6 +70,11 @@ class Demand:
         """Return how many messages wait here that our consumer may get, among others perhaps."""
         consumer = self.consumer
         return 0 if consumer is None else sum(each.depth() for each in consumer.backlogs)
+
+    def stranded(self) -> int:
+        """Return how many messages wait here that neither a consumer nor a bridge takes."""
+        backlogs = () if self.consumer is None else self.consumer.backlogs
+        return sum(each.unwanted() for each in backlogs if isinstance(each, Queue))
 
     def is_needed(self) -> bool:
         """Tell whether anybody at the other end is still interested."""

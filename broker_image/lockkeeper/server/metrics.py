@@ -174,11 +174,12 @@ def _of_the_door(status: View) -> Iterator[Family]:
 _OF_BRIDGES = (
     ("connected", "gauge", "1 while the bridge has its other broker, else 0.", "connected"),
     ("unconfirmed", "gauge", "Messages forwarded and not yet confirmed.", "unconfirmed"),
-    ("lag_ms", "gauge", "Age of the oldest message that is not yet confirmed.", "lag"),
+    ("lag_seconds", "gauge", "Age of the oldest message that is not yet confirmed.", "lag"),
     ("waiting", "gauge", "Messages that wait for consumers of the other broker, too.", "waiting"),
     ("enqueued_total", "counter", "Messages taken to be forwarded.", "enqueued"),
     ("dequeued_total", "counter", "Messages forwarded and confirmed.", "dequeued"),
     ("forwarded_bytes_total", "counter", "Bytes of forwarded messages.", "bytes"),
+    ("stranded", "gauge", "Messages that neither a consumer nor a bridge takes.", "stranded"),
     ("replayed_total", "counter", "Messages sent back to a broker they had left.", "replayed"),
     ("received_total", "counter", "Messages that came over the bridge.", "received"),
     ("duplicates_total", "counter", "Messages that had come over it before.", "duplicates"),
@@ -197,9 +198,18 @@ def _of_bridges(status: View) -> Iterator[Family]:
         for bridge in bridges:
             peer = bridge["address"] if bridge["initiator"] else str(bridge["broker"])
             labels = (broker, ("bridge", str(bridge["name"])), ("peer", str(peer)))
-            is_there = bridge["state"] == "connected"
-            values[labels] += int(is_there) if key == "connected" else int(bridge[key])
-        yield Family(f"lockkeeper_bridge_{name}", cast("Any", kind), said, tuple(values.items()))
+            values[labels] += _figure_of(bridge, key)
+        told = tuple((labels, _in_unit(key, value)) for labels, value in values.items())
+        yield Family(f"lockkeeper_bridge_{name}", cast("Any", kind), said, told)
+
+
+def _figure_of(bridge: View, key: str) -> int:
+    return int(bridge["state"] == "connected") if key == "connected" else int(bridge[key])
+
+
+def _in_unit(key: str, value: int) -> float:
+    """Return a figure in the unit of its metric: times are in seconds there."""
+    return value / 1000 if key == "lag" else value
 
 
 def _of_destinations(destinations: Iterable[View]) -> Iterator[Family]:

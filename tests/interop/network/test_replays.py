@@ -38,11 +38,15 @@ def stranded(way: Way, count: int) -> str:
     taker = session.consumer(name)
     way.network.await_demand(way.source, name)
     way.sender(name).send_many(TEXTS[:count])
-    until(lambda: depth(way, way.source, name) == 0, "all have gone")
+    await_empty(way, way.source, name)
     taker.close()
     way.network.await_no_demand(way.source, name)
     assert depth(way, way.target, name) == count
     return name
+
+
+def await_empty(way: Way, broker: str, name: str) -> None:
+    until(lambda: depth(way, broker, name) == 0, f"{broker} has none left")
 
 
 def depth(way: Way, broker: str, name: str) -> int:
@@ -53,14 +57,14 @@ def test_they_go_back_to_a_consumer(way: Way) -> None:
     name = stranded(way, 50)
     taker = way.network.session(way.source).consumer(name)
     assert sorted(bodies(taker, 50), key=int) == TEXTS
-    until(lambda: depth(way, way.target, name) == 0, "none is left")
+    await_empty(way, way.target, name)
 
 
 def test_they_go_to_and_fro_as_often_as_consumers_do(way: Way) -> None:
     name = stranded(way, 10)
     for place, other in ((way.source, way.target), (way.target, way.source)) * 2:
         taker = way.network.session(place).consumer(name)
-        until(lambda place=other: depth(way, place, name) == 0, f"{other} has sent them back")
+        await_empty(way, other, name)
         taker.close()
         way.network.await_no_demand(other, name)
     taker = way.network.session(way.source).consumer(name)

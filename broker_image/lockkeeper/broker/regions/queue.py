@@ -274,6 +274,10 @@ class Queue(Backlog):
         """Return how many messages wait."""
         return len(self.ready) + (self.sub_queues.size if self.sub_queues else 0)
 
+    def unwanted(self) -> int:
+        """Return how many messages wait that no consumer wants, as far as they were looked at."""
+        return 0 if self.sub_queues is None else self.sub_queues.unwanted()
+
     def in_flight(self) -> int:
         """Return how many messages consumers hold."""
         return sum(len(consumer.held_of(self)) for consumer in self.consumers)

@@ -104,6 +104,16 @@ class SubQueues:
         entries.sort(key=lambda entry: entry[:2])
         return [entry[2] for entry in entries]
 
+    def unwanted(self) -> int:
+        """Return how many messages wait that nobody wants who is there."""
+        if self._interests.plain:
+            return 0
+        return sum(
+            len(sub_queue.entries)
+            for sub_queue in self._sub_queues.values()
+            if not any(interest.consumers for interest in sub_queue.interests)
+        )
+
     # Consumers
 
     def join(self, consumer: Consumer) -> bool:

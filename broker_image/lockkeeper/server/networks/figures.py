@@ -115,6 +115,7 @@ class BridgeRecord:
             "unconfirmed": sum(each.outstanding for each in demand),
             "lag": 0 if bridge is None or bridge.forwarder is None else bridge.forwarder.lag(now),
             "waiting": sum(each.waiting() for each in demand),
+            "stranded": sum(each.stranded() for each in demand),
             "destinations": sorted({str(each.destination) for each in demand}),
             "refused": {} if bridge is None or bridge.demand is None else bridge.demand.refused,
         }
