@@ -76,6 +76,11 @@ class Member:
         return process._engine.broker
 
     @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"tcp://127.0.0.1:{self.port}"
+
+    @property
     def process(self) -> Process | None:
         return self.replica.process
 
