@@ -43,7 +43,7 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
 	process) network protocols release server store transport interop/network)
-SHARED := bench:tests/crash:tests/interop:tests/protocols:tests/server:tests/operator
+SHARED := bench:tests/crash:tests/interop:tests/protocols:tests/server:tests/operator:tests/interop/network
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check
