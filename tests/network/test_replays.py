@@ -185,12 +185,14 @@ def test_a_ring_brings_it_back(target: int) -> None:
     assert chain.depths() == [0] * 5
 
 
-def test_nothing_goes_in_circles_for_a_list_that_nobody_consumes() -> None:
+@pytest.mark.parametrize("ring", [False, True])
+@pytest.mark.parametrize("count", [2, 3, 5])
+def test_nothing_goes_in_circles_for_a_list_that_nobody_consumes(count: int, ring: bool) -> None:
     static = replace(FAR, statically_included=(Included(queue("Q")),))
-    chain = Chain(2, settings=static)
+    chain = Chain(count, settings=static, ring=ring and count > 2)
     chain.clients[0].send("queue://Q", "x")
     chain.pump()
-    assert chain.depths() == [0, 1]
+    assert sum(chain.depths()) == 1
     chain.clients[0].consume("queue://Q")
     chain.pump()
     assert chain.clients[0].take() == ["x"]

@@ -62,7 +62,7 @@ class Demand:
         distances = (
             1 + len(info.broker_path or ())
             for info in self.remotes.values()
-            if _wants(info.selector, lookup)
+            if not _is_of_a_list(info) and _wants(info.selector, lookup)
         )
         return min(distances, default=None)
 
@@ -88,6 +88,16 @@ def _wants(text: str | None, lookup: Lookup) -> bool:
     except InvalidSelectorError:
         return True
     return selector is None or selector.matches(lookup)
+
+
+def _is_of_a_list(info: ConsumerInfo) -> bool:
+    """Tell whether the first consumer on a way is a bridge's, for destinations that it lists.
+
+    Nobody need consume behind it. It names itself before the bridge's consumer, by the same
+    connection; others are of a client's connection, then of a bridge's.
+    """
+    ids = ids_of(info)
+    return len(ids) > 1 and ids[0].connection_id == ids[1].connection_id
 
 
 def ids_of(info: ConsumerInfo) -> tuple[ConsumerId, ...]:

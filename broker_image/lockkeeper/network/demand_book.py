@@ -247,7 +247,14 @@ class DemandBook:
         return self._settings.conduit_network_queue_subscriptions
 
     def _is_shared(self, demand: Demand) -> bool:
-        return demand.is_static or self._may_share(demand.info)
+        """Tell whether more consumers may join a demand.
+
+        A queue's consumers have one of their own beside that of a list, so that other brokers know
+        that somebody is there: only then messages are sent back to them.
+        """
+        if demand.is_static:
+            return demand.destination.is_topic
+        return self._may_share(demand.info)
 
     def _is_forced(self, info: ConsumerInfo) -> bool:
         assert info.destination is not None
@@ -325,7 +332,11 @@ class DemandBook:
         self._subscribe(demand)
 
     def _join_static(self, destination: Destination) -> bool:
-        found = self._serving(destination)
+        found = [
+            demand
+            for demand in self._serving(destination)
+            if demand.is_static or destination.is_topic
+        ]
         for demand in found:
             demand.is_static = True
         return bool(found)
