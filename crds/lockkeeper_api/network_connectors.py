@@ -100,8 +100,8 @@ class NetworkConnector(ApiModel):
     use_compression: bool = False
     """Compress the bodies of messages that are forwarded."""
     sync_durable_subs: bool = False
-    """Have both ends tell each other of durable subscriptions whenever the bridge begins, so that
-    nothing is kept for deleted ones; of topics in `dynamicallyIncludedDestinations`."""
+    """Keep nothing for durable subscriptions that were deleted while the bridge was down, of topics
+    in `dynamicallyIncludedDestinations`."""
     bridge_temp_destinations: bool = True
     """Make temporary destinations of the other broker known here, for replies to it."""
     suppress_duplicate_queue_subscriptions: bool = False

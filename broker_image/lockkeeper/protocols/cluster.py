@@ -15,7 +15,7 @@ _SPARE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """What clients are told, with ActiveMQ's names and defaults.
+    """Choice of what clients are told, with ActiveMQ's names and defaults.
 
     `filter` are patterns of the names of other brokers, of which one has to match; none: all may.
     """

@@ -1,6 +1,6 @@
 """Settings of a listener, whatever its protocol."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,5 +20,5 @@ class ListenerSettings:
     inactivity_duration: int = 30_000
     inactivity_initial_delay: int = 10_000
     allow_link_stealing: bool = False
-    cluster: "Cluster | None" = None
+    cluster: "Cluster | None" = field(default=None, compare=False)
     acceptor: "Acceptor | None" = None

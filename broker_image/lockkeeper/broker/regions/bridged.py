@@ -56,7 +56,7 @@ class _Spent:
 
 
 class Bridged:
-    """What the policy of a queue asks of its bridges."""
+    """Policy of a queue for its bridges, and what follows from it."""
 
     def __init__(self, queue: Forwarding, policy: NetworkBridgeFilterPolicy) -> None:
         self.policy = policy

@@ -56,7 +56,7 @@ class Selective(Protocol):
 
     @property
     def bridged(self) -> "Bridged | None":
-        """What the policy asks of bridges, if it asks for anything."""
+        """Policy for bridges, if there is one."""
 
     def page_messages(self) -> int:
         """Return how many bodies may be read back at once."""
