@@ -43,7 +43,8 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
 	process) network protocols release server store transport interop/network)
-SHARED := bench:tests/crash:tests/interop:tests/protocols:tests/server:tests/operator:tests/interop/network
+SHARED := bench:tests/crash:tests/interop:tests/interop/network:tests/protocols:tests/server
+SHARED := $(SHARED):tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check
@@ -127,7 +128,7 @@ test-compiled: compiled ## the tests of `make test-fast` over the compiled modul
 
 SEEDS ?= 0-9999
 NETWORKS ?= 0-999
-sim: $(STAMP) ## a pair, then networks, on virtual time with all that may go wrong; SEEDS=… NETWORKS=…
+sim: $(STAMP) ## a pair and networks on virtual time, all that may go wrong; SEEDS=… NETWORKS=…
 	@$(BIN)/python tests/simulation/run.py --seeds $(SEEDS) --jobs 2
 	@$(BIN)/python tests/simulation/run.py --networks --seeds $(NETWORKS) --jobs 2
 

@@ -1,4 +1,4 @@
-"""What clients are told of other brokers (attributes of ActiveMQ's transportConnector)."""
+"""Cluster filters: which other brokers clients are told of (ActiveMQ's updateClusterFilter)."""
 
 import re
 

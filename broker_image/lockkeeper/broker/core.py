@@ -8,7 +8,7 @@ from lockkeeper.broker.access.guard import Guard, SendingGuard
 from lockkeeper.broker.acknowledging import acknowledge
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
-from lockkeeper.broker.connections import Connection, NetworkPeer
+from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import DELIVERY_BITS, Context
 from lockkeeper.broker.destinations import Destinations
 from lockkeeper.broker.errors import (
@@ -232,16 +232,8 @@ class Broker:
         for destination in list(connection.temporary):
             drop(self.destinations.remove_temporary, connection, destination)
         drop(self.flow.forget, connection)
-        if connection.network is not None and connection.network.is_forwarded_to:
-            connection.network.is_forwarded_to = False
-            self.context.advisories.bridge_stopped(connection, connection.network)
         if was_there:
             self.context.events.disconnected(connection)
-
-    def begin_forwarding(self, connection: Connection, peer: NetworkPeer) -> None:
-        """Note that messages go to another broker from now on, until the connection ends."""
-        peer.is_forwarded_to = True
-        self.context.advisories.bridge_started(connection, peer)
 
     # Producers
 
@@ -408,12 +400,6 @@ class Broker:
         """Change a consumer's window."""
         consumer.prefetch = min(max(0, prefetch), WINDOW_MAX)
         consumer.reactivate()
-
-    def judge_again(self, consumer: Consumer) -> None:
-        """Find out anew what a bridge's consumer may take: it stands for others now."""
-        for backlog in consumer.backlogs:
-            if isinstance(backlog, Queue):
-                backlog.judge_again()
 
     def pull(self, consumer: Consumer, timeout: int) -> None:
         """Ask for one message; *timeout* is in ms, see `pulling`."""

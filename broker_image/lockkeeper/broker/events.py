@@ -55,10 +55,7 @@ class MessageListener(Protocol):
         """Hear that a durable subscription was deleted."""
 
     def bridge_started(self, connection: Connection, peer: NetworkPeer) -> None:
-        """Hear that messages are forwarded to another broker from now on."""
-
-    def bridge_stopped(self, connection: Connection, peer: NetworkPeer) -> None:
-        """Hear that none are any more."""
+        """Hear that messages are forwarded to another broker, until the connection ends."""
 
     def replay(self, consumer: Consumer, source: Destination) -> None:
         """Tell a new consumer of advisories what exists already."""

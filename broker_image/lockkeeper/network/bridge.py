@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
+from lockkeeper.broker.bridging import begin_forwarding
 from lockkeeper.broker.connections import NetworkPeer
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, internal_error
@@ -333,7 +334,7 @@ class Bridge:
         )
         self._advisories = AdvisoryWindow(settings, self._identifier)
         self.demand = DemandBook(broker, self._bridges, self.connection, self.peer, settings)
-        broker.begin_forwarding(self.connection, self.peer)
+        begin_forwarding(broker, self.connection, self.peer)
         own_url = self._own_url if self.is_initiator else None
         for command in introduction(broker, settings, self._identifier, own_url):
             self._send(command)

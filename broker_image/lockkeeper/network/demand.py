@@ -1,5 +1,6 @@
 """Demand: consumers of another broker, and the consumer of ours that stands for them."""
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from lockkeeper.broker.errors import InvalidSelectorError
@@ -73,8 +74,18 @@ class Demand:
 
     def stranded(self) -> int:
         """Return how many messages wait here that neither a consumer nor a bridge takes."""
+        sorted_ones = (queue.sub_queues for queue in self._queues())
+        return sum(each.unwanted() for each in sorted_ones if each is not None)
+
+    def judge_again(self) -> None:
+        """Find out anew what our consumer may take: it stands for others now."""
+        for queue in self._queues():
+            if queue.bridged is not None:
+                queue.sort_anew()
+
+    def _queues(self) -> Iterator[Queue]:
         backlogs = () if self.consumer is None else self.consumer.backlogs
-        return sum(each.unwanted() for each in backlogs if isinstance(each, Queue))
+        return (each for each in backlogs if isinstance(each, Queue))
 
     def is_needed(self) -> bool:
         """Tell whether anybody at the other end is still interested."""

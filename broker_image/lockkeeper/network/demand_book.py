@@ -225,12 +225,8 @@ class DemandBook:
             found = [each for each in found if each.subscription_name is not None]
         for demand in found:
             self._add_interest(demand, info)
-            self._judge_again(demand)
+            demand.judge_again()
         return bool(found)
-
-    def _judge_again(self, demand: Demand) -> None:
-        if demand.consumer is not None:
-            self._broker.judge_again(demand.consumer)
 
     def _serving(self, destination: Destination) -> list[Demand]:
         return [
@@ -291,7 +287,7 @@ class DemandBook:
                 del demand.remotes[identifier]
                 self._suppressed[identifier] = info
         if demand.is_needed():
-            self._judge_again(demand)
+            demand.judge_again()
         else:
             self._let_go(demand)
 
@@ -384,7 +380,7 @@ class DemandBook:
             demand.remotes.pop(identifier, None)
             demand.forced.discard(identifier)
             if demand.is_needed():
-                self._judge_again(demand)
+                demand.judge_again()
             else:
                 self._drop(demand)
 

@@ -146,7 +146,9 @@ class Advisories:
             self._send(listeners, connection_info(connection))
 
     def disconnected(self, connection: "Connection") -> None:
-        """Tell that a connection has ended."""
+        """Tell that a connection has ended, and with it a bridge perhaps."""
+        if connection.network is not None and connection.network.is_forwarded_to:
+            self._bridge_stopped(connection.network)
         if (listeners := self.listeners(CONNECTIONS)) is not None:
             self._send(listeners, connection_removal(connection))
 
@@ -155,8 +157,7 @@ class Advisories:
         if (listeners := self.listeners(NETWORK_BRIDGES)) is not None:
             self._send(listeners, bridge_info(peer), bridge_properties(connection, peer))
 
-    def bridge_stopped(self, connection: "Connection", peer: "NetworkPeer") -> None:
-        """Tell that none are any more."""
+    def _bridge_stopped(self, peer: "NetworkPeer") -> None:
         if (listeners := self.listeners(NETWORK_BRIDGES)) is not None:
             self._send(listeners, bridge_info(peer), {"started": False})
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from lockkeeper.broker.message_properties import property_lookup
 from lockkeeper.broker.policies.network_bridge_filter import NetworkBridgeFilterPolicy
+from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.selectors import Lookup
 from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.message import Message
@@ -30,6 +31,8 @@ LOOK_MS: Final = 250
 class Forwarding(Protocol):
     """A queue, as its bridges' share knows it."""
 
+    policy: DestinationPolicy
+
     @property
     def context(self) -> "Context":
         """The services of the core."""
@@ -43,6 +46,19 @@ class Forwarding(Protocol):
 
     def sort_anew(self) -> None:
         """Have all messages judged again that were already."""
+
+
+_NOTHING_ASKED: Final = NetworkBridgeFilterPolicy()
+
+
+def adopted(queue: Forwarding, known: "Bridged | None") -> "Bridged | None":
+    """Return what a queue's policy asks of bridges, None for nothing; *known* is it so far."""
+    policy = queue.policy.network_bridge_filter
+    if known is not None:
+        if known.policy == policy:
+            return known
+        known.end()
+    return None if policy == _NOTHING_ASKED else Bridged(queue, policy)
 
 
 class _Spent:

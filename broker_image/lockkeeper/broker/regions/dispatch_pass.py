@@ -32,9 +32,6 @@ class Dispatching(Selective, Protocol):
     def dispatch(self) -> None:
         """Send what consumers have room for."""
 
-    def room_of(self, consumer: Consumer) -> int:
-        """Return how many messages a consumer may be sent now."""
-
     def next_ready(self) -> Reference:
         """Take the next message that no sub-queue has, into memory if it is not there."""
 
@@ -67,7 +64,7 @@ class DispatchPass:
         self._room = {
             consumer: room
             for consumer in queue.order.active
-            if (room := queue.room_of(consumer)) > 0
+            if (room := _room_of(queue, consumer)) > 0
         }
         self._runs: dict[Consumer, tuple[list[Reference], list[Reference]]] = {}
         self._given: list[Reference] = []
@@ -226,3 +223,8 @@ class DispatchPass:
         self._room[consumer] -= 1
         if not self._room[consumer]:
             del self._room[consumer]
+
+
+def _room_of(queue: Dispatching, consumer: Consumer) -> int:
+    """Return how many messages a consumer may be sent now."""
+    return consumer.credit() if queue.bridged is None else queue.bridged.room(consumer)

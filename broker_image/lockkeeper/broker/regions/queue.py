@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from lockkeeper.broker.context import END_BYTES, SHARE_BYTES_MAX, Context
 from lockkeeper.broker.policies.message_groups import GroupOwners
-from lockkeeper.broker.policies.network_bridge_filter import NetworkBridgeFilterPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.backlog import PAGE_MESSAGES_MAX, Backlog
 from lockkeeper.broker.regions.body_cache import ENDED, BodyCache
-from lockkeeper.broker.regions.bridged import Bridged
+from lockkeeper.broker.regions.bridged import adopted
 from lockkeeper.broker.regions.dispatch_gate import DispatchGate
 from lockkeeper.broker.regions.dispatch_order import DispatchOrder
 from lockkeeper.broker.regions.dispatch_pass import DispatchPass
@@ -69,8 +68,7 @@ class Queue(Backlog):
         self.sub_queues: SubQueues | None = None
         self.groups: GroupOwners | None = None
         self.rules: tuple[Rule, ...] = ()
-        self.bridged: Bridged | None = None
-        self._adopt_filter()
+        self.bridged = adopted(self, None)
 
     def adopt(self, policy: DestinationPolicy) -> None:
         """Go by another policy; the order of consumers follows with the next that comes or goes."""
@@ -78,18 +76,9 @@ class Queue(Backlog):
         self.body_cache.adopt(policy)
         self.order.adopt(policy.dispatch)
         self.is_advising = policy.advisories.is_about_queue
-        self._adopt_filter()
-        self.activate()
-
-    def _adopt_filter(self) -> None:
-        """Let bridges do what the policy asks of them."""
-        policy, known = self.policy.network_bridge_filter, self.bridged
-        if known is not None:
-            if known.policy == policy:
-                return
-            known.end()
-        self.bridged = None if policy == NetworkBridgeFilterPolicy() else Bridged(self, policy)
+        self.bridged = adopted(self, self.bridged)
         self.sort_anew()
+        self.activate()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; see `Route.accept`."""
@@ -274,10 +263,6 @@ class Queue(Backlog):
         """Return how many messages wait."""
         return len(self.ready) + (self.sub_queues.size if self.sub_queues else 0)
 
-    def unwanted(self) -> int:
-        """Return how many messages wait that no consumer wants, as far as they were looked at."""
-        return 0 if self.sub_queues is None else self.sub_queues.unwanted()
-
     def in_flight(self) -> int:
         """Return how many messages consumers hold."""
         return sum(len(consumer.held_of(self)) for consumer in self.consumers)
@@ -324,12 +309,10 @@ class Queue(Backlog):
         consumer.backlogs.append(self)
         self.context.slow_consumers.watch(consumer, self.policy.slow_consumers)
         if self.sub_queues is not None:
-            if not self.sub_queues.join(consumer):
-                self._dissolve_sub_queues()
-                self.sub_queues = SubQueues(self)
+            if not self.sub_queues.join(consumer) or self.bridged is not None:
+                self.sort_anew()
         elif consumer.is_selective():
             self.sub_queues = SubQueues(self)
-        self.judge_again()
         self.gate.joined()
         self.activate()
 
@@ -344,7 +327,7 @@ class Queue(Backlog):
             self._dissolve_sub_queues()
         if self.bridged is not None:
             self.bridged.left(consumer)
-            self.judge_again()
+            self.sort_anew()
         self.gate.left()
         self.activate()
 
@@ -357,11 +340,6 @@ class Queue(Backlog):
         if self.sub_queues is not None:
             self.begun().extendleft(reversed(self.sub_queues.in_order()))
             self.sub_queues = None
-
-    def judge_again(self) -> None:
-        """Find out anew where messages may go, if that depends on who else is there."""
-        if self.bridged is not None:
-            self.sort_anew()
 
     def sort_anew(self) -> None:
         """Have all messages judged again that were already."""
@@ -436,10 +414,6 @@ class Queue(Backlog):
         """Tell of consumers that messages wait for."""
         for consumer in self.consumers if self.depth() else ():
             self.context.advisories.slow(consumer, self.destination)
-
-    def room_of(self, consumer: "Consumer") -> int:
-        """Return how many messages a consumer may be sent now."""
-        return consumer.credit() if self.bridged is None else self.bridged.room(consumer)
 
     def next_ready(self) -> Reference:
         """Take the next message that no sub-queue has, into memory if it is not there."""
