@@ -8,7 +8,7 @@ import pytest
 
 RUN = Path(__file__).with_name("run.py")
 SEEDS = 60
-NETWORKS = 15
+NETWORKS = 8
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
