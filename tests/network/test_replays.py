@@ -247,12 +247,14 @@ def test_stranded_messages_are_counted() -> None:
     chain.moves(0, 1, "x", "y")
     chain.clients[0].consume("queue://Q")
     chain.pump()
-    (demand,) = chain.links[0].ends[1].session.demand.demands
+    bridge = chain.nodes[1].accepted[-1]
+    assert bridge.demand is not None and bridge.forwarder is not None
+    (demand,) = bridge.demand.demands
     assert (demand.stranded(), demand.waiting()) == (2, 2)
     adopt_policies(chain.nodes[1].broker, policies(REPLAYS))
     chain.pump()
     assert (demand.stranded(), demand.waiting()) == (0, 0)
-    assert chain.links[0].ends[1].session.forwarder.replayed == 2
+    assert bridge.forwarder.replayed == 2
 
 
 def test_it_is_told_why_a_message_goes_no_further() -> None:
