@@ -49,29 +49,6 @@ def test_a_start_that_is_stopped_meanwhile_ends() -> None:
     run(main())
 
 
-def test_a_listener_cannot_stop_its_own_container(
-    broker: brokers.RunningBroker, queue_name: str
-) -> None:
-    """It would wait for itself. Another task may."""
-    fill(broker, queue_name, 1)
-    stopping: list[asyncio.Task[bool]] = []
-
-    async def function(message: ReceivedMessage) -> None:
-        with pytest.raises(IllegalStateError, match="cannot stop its own container"):
-            await made.stop()
-        stopping.append(asyncio.create_task(made.stop()))
-
-    made = container(function, broker.url, queue_name)
-
-    async def main() -> None:
-        await made.start()
-        await made.wait_until_ended()
-        assert await stopping[0]
-        assert made.counters.processed == 1
-
-    run(main())
-
-
 def test_whoever_stops_it_once_more_may_have_less_patience(
     broker: brokers.RunningBroker, queue_name: str
 ) -> None:

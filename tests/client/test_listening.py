@@ -212,39 +212,6 @@ def test_a_listener_pulls_with_prefetch_0(connection: Connection, queue_name: st
     assert handler.wait(3) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("closed", ["consumer", "session", "connection"])
-def test_a_listener_cannot_close_what_calls_it(
-    open_connection: Connect, broker: Any, queue_name: str, closed: str
-) -> None:
-    connection = open_connection(broker.url)
-    session = connection.session()
-    errors: list[object] = []
-    done = threading.Event()
-    found: dict[str, Any] = {"session": session, "connection": connection}
-
-    def close(message: ReceivedMessage) -> None:
-        try:
-            found[closed].close()
-        except IllegalStateError as error:
-            errors.append(error)
-        done.set()
-
-    async def close_awaiting(message: ReceivedMessage) -> None:
-        try:
-            await found[closed]._real.close()
-        except IllegalStateError as error:
-            errors.append(error)
-        done.set()
-
-    is_awaiting = hasattr(connection, "_real")
-    found["consumer"] = session.consumer(queue_name)
-    connection.session().producer(queue_name).send("a")
-    found["consumer"].listen(close_awaiting if is_awaiting else close)
-    assert done.wait(10)
-    assert "cannot close what calls it" in str(errors[0])
-    session.close()
-
-
 def test_a_listener_that_takes_long_loses_nothing(
     broker: Any, open_connection: Connect, queue_name: str
 ) -> None:

@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.session import Session
+from lockkeeper.client.aio.within import begin_outside, is_within
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.events import (
     ConnectionState,
@@ -48,6 +50,7 @@ class Connection(Closing):
         self.on_resumed: Callable[[], None] | None = None
         self._sessions: list[Session] = []
         self._is_closed = False
+        self._ended = asyncio.Event()
 
     async def open(self, timeout: float | None = None) -> None:
         """Find a broker and introduce the connection; `connect` does that."""
@@ -141,22 +144,38 @@ class Connection(Closing):
 
     # The end
 
-    def check_outside(self) -> None:
-        """Raise IllegalStateError in a listener, whose end `close` would wait for."""
-        for session in self._sessions:
-            _ = session.is_listening
-
     async def close(self, timeout: float | None = None) -> None:
         """Close everything; a broker that does not answer is waited for *timeout* seconds at most.
 
         The default is 15 s (`jms.closeTimeout` in the URL says after how many ms). Calls of other
         tasks that wait then end with an error.
+
+        In a listener it returns at once: listeners get no further message, and the connection is
+        closed once those at work have returned.
         """
-        if self._is_closed:
+        if is_within(self.runner):
+            self.close_soon(timeout)
             return
-        self.check_outside()
-        self._is_closed = True
         seconds = self.core.options.timeouts.close if timeout is None else timeout
+        is_first, self._is_closed = not self._is_closed, True
+        if is_first:
+            await self._close(seconds)
+        else:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._ended.wait()
+
+    def close_soon(self, timeout: float | None = None) -> None:
+        """Let listeners take no further message, and close once those at work have returned."""
+        self.end_listeners()
+        begin_outside(self.close(timeout))
+
+    def end_listeners(self) -> None:
+        """Let listeners take no further message; for any thread."""
+        for session in [*self._sessions]:
+            session.end_listeners()
+
+    async def _close(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
                 for session in [*self._sessions]:
@@ -165,7 +184,10 @@ class Connection(Closing):
         except (MessagingError, TimeoutError) as error:
             _LOG.warning("closing a connection: %s", error or "the broker does not answer")
         finally:
-            await self.runner.stop()
+            try:
+                await self.runner.stop()
+            finally:
+                self._ended.set()
 
     def _tell_application(self, event: Event) -> None:
         match event:

@@ -6,6 +6,7 @@ from typing import Protocol
 from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.listening import Listener, Listening
+from lockkeeper.client.aio.within import begin_outside, is_within
 from lockkeeper.client.core.consumer import ConsumerCore
 from lockkeeper.client.core.delivery import Delivery
 from lockkeeper.client.core.session import SessionCore
@@ -93,27 +94,40 @@ class Consumer(Closing):
         self._listening = self._session.listen(self, listener)
 
     async def stop_listening(self) -> None:
-        """End the listener after the message that it has in hand."""
+        """End the listener after the message that it has in hand.
+
+        A listener of the connection does not wait for that.
+        """
         if self._listening is not None:
             await self._listening.stop()
-            self._listening = None
-            self._session_core.listening -= 1
 
     async def close(self) -> None:
         """Stop receiving; what was not acknowledged goes to other consumers.
 
-        In a transacted session the broker learns of it when the transaction ends.
+        In a transacted session the broker learns of it when the transaction ends. In a listener of
+        the connection it returns at once: a listener that is closed gets no further message, and
+        its consumer is closed once it has returned.
         """
+        if self.is_listening and is_within(self._runner):
+            self.close_soon()
+            return
         await self.stop_listening()
         self.close_at_once()
 
+    def close_soon(self) -> None:
+        """Let the listener take no further message, and close once it has returned."""
+        self.end_listener()
+        begin_outside(self.close())
+
+    def end_listener(self) -> None:
+        """Let the listener take no further message; for any thread."""
+        if self._listening is not None:
+            self._listening.end()
+
     @property
     def is_listening(self) -> bool:
-        """Tell whether a listener is at work. Raises IllegalStateError in the listener itself."""
-        if self._listening is None:
-            return False
-        self._listening.check_outside()
-        return True
+        """Tell whether a listener is at work."""
+        return self._listening is not None and not self._listening.is_over
 
     def close_at_once(self) -> None:
         """Close a consumer without a listener; for any thread."""

@@ -13,15 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeAlias
 
 from lockkeeper.client.aio.driving import drive
+from lockkeeper.client.aio.within import ListenerCall, is_within
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.consumer import ConsumerCore
 from lockkeeper.client.core.delivery import Delivery
-from lockkeeper.client.errors import IllegalStateError, MessagingError
+from lockkeeper.client.errors import MessagingError
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import ReceivedMessage, Settlement
 
-_INSIDE = "a listener cannot close what calls it: let another task or thread do that"
 _LOG = logging.getLogger(__name__)
 _REDELIVERED = (Acknowledge.AUTO, Acknowledge.DUPS_OK, Acknowledge.INDIVIDUAL)
 Listener: TypeAlias = Callable[[ReceivedMessage], Any] | Callable[[ReceivedMessage], Awaitable[Any]]
@@ -61,7 +61,7 @@ class Line:
 
 
 class Listening:
-    """A listener at work; `stop` ends it after the message in hand."""
+    """A listener at work; `stop` ends it after the message in hand, and then *ended* is called."""
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class Listening:
         settlement: Settlement,
         listener: Listener,
         line: Line,
+        ended: Callable[[], None],
     ) -> None:
         self._runner = runner
         self._core = core
@@ -77,8 +78,8 @@ class Listening:
         self._listener = listener
         self._line = line
         self._is_stopping = False
-        self._thread: int | None = None
         self._task = asyncio.get_running_loop().create_task(self._run(), name="lockkeeper-listener")
+        self._task.add_done_callback(lambda _: ended())
 
     async def _run(self) -> None:
         is_coroutine = inspect.iscoroutinefunction(self._listener) or inspect.iscoroutinefunction(
@@ -111,7 +112,8 @@ class Listening:
     async def _handle_all(self) -> None:
         while (delivery := self._take_delivery()) is not None:
             try:
-                await self._listener(ReceivedMessage(delivery, self._settlement))
+                with ListenerCall(self._runner):
+                    await self._listener(ReceivedMessage(delivery, self._settlement))
             except BaseException as error:
                 if is_for_others(error):
                     raise
@@ -120,7 +122,10 @@ class Listening:
                 self._finish(delivery)
 
     def _call_all(self) -> None:
-        self._thread = threading.get_ident()
+        with ListenerCall(self._runner):
+            self._call_each()
+
+    def _call_each(self) -> None:
         while (delivery := self._take_delivery()) is not None:
             try:
                 self._listener(ReceivedMessage(delivery, self._settlement))
@@ -143,22 +148,19 @@ class Listening:
                 self._core.redeliver(error, moment())
             self._runner.flush(False)
 
-    def check_outside(self) -> None:
-        """Raise IllegalStateError in the listener itself, whose end would be waited for."""
-        if threading.get_ident() == self._thread or self._is_own_task():
-            raise IllegalStateError(_INSIDE)
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it has ended."""
+        return self._task.done()
 
-    def _is_own_task(self) -> bool:
-        try:
-            return asyncio.current_task() is self._task
-        except RuntimeError:
-            # A thread without an event loop.
-            return False
-
-    async def stop(self) -> None:
-        """End it after the message in hand. Raises IllegalStateError in the listener itself."""
-        self.check_outside()
+    def end(self) -> None:
+        """Have it take no further message; for any thread."""
         self._is_stopping = True
         with self._runner.lock:
             self._core.line.wake()
-        await asyncio.shield(asyncio.gather(self._task, return_exceptions=True))
+
+    async def stop(self) -> None:
+        """End it after the message in hand, which listeners of the connection do not wait for."""
+        self.end()
+        if not is_within(self._runner):
+            await asyncio.shield(asyncio.gather(self._task, return_exceptions=True))

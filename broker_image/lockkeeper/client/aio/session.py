@@ -8,6 +8,7 @@ from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.listening import Line, Listener, Listening
 from lockkeeper.client.aio.producer import Producer
 from lockkeeper.client.aio.two_phase import TwoPhase
+from lockkeeper.client.aio.within import begin_outside, is_within
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.branches import Branches
 from lockkeeper.client.core.connection import ConnectionCore
@@ -212,7 +213,10 @@ class Session(TwoPhase, Closing):
         self.core.listen()
         if self._line is None:
             self._line = Line()
-        return Listening(self.runner, consumer.core, consumer.settling, listener, self._line)
+        return Listening(
+            self.runner, consumer.core, consumer.settling, listener, self._line,
+            self.core.listener_ended,
+        )  # fmt: skip
 
     def consumer_closed(self, consumer: Consumer) -> None:
         """Forget a consumer."""
@@ -221,13 +225,17 @@ class Session(TwoPhase, Closing):
 
     @property
     def is_listening(self) -> bool:
-        """Tell whether a listener is at work. Raises IllegalStateError in the listener itself."""
-        listening = [consumer.is_listening for consumer in self._consumers]
-        return any(listening)
+        """Tell whether a listener is at work."""
+        return any(consumer.is_listening for consumer in self._consumers)
+
+    def end_listeners(self) -> None:
+        """Let the listeners take no further message; for any thread."""
+        for consumer in [*self._consumers]:
+            consumer.end_listener()
 
     async def stop_listening(self) -> None:
         """End all listeners, after the message that one of them has in hand."""
-        for consumer in self._consumers:
+        for consumer in [*self._consumers]:
             await consumer.stop_listening()
         if self._line is not None:
             self._line.end()
@@ -236,15 +244,27 @@ class Session(TwoPhase, Closing):
     # Closing
 
     async def close(self) -> None:
-        """Roll an open transaction back and end all producers and consumers."""
-        if self.core.is_closed:
+        """Roll an open transaction back and end all producers and consumers.
+
+        In a listener of the connection it returns at once: listeners of the session get no further
+        message, and it is closed once the one at work has returned.
+        """
+        if self.is_listening and is_within(self.runner):
+            self.close_soon()
             return
         await self.stop_listening()
         self.close_at_once()
 
+    def close_soon(self) -> None:
+        """Let listeners take no further message, and close once the one at work has returned."""
+        self.end_listeners()
+        begin_outside(self.close())
+
     def close_at_once(self) -> None:
         """Close a session without listeners; for any thread."""
         with self.runner.lock:
+            if self.core.is_closed:
+                return
             self.core.close()
             self.runner.flush(False)
         self._consumers.clear()

@@ -1,8 +1,10 @@
 """Connections: `connect` finds a broker, and keeps to it or to the next one."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from lockkeeper.client import aio
+from lockkeeper.client.aio.within import is_within
 from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import LoopThread
@@ -10,7 +12,7 @@ from lockkeeper.client.blocking.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.events import ConnectionState, Silence
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
-from lockkeeper.client.errors import MessagingError
+from lockkeeper.client.errors import IllegalStateError, MessagingError
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, destination_of
 from lockkeeper.client.opening import DEFAULT_URL, Opening
@@ -33,7 +35,6 @@ class Connection(Closing):
         except BaseException:
             self._thread.stop()
             raise
-        self._is_closed = False
         self._runner = self._aio.runner
         self._core = self._aio.core
 
@@ -134,13 +135,22 @@ class Connection(Closing):
 
         The default is 15 s (`jms.closeTimeout` in the URL says after how many ms). Calls of other
         threads that wait then, such as a send that flow control holds up, end with an error.
+
+        In a listener, and in what `on_error` and its kin call, it returns at once: listeners get
+        no further message, and the connection is closed once those at work have returned.
         """
-        if self._is_closed:
+        if self._thread.is_own or is_within(self._runner):
+            self._aio.end_listeners()
+            self._thread.begin(self._close_soon(timeout))
             return
-        self._aio.check_outside()
-        self._is_closed = True
-        try:
+        # Whoever comes last finds that the thread has ended.
+        with suppress(IllegalStateError):
             self._thread.call(self._aio.close(timeout))
+        self._thread.stop()
+
+    async def _close_soon(self, timeout: float | None) -> None:
+        try:
+            await self._aio.close(timeout)
         finally:
             self._thread.stop()
 

@@ -60,15 +60,25 @@ class Consumer(Closing):
         self._thread.call(self._aio.listen(listener))
 
     def stop_listening(self) -> None:
-        """End the listener after the message that it has in hand."""
-        self._thread.call(self._aio.stop_listening())
+        """End the listener after the message that it has in hand.
+
+        A listener of the connection does not wait for that.
+        """
+        if self._thread.is_own:
+            self._aio.end_listener()
+        else:
+            self._thread.call(self._aio.stop_listening())
 
     def close(self) -> None:
         """Stop receiving; what was not acknowledged goes to other consumers.
 
-        In a transacted session the broker learns of it when the transaction ends.
+        In a transacted session the broker learns of it when the transaction ends. In a listener of
+        the connection it returns at once: a listener that is closed gets no further message, and
+        its consumer is closed once it has returned.
         """
-        if self._aio.is_listening:
-            self._thread.call(self._aio.close())
-        else:
+        if not self._aio.is_listening:
             self._aio.close_at_once()
+        elif self._thread.is_own:
+            self._aio.close_soon()
+        else:
+            self._thread.call(self._aio.close())

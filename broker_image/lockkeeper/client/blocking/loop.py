@@ -5,6 +5,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, Generic, Protocol, TypeVar
 
+from lockkeeper.client.aio.within import begin_outside
 from lockkeeper.client.errors import IllegalStateError
 
 JOIN_SECONDS = 5.0
@@ -19,6 +20,10 @@ make_loop = asyncio.new_event_loop
 
 class Caller(Protocol):
     """An event loop that other threads have do something; see `LoopThread`."""
+
+    @property
+    def is_own(self) -> bool:
+        """Tell whether the event loop runs in the thread that asks."""
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Return what a coroutine returns that is carried out in the event loop."""
@@ -84,6 +89,11 @@ class LoopThread:
         if others:
             await asyncio.wait(others, timeout=JOIN_SECONDS)
 
+    @property
+    def is_own(self) -> bool:
+        """Tell whether the event loop runs in the thread that asks."""
+        return threading.current_thread() is self._thread
+
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Return what a coroutine returns that is carried out here; cancel it when interrupted.
 
@@ -92,10 +102,9 @@ class LoopThread:
         """
         call = _Call(coroutine)
         with self._lock:
-            is_own = threading.current_thread() is self._thread
-            if is_own or self._is_ending:
+            if self.is_own or self._is_ending:
                 coroutine.close()
-                raise IllegalStateError(_OWN if is_own else _ENDED)
+                raise IllegalStateError(_OWN if self.is_own else _ENDED)
             self._loop.call_soon_threadsafe(call.begin)
         try:
             call.ended.wait()
@@ -106,8 +115,18 @@ class LoopThread:
             raise
         return call.result()
 
+    def begin(self, coroutine: Coroutine[Any, Any, object]) -> None:
+        """Have a coroutine carried out here, within no listener, and do not wait for it."""
+        with self._lock:
+            if self._is_ending:
+                coroutine.close()
+            else:
+                self._loop.call_soon_threadsafe(begin_outside, coroutine)
+
     def stop(self) -> None:
         """End the thread."""
-        self._loop.call_soon_threadsafe(self._stopping.set)
-        if threading.current_thread() is not self._thread:
+        with self._lock:
+            if not self._is_ending:
+                self._loop.call_soon_threadsafe(self._stopping.set)
+        if not self.is_own:
             self._thread.join(JOIN_SECONDS)

@@ -166,10 +166,14 @@ class Session(TwoPhase, Closing):
     # Closing
 
     def close(self) -> None:
-        """Roll an open transaction back and end all producers and consumers."""
-        if self.core.is_closed:
-            return
-        if self._aio.is_listening:
-            self._thread.call(self._aio.close())
-        else:
+        """Roll an open transaction back and end all producers and consumers.
+
+        In a listener of the connection it returns at once: listeners of the session get no further
+        message, and it is closed once the one at work has returned.
+        """
+        if not self._aio.is_listening:
             self._aio.close_at_once()
+        elif self._thread.is_own:
+            self._aio.close_soon()
+        else:
+            self._thread.call(self._aio.close())

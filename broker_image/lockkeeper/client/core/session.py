@@ -161,6 +161,10 @@ class SessionCore:
             raise IllegalStateError(f"{self.transaction.identifier} is under way: no listeners")
         self.listening += 1
 
+    def listener_ended(self) -> None:
+        """Note that a listener has ended."""
+        self.listening -= 1
+
     # Settling
 
     def acknowledge(self) -> None:

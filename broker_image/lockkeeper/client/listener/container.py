@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from lockkeeper.client import aio
 from lockkeeper.client.aio.closing import Closing
+from lockkeeper.client.aio.within import ListenerCall, begin_outside, is_within
 from lockkeeper.client.errors import (
     BrokerUrlError,
     IllegalStateError,
@@ -35,7 +36,6 @@ from lockkeeper.client.tls import TlsOptions
 
 SILENCE_SECONDS_MAX = 30.0
 """ActiveMQ's inactivity duration: who is silent for longer is not there any more."""
-_INSIDE = "a listener cannot stop its own container: let another task do that"
 _STOPPED = "the container was stopped before its first consumer was there"
 _LOG = logging.getLogger(__name__)
 ErrorHandler = Callable[[Exception, ReceivedMessage], Any]
@@ -150,18 +150,17 @@ class ListenerContainer(Closing):
         What was not handed to the function does not count as redelivered. After *timeout* seconds
         (None: never) coroutines are cancelled, threads left alone, and their messages come
         again; returns whether there were none of these.
+
+        The container's own function and error handler return first: in them it only begins, and
+        returns False.
         """
         if self.state in (ContainerState.NEW, ContainerState.STOPPED):
             return True
-        if asyncio.current_task() in self._workers:
-            raise IllegalStateError(_INSIDE)
+        self._take_no_more()
+        if is_within(self):
+            begin_outside(self.stop(timeout))
+            return False
         is_first, self._is_ending = not self._is_ending, True
-        if self.state is ContainerState.RUNNING:
-            self.state = ContainerState.STOPPING
-        if not self._begun.done():
-            self._begun.set_exception(IllegalStateError(_STOPPED))
-            # Perhaps nobody waits for it.
-            self._begun.exception()
         try:
             await self._finish(timeout)
         finally:
@@ -170,6 +169,15 @@ class ListenerContainer(Closing):
         # Who stops it once more may do so with less patience.
         await self._ended.wait()
         return not self._is_cut
+
+    def _take_no_more(self) -> None:
+        """Let no further message be taken."""
+        if self.state is ContainerState.RUNNING:
+            self.state = ContainerState.STOPPING
+        if not self._begun.done():
+            self._begun.set_exception(IllegalStateError(_STOPPED))
+            # Perhaps nobody waits for it.
+            self._begun.exception()
 
     async def _finish(self, timeout: float | None) -> None:
         """Let those with a message finish it, as long as there is time, and end all others."""
@@ -283,7 +291,8 @@ class ListenerContainer(Closing):
 
     async def invoke(self, message: ReceivedMessage, session: aio.Session) -> Any:
         """Call the function."""
-        return await self._invocation.call(message, session, self._executor)
+        with ListenerCall(self):
+            return await self._invocation.call(message, session, self._executor)
 
     async def tell_error(self, error: Exception, message: ReceivedMessage) -> None:
         """Call the error handler."""
@@ -291,14 +300,20 @@ class ListenerContainer(Closing):
             _LOG.warning("%s failed with %s", self.name, message.message_id, exc_info=error)
             return
         try:
-            if is_coroutine_function(self._error_handler):
-                await uncancelled(self._error_handler(error, message))
-            else:
-                result = await in_thread(self._executor, self._error_handler, error, message)
-                if inspect.isawaitable(result):
-                    await uncancelled(result)
+            with ListenerCall(self):
+                await self._call_handler(self._error_handler, error, message)
         except Exception:
             _LOG.exception("the error handler of %s", self.name)
+
+    async def _call_handler(
+        self, handler: ErrorHandler, error: Exception, message: ReceivedMessage
+    ) -> None:
+        if is_coroutine_function(handler):
+            await uncancelled(handler(error, message))
+        else:
+            result = await in_thread(self._executor, handler, error, message)
+            if inspect.isawaitable(result):
+                await uncancelled(result)
 
     def is_final(self, error: Exception) -> bool:
         """Tell whether asking again would change nothing: the first consumer is refused."""

@@ -16,6 +16,14 @@ class RunningLoop:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
 
+    @property
+    def is_own(self) -> bool:
+        """Tell whether the event loop runs in the thread that asks."""
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Return what a coroutine returns that is carried out in the event loop."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
