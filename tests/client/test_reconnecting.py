@@ -4,8 +4,11 @@ import itertools
 import random
 import socket
 import time
+from pathlib import Path
 
+import brokers
 import pytest
+from client_support import Connect, start_broker
 
 from lockkeeper.client import ConnectionFailedError, RequestTimedOutError, connect
 from lockkeeper.client.core.reconnecting import Reconnector
@@ -25,6 +28,16 @@ def hosts(addresses: list[Address]) -> str:
 def test_addresses_are_shuffled_unless_told_otherwise() -> None:
     assert hosts(reconnector("").order()) == "cba"
     assert hosts(reconnector("randomize=false").order()) == "abc"
+
+
+def test_brokers_with_priority_are_tried_first() -> None:
+    assert hosts(reconnector("priorityBackup=true").order()) == "acb"
+    two = reconnector("priorityBackup=true&priorityURIs=tcp://c:3,tcp://b:2&randomize=false")
+    assert hosts(two.order()) == "bca"
+    two.lose(Address("c", 3), lived=100, reason=OSError("gone"))
+    assert hosts(two.order()) == "bac", "it may hang, and every link would wait for it"
+    assert hosts([*two.better_than(Address("a", 1))]) == "cb"
+    assert two.better_than(Address("b", 2)) == ()
 
 
 def test_the_broker_just_lost_is_tried_last() -> None:
@@ -86,6 +99,56 @@ def test_without_failover_one_address_is_tried_once() -> None:
             connect(f"tcp://127.0.0.1:{port}")
     tried = Reconnector(parse_url("tcp://a:1"), list.reverse, lambda: 0.0)
     assert not list(tried.delays(is_first=False))
+
+
+NO_HOSTS = "tcp://a..b:1,tcp://no-such-host.invalid:2,ssl://.c:3"
+
+
+def test_what_is_no_host_is_passed_over(broker: brokers.RunningBroker, face: Connect) -> None:
+    with face(f"failover:({NO_HOSTS},{broker.url})?randomize=false") as connection:
+        assert connection.address == broker.url
+
+
+def test_what_is_no_host_is_passed_over_when_a_broker_is_lost(
+    our_mortal_broker: brokers.RunningBroker, tmp_path: Path, face: Connect, queue_name: str
+) -> None:
+    other = start_broker("lockkeeper", tmp_path / "other")
+    try:
+        url = f"failover:({our_mortal_broker.url},{NO_HOSTS},{other.url})?randomize=false"
+        with face(url) as connection:
+            producer = connection.session().producer(queue_name)
+            our_mortal_broker.kill()
+            producer.send("to the other")
+            assert connection.address == other.url
+    finally:
+        other.stop()
+
+
+@pytest.mark.parametrize(
+    "url", [f"failover:({NO_HOSTS})?startupMaxReconnectAttempts=2", "tcp://a..b:1", "ssl://.c:3"]
+)
+def test_where_no_host_is_one_the_error_says_so_of_each(face: Connect, url: str) -> None:
+    with pytest.raises(ConnectionFailedError) as caught:
+        face(url)
+    reasons = {
+        "tcp://a..b:1": "the host 'a..b' cannot be found: it is no host name",
+        "tcp://no-such-host.invalid:2": "the host 'no-such-host.invalid' cannot be found: ",
+        "ssl://.c:3": "the host '.c' cannot be found: it is no host name",
+    }
+    for address, reason in reasons.items():
+        assert (f"at {address}: {reason}" in str(caught.value)) is (address in url)
+
+
+def test_who_looks_for_a_broker_in_vain_learns_why(
+    face: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    options = "initialReconnectDelay=1&maxReconnectDelay=1&warnAfterReconnectAttempts=4"
+    with pytest.raises(RequestTimedOutError) as caught:
+        face(f"failover:(tcp://a..b:1)?{options}", timeout=0.5)
+    reason = "no broker could be reached at tcp://a..b:1: the host 'a..b' cannot be found"
+    assert f"not done within 0.5 s: {reason}" in str(caught.value)
+    assert f"{reason}: it is no host name; 4 attempts were made, and more follow" in caplog.text
+    assert "; 5 attempts" not in caplog.text
 
 
 def test_waiting_for_a_broker_can_be_stopped() -> None:

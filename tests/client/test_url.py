@@ -109,6 +109,17 @@ def test_failover_options_are_read_and_nested_ones_go_to_each_address() -> None:
     assert [address.options.keep_alive for address in url.addresses] == [True, False]
 
 
+def test_the_first_address_has_priority_unless_others_are_named() -> None:
+    text = "failover:(tcp://a:1?keepAlive=true,tcp://b:2)?priorityBackup=true"
+    first, others = parse_url(text), parse_url(text + "&priorityURIs=tcp://b:2,tcp://c:3")
+    assert first.priority == first.addresses[:1]
+    assert [str(each) for each in others.addresses] == ["tcp://a:1", "tcp://b:2", "tcp://c:3"]
+    assert others.priority == others.addresses[1:]
+    assert parse_url("failover:(tcp://a:1)?priorityURIs=tcp://a:1").priority == ()
+    with pytest.raises(BrokerUrlError, match="priorityURIs"):
+        parse_url(text + "&priorityURIs=tcp://b:2,,")
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

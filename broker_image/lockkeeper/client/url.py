@@ -59,10 +59,12 @@ class Address:
 class BrokerUrl:
     """Addresses of brokers and options; without failover a broken connection stays broken.
 
-    `user`, `password` and `client_id` are None where the URL does not name them.
+    `priority` are those addresses that are better than the others. `user`, `password` and
+    `client_id` are None where the URL does not name them.
     """
 
     addresses: tuple[Address, ...]
+    priority: tuple[Address, ...] = ()
     failover: FailoverOptions | None = None
     user: str | None = None
     password: str | None = None
@@ -126,7 +128,12 @@ def _parse_failover(text: str, tls: TlsOptions) -> BrokerUrl:
     if failover.timeout > 0:
         timeouts = replace(found.options.timeouts, no_broker=failover.timeout / 1000)
         found = replace(found, options=replace(found.options, timeouts=timeouts))
-    return replace(found, addresses=addresses, failover=failover)
+    if not failover.priority_backup:
+        return replace(found, addresses=addresses, failover=failover)
+    asked = [_parse_address(uri, nested, {}, tls) for uri in failover.priority_uris]
+    known = {str(address): address for address in addresses}
+    priority = tuple(known.setdefault(str(each), each) for each in asked) or addresses[:1]
+    return replace(found, addresses=tuple(known.values()), priority=priority, failover=failover)
 
 
 def _with_jms(url: BrokerUrl, options: dict[str, str], text: str) -> BrokerUrl:

@@ -39,9 +39,12 @@ class FailoverOptions:
     randomize: bool = True
     timeout: int = UNLIMITED
     update_uris_supported: bool = True
+    warn_after_reconnect_attempts: int = 10
+    priority_backup: bool = False
+    priority_uris: tuple[str, ...] = ()
 
 
-_Parser: TypeAlias = Callable[[str], bool | int | float | Path | None]
+_Parser: TypeAlias = Callable[[str], bool | int | float | Path | tuple[str, ...] | None]
 Table: TypeAlias = Mapping[str, tuple[str, _Parser]]
 
 
@@ -87,11 +90,11 @@ def read_jms_options(
     everywhere = fields(_PREFETCH_ALL).get("all")
     prefetch = PrefetchPolicy() if everywhere is None else PrefetchPolicy(*[everywhere] * 5)
     settings = ConnectionOptions(
-        prefetch=replace(prefetch, **fields(_PREFETCH_OPTIONS)),
-        timeouts=replace(Timeouts(), **fields(_TIMEOUT_OPTIONS)),
-        **fields(_CONNECTION_OPTIONS),
+        prefetch=replace(prefetch, **fields(PREFETCH_OPTIONS)),
+        timeouts=replace(Timeouts(), **fields(TIMEOUT_OPTIONS)),
+        **fields(CONNECTION_OPTIONS),
     )
-    return settings, replace(RedeliveryPolicy(), **fields(_REDELIVERY_OPTIONS))
+    return settings, replace(RedeliveryPolicy(), **fields(REDELIVERY_OPTIONS))
 
 
 def _flag(value: str) -> bool:
@@ -148,6 +151,13 @@ def _share(value: str) -> float:
     return number / 100
 
 
+def _uris(value: str) -> tuple[str, ...]:
+    uris = tuple(each.strip() for each in value.split(","))
+    if not all(uris):
+        raise ValueError("must be uri,uri")
+    return uris
+
+
 def _multiplier(value: str) -> float:
     number = float(value)
     if not 0 < number <= 1000:
@@ -179,21 +189,24 @@ FAILOVER_OPTIONS: Table = {
     "randomize": ("randomize", _flag),
     "timeout": ("timeout", _limit),
     "updateURIsSupported": ("update_uris_supported", _flag),
+    "warnAfterReconnectAttempts": ("warn_after_reconnect_attempts", _limit),
+    "priorityBackup": ("priority_backup", _flag),
+    "priorityURIs": ("priority_uris", _uris),
 }
-_TIMEOUT_OPTIONS: Table = {
+TIMEOUT_OPTIONS: Table = {
     "jms.sendTimeout": ("send", _seconds_or_never),
     "jms.requestTimeout": ("request", _seconds_or_never),
     "jms.closeTimeout": ("close", _seconds),
 }
 _PREFETCH_ALL: Table = {"jms.prefetchPolicy.all": ("all", _prefetch)}
-_PREFETCH_OPTIONS: Table = {
+PREFETCH_OPTIONS: Table = {
     "jms.prefetchPolicy.queuePrefetch": ("queue", _prefetch),
     "jms.prefetchPolicy.topicPrefetch": ("topic", _prefetch),
     "jms.prefetchPolicy.durableTopicPrefetch": ("durable_topic", _prefetch),
     "jms.prefetchPolicy.queueBrowserPrefetch": ("queue_browser", _prefetch),
     "jms.prefetchPolicy.optimizeDurableTopicPrefetch": ("optimized_durable_topic", _prefetch),
 }
-_REDELIVERY_OPTIONS: Table = {
+REDELIVERY_OPTIONS: Table = {
     "jms.redeliveryPolicy.maximumRedeliveries": ("maximum_redeliveries", _limit),
     "jms.redeliveryPolicy.initialRedeliveryDelay": ("initial_redelivery_delay", _seconds),
     "jms.redeliveryPolicy.redeliveryDelay": ("redelivery_delay", _seconds),
@@ -206,7 +219,7 @@ _REDELIVERY_OPTIONS: Table = {
     "jms.redeliveryPolicy.useCollisionAvoidance": ("use_collision_avoidance", _flag),
     "jms.redeliveryPolicy.collisionAvoidancePercent": ("collision_avoidance_factor", _share),
 }
-_CONNECTION_OPTIONS: Table = {
+CONNECTION_OPTIONS: Table = {
     "jms.optimizeAcknowledge": ("optimize_acknowledge", _flag),
     "jms.optimizeAcknowledgeTimeOut": ("optimize_acknowledge_timeout", _seconds),
     "jms.checkForDuplicates": ("check_for_duplicates", _flag),
@@ -219,9 +232,9 @@ _CONNECTION_OPTIONS: Table = {
     "jms.producerWindowSize": ("producer_window_size", _count),
 }
 _JMS_TABLES = (
-    _TIMEOUT_OPTIONS,
+    TIMEOUT_OPTIONS,
     _PREFETCH_ALL,
-    _PREFETCH_OPTIONS,
-    _REDELIVERY_OPTIONS,
-    _CONNECTION_OPTIONS,
+    PREFETCH_OPTIONS,
+    REDELIVERY_OPTIONS,
+    CONNECTION_OPTIONS,
 )

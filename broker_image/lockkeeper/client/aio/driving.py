@@ -56,7 +56,8 @@ async def drive(runner: Runner, procedure: Procedure[T], timeout: float | None =
                 finally:
                     runner.flush(False)
                 if deadline is not None and time.monotonic() >= deadline:
-                    raise RequestTimedOutError(f"not done within {timeout:g} s")
+                    text = f"not done within {timeout:g} s"
+                    raise RequestTimedOutError(runner.core.with_reason(text))
                 wait.line.waiters.append(waiter)
             try:
                 await _woken(waiter, earliest(wait.until, deadline))

@@ -53,7 +53,8 @@ def drive(runner: Runner, procedure: Procedure[T], timeout: float | None = None)
                 result: T = stop.value
                 return result
             if deadline is not None and time.monotonic() >= deadline:
-                raise RequestTimedOutError(f"not done within {timeout:g} s")
+                text = f"not done within {timeout:g} s"
+                raise RequestTimedOutError(runner.core.with_reason(text))
             waiter = _Waiter()
             wait.line.waiters.append(waiter)
             runner.flush(True)

@@ -71,6 +71,7 @@ class ConnectionCore:
         self.state = ConnectionState.CONNECTING
         self.address: str | None = None
         self.error: MessagingError | None = None
+        self.why_unlinked = ""
         self.events: deque[Event] = deque()
         self.other_addresses: tuple[str, ...] = ()
         self.outbox = Outbox()
@@ -145,11 +146,16 @@ class ConnectionCore:
                 if deadline is not None and moment.now >= deadline:
                     raise RequestTimedOutError(f"no answer to {request.name} in time")
                 if patience is not None and moment.now >= patience:
-                    raise RequestTimedOutError(f"no broker for {timeouts.no_broker:g} s")
+                    text = f"no broker for {timeouts.no_broker:g} s"
+                    raise RequestTimedOutError(self.with_reason(text))
                 moment = yield Wait(request.line, earliest(deadline, patience))
             return request.result()
         finally:
             self._pending.pop(request.number, None)
+
+    def with_reason(self, text: str) -> str:
+        """Return *text* with the reason why no broker is there, if none is."""
+        return f"{text}: {self.why_unlinked}" if self.why_unlinked else text
 
     def patience_ends(self, moment: Moment) -> float | None:
         """Return until when to wait for a broker; None: for ever."""
@@ -243,6 +249,7 @@ class ConnectionCore:
         """Tell a broker all that the one before knew, and let everyone go on."""
         loose = self.outbox.open(codec)
         self.address = address
+        self.why_unlinked = ""
         for frame in self._introduction(codec):
             self.outbox.put_frame(frame)
         for frame in loose:
@@ -302,6 +309,28 @@ class ConnectionCore:
         for session in self.sessions:
             session.interrupt()
         self.events.append(Interrupted(error))
+
+    # Another broker that is better
+
+    def depart(self) -> bool:
+        """Take leave of the broker for a better one, unless a transaction would be lost by it.
+
+        Then no other session begins to consume in a transaction, until those are over. What has
+        only sent goes on with the next broker. Tells whether leave was taken.
+        """
+        if any(not request.is_repeatable for request in self._pending.values()):
+            return False
+        bound = [session for session in self.sessions if session.is_bound]
+        if bound:
+            for session in self.sessions:
+                if session not in bound:
+                    session.hold_back()
+            return False
+        for consumer in self.consumers.values():
+            self.post(consumer.farewell())
+        self.post(openwire.RemoveInfo(object_id=self.identifier))
+        self.post(openwire.ShutdownInfo())
+        return True
 
     def end(self, error: MessagingError | None) -> None:
         """Note that there will be no further link; no error when the application wanted that."""

@@ -1,5 +1,6 @@
 """Consumers: what they hand out, and what the broker and the books learn of it."""
 
+import math
 from typing import Protocol
 
 from lockkeeper.client.core.acknowledge import Acknowledge, ack_frame, cause_text, make_ack, runs
@@ -330,7 +331,11 @@ class ConsumerCore:
     @property
     def has_held(self) -> bool:
         """Tell whether something waits for its time to be handed out again."""
-        return bool(self._held_until) and len(self._inbox) > 0
+        return 0 < self._held_until < math.inf and len(self._inbox) > 0
+
+    def hold_back(self) -> None:
+        """Hand out nothing more that came by this link."""
+        self._held_until = math.inf
 
     def put_back(self, delivery: Delivery) -> None:
         """Be as if a delivery had not been handed out; nothing to do once it is settled."""

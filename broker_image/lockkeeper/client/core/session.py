@@ -276,6 +276,20 @@ class SessionCore:
                     return info
         return None
 
+    @property
+    def is_bound(self) -> bool:
+        """Tell whether there is a transaction that would be lost with the link."""
+        if self.transaction is None:
+            return False
+        working = [*self.consumers, *self._leaving]
+        return self.transaction.is_bound or any(consumer.has_delivered for consumer in working)
+
+    def hold_back(self) -> None:
+        """Hand out nothing more in a transaction until there is another link."""
+        if self.is_transacted:
+            for consumer in self.consumers:
+                consumer.hold_back()
+
     def interrupt(self) -> None:
         """Note that the link is lost."""
         for producer in self._producers:

@@ -85,6 +85,13 @@ class Transaction:
         """Tell whether it is a branch of a distributed transaction."""
         return isinstance(self.identifier, XATransactionId)
 
+    @property
+    def is_bound(self) -> bool:
+        """Tell whether the next broker cannot be told of it: the link must last until its end."""
+        if self.identifier is None or self._is_lost:
+            return False
+        return self.is_branch or self._size > RECORDED_BYTES_MAX
+
     def begin(self) -> TransactionId:
         """Return the id of the transaction, which begins unless it has."""
         if self.identifier is None:

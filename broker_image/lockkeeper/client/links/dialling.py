@@ -7,6 +7,7 @@ import socket
 import struct
 from typing import Any
 
+from lockkeeper.client.errors import BrokerUrlError
 from lockkeeper.client.tls import SecureSocket
 from lockkeeper.client.url import Address
 
@@ -20,7 +21,7 @@ async def dial(address: Address) -> "socket.socket | SecureSocket":
         dialled.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, int(options.keep_alive))
         if address.tls is None:
             return dialled
-        secure = SecureSocket(dialled, address.host, address.tls)
+        secure = _encrypted(dialled, address)
         try:
             await _shake_hands(secure)
         except BaseException:
@@ -38,7 +39,12 @@ async def open_socket(host: str, port: int) -> socket.socket:
     loop = asyncio.get_running_loop()
     failure: OSError | None = None
     for family, kind, protocol, _, where in await _addresses(host, port):
-        opened = socket.socket(family, kind, protocol)
+        try:
+            opened = socket.socket(family, kind, protocol)
+        except OSError as error:
+            # This system does not speak IPv6, say.
+            failure = error
+            continue
         opened.setblocking(False)
         try:
             await loop.sock_connect(opened, where)
@@ -68,13 +74,36 @@ def _refuse_itself(opened: socket.socket) -> None:
 
 
 async def _addresses(host: str, port: int) -> "list[tuple[Any, ...]]":
+    """Return what the system knows of a host. Raises OSError, also for what is no host at all."""
     try:
-        # Needs no name server, and so no thread.
-        flags = socket.AI_NUMERICHOST
-        return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)]
-    except socket.gaierror:
-        loop = asyncio.get_running_loop()
-        return [*await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        try:
+            # Needs no name server, and so no thread.
+            flags = socket.AI_NUMERICHOST
+            return [*socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)]
+        except socket.gaierror:
+            loop = asyncio.get_running_loop()
+            return [*await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except socket.gaierror as error:
+        raise _unknown(host, error.strerror) from error
+    except ValueError as error:
+        # No name of RFC 1035: a label that is empty or too long, a character that is none.
+        raise _unknown(host, "it is no host name") from error
+
+
+def _unknown(host: str, reason: str | None) -> OSError:
+    return OSError(errno.EHOSTUNREACH, f"the host {host!r} cannot be found: {reason}")
+
+
+def _encrypted(dialled: socket.socket, address: Address) -> SecureSocket:
+    """Return a socket that is to be encrypted. Raises OSError."""
+    assert address.tls is not None
+    try:
+        return SecureSocket(dialled, address.host, address.tls)
+    except ValueError as error:
+        # BrokerUrlError is one, too, and holds for each attempt.
+        if isinstance(error, BrokerUrlError):
+            raise
+        raise _unknown(address.host, str(error)) from error
 
 
 async def _shake_hands(secure: SecureSocket) -> None:

@@ -57,7 +57,7 @@ class Link:
         self._after_reading = after_reading
         self._reader: DispatchReader | None = None
         self._left: memoryview | bytes = b""
-        self._is_over = self._is_scheduled = self._is_writing = False
+        self._is_over = self._is_left = self._is_scheduled = self._is_writing = False
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
@@ -95,7 +95,7 @@ class Link:
             read(frame) if frame[0] == DISPATCH else decode(frame)[0] for frame in frames
         ]
         with self._lock:
-            if self._core.error is None and not self._is_over:
+            if self._core.error is None and not self._is_over and not self._is_left:
                 self._core.receive(commands)
                 if self._core.outbox.is_urgent:
                     self.flush()
@@ -213,6 +213,12 @@ class Link:
         The event loop and the lock are those of the process that goes on.
         """
         self._socket.close()
+
+    def leave(self, reason: Exception) -> None:
+        """End the link for a better one; for any thread, which holds the lock."""
+        self.flush()
+        self._is_left = True
+        self._call(self.lose, reason)
 
     def lose(self, error: Exception) -> None:
         """End the link, once; to be called in its event loop."""

@@ -15,6 +15,7 @@ from lockkeeper.client.errors import ConnectionFailedError, MessagingError
 from lockkeeper.client.links.dialling import dial
 from lockkeeper.client.links.link import LINK_ERRORS, Link
 from lockkeeper.client.url import Address, BrokerUrl, parse_others
+from lockkeeper.message.openwire import ConnectionId, ConnectionInfo
 
 BURST_SECONDS = 0.0003
 """What a thread says within that time after something else is one of many."""
@@ -40,6 +41,7 @@ class Runner:
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._others: tuple[str, ...] = ()
+        self._better: Address | None = None
         self._last_said = 0.0
 
     def start(self) -> None:
@@ -55,6 +57,10 @@ class Runner:
         """
         link, outbox = self.link, self.core.outbox
         is_written = False
+        if self._better is not None and link is not None and self.core.depart():
+            link.leave(ConnectionResetError(f"{self._better} is there again, and has priority"))
+            self._better = None
+            self.core.link_lost(None)
         if link is not None and outbox.is_urgent:
             if is_now or outbox.size >= BUFFER_BYTES or self._is_alone():
                 link.flush()
@@ -130,11 +136,15 @@ class Runner:
     async def _serve(self, link: Link) -> None:
         """Use one link until it is lost. Raises what ends the connection with it."""
         reason: Exception | None = None
+        better = self._reconnector.better_than(link.address)
+        looking = self._loop.create_task(self._look_for_better(better)) if better else None
         try:
             reason = await asyncio.shield(link.lost)
         finally:
+            if looking is not None:
+                looking.cancel()
             with self.lock:
-                self.link = None
+                self.link = self._better = None
                 if reason is not None:
                     self.core.link_lost(reason)
             link.lose(ConnectionResetError("the connection is closed"))
@@ -146,16 +156,43 @@ class Runner:
 
     async def _connect(self, is_first: bool) -> Link:
         """Return a link to the first broker that answers. Raises ConnectionFailedError."""
-        failure: Exception | None = None
-        for delay in self._reconnector.delays(is_first):
+        reconnector = self._reconnector
+        for rounds, delay in enumerate(reconnector.delays(is_first), start=1):
             if delay:
                 await asyncio.sleep(delay / 1000)
-            for address in self._reconnector.order():
+            for address in reconnector.order():
                 try:
                     return await self._reach(address)
                 except LINK_ERRORS as error:
-                    failure = error
-        raise self._reconnector.failure(is_first, failure)
+                    reconnector.miss(address, error)
+            failure = reconnector.failure(is_first)
+            with self.lock:
+                self.core.why_unlinked = str(failure)
+            if reconnector.warns(rounds):
+                _LOG.warning("%s; %d attempts were made, and more follow", failure, rounds)
+        raise reconnector.failure(is_first)
+
+    async def _look_for_better(self, better: tuple[Address, ...]) -> None:
+        """Have a link left for a broker with priority as soon as one answers."""
+        for delay in self._reconnector.pauses():
+            await asyncio.sleep(delay / 1000)
+            for address in better:
+                if await self._answers(address):
+                    with self.lock:
+                        self._better = address
+                        self.flush(True)
+                    return
+
+    async def _answers(self, address: Address) -> bool:
+        """Tell whether a broker is there that agrees how to talk."""
+        nobody = ConnectionInfo(connection_id=ConnectionId(""))
+        core = ConnectionCore(nobody, None, self.core.options, random.random)
+        try:
+            link = await Runner(core, self._url, lambda _: None)._reach(address)
+        except (*LINK_ERRORS, MessagingError):
+            return False
+        link.lose(ConnectionResetError("it was only asked whether it is there"))
+        return True
 
     async def _reach(self, address: Address) -> Link:
         """Return a link on which both sides have agreed how to talk. Raises LINK_ERRORS."""
@@ -174,9 +211,10 @@ class Runner:
                 self.core.link_lost(error)
             if link is not None:
                 link.lose(ConnectionResetError("the connection is given up"))
-            if isinstance(error, TimeoutError) and link is not None:
-                text = f"{address} accepts connections but does not answer"
-                raise TimeoutError(text) from error
+            if isinstance(error, TimeoutError) and error.errno is None:
+                silent = f"it did not answer within {patience:g} s"
+                accepted = f"{address} accepts connections but does not answer"
+                raise TimeoutError(silent if link is None else accepted) from error
             raise
         return link
 
