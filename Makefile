@@ -25,7 +25,7 @@ COVER ?= --cov --cov-append --cov-report=
 # A process that makes what tests beyond those with Java and Spark need: they wait for its end.
 BUILDING ?=
 
-.PHONY: help setup check test test-fast thorough scale interop crds diagrams manifests locks images
+.PHONY: help setup check test test-fast thorough scale interop crds diagrams urls manifests locks images
 .PHONY: wheels compiled test-compiled
 .PHONY: sim fuzz kind cluster e2e e2e-smoke demo bench gate docs release clean
 
@@ -147,6 +147,9 @@ crds: $(STAMP) ## write the resource definitions and their reference from the mo
 
 diagrams: $(STAMP) ## write the page of states from their tables
 	@PYTHONPATH=tests $(BIN)/python tests/states_page.py
+
+urls: $(STAMP) ## write the page of broker URLs from the client's tables
+	@PYTHONPATH=tests $(BIN)/python tests/urls_page.py
 
 manifests: crds ## write deploy/lockkeeper.yaml from the chart; needs helm, or Go to build it
 	@helm=$$(e2e/cluster/helm.sh) && charts/manifest.sh "$$helm" > deploy/lockkeeper.yaml.new
