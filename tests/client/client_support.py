@@ -11,7 +11,12 @@ from lockkeeper.client import Connection, Consumer, ReceivedMessage
 from lockkeeper.message.destination import queue
 
 DEAD_LETTERS = "ActiveMQ.DLQ"
-KINDS = ["lockkeeper", pytest.param("activemq", marks=pytest.mark.interop)]
+KINDS = [
+    "lockkeeper",
+    pytest.param("activemq", marks=pytest.mark.interop),
+    pytest.param("activemq6", marks=[pytest.mark.interop, pytest.mark.thorough]),
+]
+"""The brokers that the client's contract holds for; those of ActiveMQ need Java."""
 Connect = Callable[..., Connection]
 
 
@@ -30,9 +35,9 @@ def take(consumer: Consumer, count: int, seconds: float = 10) -> list[ReceivedMe
     return [message for message in received if message is not None]
 
 
-def bodies(consumer: Consumer, count: int) -> list[object]:
+def bodies(consumer: Consumer, count: int, seconds: float = 10) -> list[object]:
     """Return the bodies of the next messages, *count* of them if they come in time."""
-    return [message.body for message in take(consumer, count)]
+    return [message.body for message in take(consumer, count, seconds)]
 
 
 def left(connection: Connection, queue_name: str) -> list[object]:

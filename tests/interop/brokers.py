@@ -1,6 +1,6 @@
 """Real broker processes on loopback: ours, and the ActiveMQ of the Debian package.
 
-ActiveMQ 6 is there for its way with directories alone: a small program of ours, see activemq6/.
+ActiveMQ 6 is a small program of ours around what Maven fetches, see activemq6/.
 
 Both are started the same way and are used through a RunningBroker, by the interoperability suite
 and by the benchmark, so that whatever is asked of one can be asked of the other. A configuration
@@ -19,10 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
 
+import java_project
+
 LOCKKEEPER = [sys.executable, "-m", "lockkeeper.cli.main"]
 ACTIVEMQ_HOME = Path("/usr/share/activemq")
 ACTIVEMQ_CONFIGURATION = Path(__file__).with_name("activemq.xml")
 ACTIVEMQ_BROKER = "{http://activemq.apache.org/schema/core}broker"
+ACTIVEMQ6 = Path(__file__).with_name("activemq6")
 CONFIGURATIONS = Path(__file__).with_name("configurations")
 START_SECONDS_MAX = 40
 STOP_SECONDS_MAX = 30
@@ -164,6 +167,16 @@ def activemq6_command(class_path: str, port: int, data: Path, *addresses: str) -
     return [*command, str(port), str(data / "kahadb"), *addresses]
 
 
+def _built_activemq6_command(
+    directory: Path, port: int, configuration: str | None = None
+) -> list[str]:
+    """Return the command line of ActiveMQ 6, built unless it is; `time` is all it can be told."""
+    java, *rest = activemq6_command(java_project.build(ACTIVEMQ6), port, directory / "data")
+    if configuration not in (None, "time"):
+        raise ValueError(f"ActiveMQ 6 has no configuration {configuration}")
+    return [java, f"-DschedulerSupport={str(configuration == 'time').lower()}", *rest]
+
+
 def _activemq_template(configuration: str | None) -> str:
     """Return ActiveMQ's stock settings with those of *configuration* in their place."""
     if configuration is None:
@@ -182,6 +195,7 @@ def _activemq_template(configuration: str | None) -> str:
 COMMANDS: dict[str, Callable[..., list[str]]] = {
     "lockkeeper": lockkeeper_command,
     "activemq": activemq_command,
+    "activemq6": _built_activemq6_command,
 }
 
 
@@ -192,6 +206,16 @@ def missing(kind: str) -> str | None:
             return "there is no Java"
         if not (ACTIVEMQ_HOME / "bin" / "activemq.jar").exists():
             return "Debian's package activemq is not installed"
+    if kind == "activemq6":
+        return java_project.missing() or _unbuilt(ACTIVEMQ6)
+    return None
+
+
+def _unbuilt(project: Path) -> str | None:
+    try:
+        java_project.build(project)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        return f"Maven cannot build {project.name}: {error}"
     return None
 
 
