@@ -241,7 +241,8 @@ def stop_in_task(stop: Stop) -> Callable[[ReceivedMessage], Any]:
 
 def stop_in_task_of_its_own(stop: Stop) -> Callable[[ReceivedMessage], Any]:
     async def stop_elsewhere(message: ReceivedMessage) -> None:
-        assert await asyncio.gather(stop()) == [False]
+        (is_finished,) = await asyncio.gather(stop())
+        assert not is_finished
 
     return stop_elsewhere
 

@@ -129,7 +129,7 @@ def test_no_transaction_begins_while_another_is_finished(
     sessions[0].rollback()
     assert becomes(lambda: connection.address == pair.first.url)
     connection.session().producer(queue_name).send("d")
-    assert sorted(bodies(consumers[1], 1) + bodies(consumers[0], 1, 1)) == ["d"]
+    assert bodies(consumers[1], 1, 2) + bodies(consumers[0], 1, 2) == ["d"]
     assert sorted(map(str, holds(pair.second, queue_name))) == ["a", "c"]
 
 
