@@ -7,21 +7,27 @@ from collections.abc import Callable
 from lockkeeper.message.openwire import Structure, codec_for
 
 READ_BYTES = 65536
+Limits = Callable[[int], "int | None"]
 
 
 class Relay:
     """Listens on loopback, and passes on what comes, to a broker and back.
 
-    `sent` and `told` have the bytes of clients and brokers of each connection so far. With
-    *cuts_at*, a connection is cut when a client has sent so many bytes over it.
+    `sent` and `told` have the bytes of clients and brokers of each connection so far.
     """
 
-    def __init__(self, port: int, cuts_at: "Callable[[int], int | None] | None" = None) -> None:
-        """*cuts_at* tells for each connection, counted from 0, where it is cut, if at all."""
+    def __init__(
+        self, port: int, cuts_at: "Limits | None" = None, silences_at: "Limits | None" = None
+    ) -> None:
+        """*cuts_at* tells for each connection, counted from 0, where it is cut, if at all.
+
+        That is after so many bytes of the client; with *silences_at* after so many of the broker.
+        """
         self.sent: list[bytearray] = []
         self.told: list[bytearray] = []
         self._port = port
         self._cuts_at = cuts_at
+        self._silences_at = silences_at
         self._lock = threading.Lock()
         self._open: list[socket.socket] = []
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -48,10 +54,10 @@ class Relay:
                 number = len(self.sent)
                 self.sent.append(bytearray())
                 self.told.append(bytearray())
-            limit = self._cuts_at(number) if self._cuts_at is not None else None
+            limits = [at and at(number) for at in (self._cuts_at, self._silences_at)]
             for source, target, record, most in (
-                (client, broker, self.sent[-1], limit),
-                (broker, client, self.told[-1], None),
+                (client, broker, self.sent[-1], limits[0]),
+                (broker, client, self.told[-1], limits[1]),
             ):
                 threading.Thread(
                     target=self._pass_on, args=(source, target, record, most), daemon=True
@@ -99,14 +105,21 @@ class Relay:
 def commands_in(data: bytes, version: int = 12) -> list[Structure]:
     """Return the commands of whole frames."""
     codec = codec_for(version, False)
-    found, position = [], 0
+    ends = frame_ends(data)
+    return [
+        codec.decode(data[begin + 4 : end])[0] for begin, end in zip([0, *ends], ends, strict=False)
+    ]
+
+
+def frame_ends(data: bytes) -> list[int]:
+    """Return where each whole frame ends."""
+    ends, position = [], 0
     while position + 4 <= len(data):
-        end = position + 4 + int.from_bytes(data[position : position + 4], "big")
-        if end > len(data):
+        position += 4 + int.from_bytes(data[position : position + 4], "big")
+        if position > len(data):
             break
-        found.append(codec.decode(data[position + 4 : end])[0])
-        position = end
-    return found
+        ends.append(position)
+    return ends
 
 
 def _end(each: socket.socket) -> None:

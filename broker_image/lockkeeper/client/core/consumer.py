@@ -167,8 +167,8 @@ class ConsumerCore:
             self._is_pulling = False
             if not delivery.has_message:
                 return delivery
+            self._last_sequence = delivery.broker_sequence
             if self._is_fit(delivery, moment.wall):
-                self._last_sequence = delivery.broker_sequence
                 self.book.hand_out(delivery, self.info.prefetch_size, moment.now, is_held)
                 return delivery
         return None
