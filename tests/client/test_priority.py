@@ -164,6 +164,31 @@ def test_a_transaction_that_has_only_sent_goes_along(
     assert holds(pair.second, queue_name) == []
 
 
+def test_what_is_sent_all_the_time_arrives_at_one_of_them(
+    pair: Pair, open_connection: Connect, queue_name: str
+) -> None:
+    connection = open_connection(pair.url())
+    producer = connection.session().producer(queue_name)
+    sent: list[object] = []
+    has_moved = threading.Event()
+
+    def send() -> None:
+        last = -1
+        while last < 0 or len(sent) < last + 20:
+            producer.send(str(len(sent)))
+            sent.append(str(len(sent)))
+            if last < 0 and has_moved.is_set():
+                last = len(sent)
+
+    connection.on_resumed = has_moved.set
+    sender = threading.Thread(target=send)
+    sender.start()
+    pair.first.start()
+    sender.join(60)
+    assert connection.address == pair.first.url
+    assert holds(pair.second, queue_name) + holds(pair.first, queue_name) == sent
+
+
 def test_a_broker_with_priority_that_does_not_answer_is_left_alone(
     pair: Pair, open_connection: Connect, queue_name: str
 ) -> None:

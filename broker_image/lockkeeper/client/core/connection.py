@@ -312,13 +312,14 @@ class ConnectionCore:
 
     # Another broker that is better
 
-    def depart(self) -> bool:
+    def depart(self, is_patient: bool) -> bool:
         """Take leave of the broker for a better one, unless a transaction would be lost by it.
 
         Then no other session begins to consume in a transaction, until those are over. What has
-        only sent goes on with the next broker. Tells whether leave was taken.
+        only sent goes on with the next broker. One that *is_patient* waits for answers, too: what
+        has none yet, the next broker is asked as well. Tells whether leave was taken.
         """
-        if any(not request.is_repeatable for request in self._pending.values()):
+        if any(is_patient or not request.is_repeatable for request in self._pending.values()):
             return False
         bound = [session for session in self.sessions if session.is_bound]
         if bound:

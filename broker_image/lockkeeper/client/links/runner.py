@@ -19,6 +19,8 @@ from lockkeeper.message.openwire import ConnectionId, ConnectionInfo
 
 BURST_SECONDS = 0.0003
 """What a thread says within that time after something else is one of many."""
+PATIENCE_SECONDS = 1.0
+"""How long a better broker waits for a moment in which no answer is awaited."""
 _LOG = logging.getLogger(__name__)
 
 
@@ -42,6 +44,7 @@ class Runner:
         self._timer: asyncio.TimerHandle | None = None
         self._others: tuple[str, ...] = ()
         self._better: Address | None = None
+        self._is_patient = True
         self._last_said = 0.0
 
     def start(self) -> None:
@@ -57,7 +60,7 @@ class Runner:
         """
         link, outbox = self.link, self.core.outbox
         is_written = False
-        if self._better is not None and link is not None and self.core.depart():
+        if self._better is not None and link is not None and self.core.depart(self._is_patient):
             link.leave(ConnectionResetError(f"{self._better} is there again, and has priority"))
             self._better = None
             self.core.link_lost(None)
@@ -178,10 +181,16 @@ class Runner:
             await asyncio.sleep(delay / 1000)
             for address in better:
                 if await self._answers(address):
-                    with self.lock:
-                        self._better = address
-                        self.flush(True)
+                    await self._leave_for(address)
                     return
+
+    async def _leave_for(self, better: Address) -> None:
+        """Have the link left when nothing is under way, or soon when there always is something."""
+        for is_patient in (True, False):
+            with self.lock:
+                self._better, self._is_patient = better, is_patient
+                self.flush(True)
+            await asyncio.sleep(PATIENCE_SECONDS)
 
     async def _answers(self, address: Address) -> bool:
         """Tell whether a broker is there that agrees how to talk."""
