@@ -43,8 +43,8 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
 	process) network protocols release server store transport interop/network)
-SHARED := bench:tests/crash:tests/interop:tests/interop/network:tests/protocols:tests/server
-SHARED := $(SHARED):tests/operator
+SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols
+SHARED := $(SHARED):tests/server:tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check
