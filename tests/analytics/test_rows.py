@@ -177,6 +177,14 @@ def test_dead_letters_tell_cause_origin_and_redeliveries(tmp_path):
     assert (plain["dead_letter_cause"], plain["user_id"]) == (None, "ann")
 
 
+def test_a_message_that_was_sent_back_tells_its_first_id(tmp_path):
+    maker = JournalMaker(tmp_path)
+    sent_back = {"lockkeeper_retry_of": "ID:first:1"}
+    maker.add(1, 0, properties=sent_back).add(2, 1, properties={"n": 1}).flush()
+    maker.add(3, 2, properties=sent_back, correlation_id="x").flush()
+    assert [row["retry_of"] for row in rows_of(tmp_path)] == ["ID:first:1", None, "ID:first:1"]
+
+
 def test_only_destinations_asked_for_come_and_what_belongs_to_none(tmp_path):
     maker = JournalMaker(tmp_path)
     places = (queue("A"), queue("A.B"), queue("A.B.C"), topic("A.B"))

@@ -69,6 +69,38 @@ def test_an_answer_is_found_by_the_id_of_what_it_answers(tmp_path):
     ]
 
 
+def test_a_retry_under_a_new_id_is_followed_by_any_of_its_ids(tmp_path):
+    maker = JournalMaker(tmp_path / "journal")
+    retried = {"lockkeeper_retry_of": message_id(1)}
+    dead = {"dlqDeliveryFailureCause": "no stock"}
+    maker.clock(0).add(1, 0).flush().clock(10)
+    maker.add(1, 10, LETTERS, properties=dead, original_destination=ORDERS).remove(1).flush().clock(
+        20
+    )
+    maker.add(2, 20, properties=retried).remove(1, LETTERS).flush().clock(30)
+    died_again = {**dead, **retried}
+    maker.add(2, 30, LETTERS, properties=died_again, original_destination=ORDERS).remove(2)
+    maker.flush().clock(40).add(3, 40, properties=retried).remove(2, LETTERS).add(4, 40).flush()
+    lives = [told(message_id(number), maker.directory) for number in (1, 2, 3)]
+    orders, letters = str(ORDERS.name), str(LETTERS.name)
+    assert lives[0] == lives[1] == lives[2] == [
+        (orders, "arrived", 0.0),
+        (letters, "arrived", 0.01),
+        (orders, "dead_lettered", 0.01),
+        (orders, "arrived", 0.02),
+        (letters, "acknowledged", 0.02),
+        (letters, "arrived", 0.03),
+        (orders, "dead_lettered", 0.03),
+        (orders, "arrived", 0.04),
+        (letters, "acknowledged", 0.04),
+        (orders, "pending", None),
+    ]  # fmt: skip
+    assert {row["retry_of"] for row in trace(message_id(3), [str(maker.directory)])} == {
+        None,
+        message_id(1),
+    }
+
+
 def test_several_journals_are_one_life(tmp_path):
     north, south = JournalMaker(tmp_path / "north"), JournalMaker(tmp_path / "south")
     north.clock(0).add(1, 0).flush().clock(100).remove(1).flush()

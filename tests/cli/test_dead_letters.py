@@ -3,12 +3,14 @@
 import os
 import pty
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 from cli_support import COMMAND, CommandLine, Place
 
 from lockkeeper.client import Acknowledge, RedeliveryPolicy, connect
+from lockkeeper_analytics.trace.steps import trace
 
 DEAD = "ActiveMQ.DLQ"
 
@@ -31,6 +33,16 @@ def dead(broker: Place, lockkeeper: CommandLine, queue: str) -> Callable[..., li
         return identifiers
 
     return make
+
+
+def dead_again(broker: Place, queue: str) -> None:
+    """Let the message that waits in a queue die."""
+    with connect(broker.url) as connection:
+        session = connection.session(acknowledge=Acknowledge.CLIENT)
+        consumer = session.consumer(queue, redelivery=RedeliveryPolicy(maximum_redeliveries=0))
+        message = consumer.receive(5)
+        assert message is not None
+        message.reject("no such account")
 
 
 def waiting(lockkeeper: CommandLine, queue: str) -> list[str]:
@@ -84,14 +96,37 @@ def test_a_message_that_is_not_there_is_exit_code_1(lockkeeper: CommandLine) -> 
 def test_dead_letters_go_back_where_they_came_from(
     lockkeeper: CommandLine, queue: str, dead: Callable[..., list[str]]
 ) -> None:
-    dead("one", "two", region="EU")
+    identifier, _ = dead("one", "two", region="EU")
     assert lockkeeper.done("dlq", "retry", "--all").out == f"2 messages to queue://{queue}\n"
     assert waiting(lockkeeper, DEAD) == []
     first, second = lockkeeper("browse", queue, "--json").json_lines()
     assert (first["body"], second["body"]) == ("one", "two")
-    assert first["properties"] == {"region": "EU"}
+    assert first["properties"] == {"region": "EU", "lockkeeper_retry_of": identifier}
     assert first["priority"] == 7
     assert "originalDestination" not in first
+
+
+def test_the_trace_follows_a_message_that_died_twice(
+    broker: Place, lockkeeper: CommandLine, queue: str, dead: Callable[..., list[str]]
+) -> None:
+    (first,) = dead("one")
+    lockkeeper.done("dlq", "retry", "--all")
+    (second,) = (each["messageId"] for each in lockkeeper("browse", queue, "--json").json_lines())
+    dead_again(broker, queue)
+    lockkeeper.done("dlq", "retry", "--all")
+    (third,) = (each["messageId"] for each in lockkeeper("browse", queue, "--json").json_lines())
+    assert len({first, second, third}) == 3
+    for identifier in (first, second, third):
+        found = trace(identifier, [str(broker.data)])
+        arrived = [row for row in found if row["step"] == "arrived"]
+        # The times of what follows at once are bounds, and no order.
+        assert Counter((row["destination"], row["retry_of"]) for row in arrived) == {
+            (queue, None): 1,
+            (DEAD, None): 1,
+            (queue, first): 2,
+            (DEAD, first): 1,
+        }
+        assert (found[-1]["step"], found[-1]["message_id"]) == ("pending", third)
 
 
 def test_only_those_that_are_named_or_selected_go_back(

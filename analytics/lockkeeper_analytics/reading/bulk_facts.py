@@ -11,12 +11,18 @@ from lockkeeper.journal.walk import REMOVE
 from lockkeeper_analytics.reading.arrays import array_of, text_in, times_of
 from lockkeeper_analytics.reading.bulk import Bulk, slices_of
 from lockkeeper_analytics.reading.columns import BUILDERS, pairs_in
-from lockkeeper_analytics.reading.frames import CAUSE_PROPERTY, Head, Tail, cause_in
+from lockkeeper_analytics.reading.frames import (
+    CAUSE_PROPERTY,
+    RETRY_PROPERTY,
+    Head,
+    Tail,
+    cause_in,
+    retry_in,
+)
 from lockkeeper_analytics.reading.rowset import Rows
 from lockkeeper_analytics.reading.schema import COLUMNS
 
 Builder = Callable[[Rows, Bulk], pa.Array]
-_CAUSE = CAUSE_PROPERTY.encode()
 _PRODUCER_TEXT_AT = 5
 """Two flags, a type and a length stand before the connection id of a producer."""
 
@@ -124,10 +130,10 @@ def _of(value_of: Callable[[bytes], Any], octets: bytes, _start: int, _end: int)
     return value_of(octets)
 
 
-def _cause(rows: Rows, bulk: Bulk) -> pa.Array:
-    if _CAUSE not in bulk.data:
-        return _nulls("dead_letter_cause", len(bulk))
-    return _told("dead_letter_cause", cause_in)(rows, bulk)
+def _marked(name: str, key: str, value_of: Callable[[bytes | None], str | None]) -> Builder:
+    """Return the builder of what *value_of* tells of messages with the property *key*."""
+    octets, told = key.encode(), _told(name, value_of)
+    return lambda rows, bulk: told(rows, bulk) if octets in bulk.data else _nulls(name, len(bulk))
 
 
 def _ack(name: str) -> Builder:
@@ -153,7 +159,8 @@ FACTS: dict[str, Builder] = {
     "compressed": _figure("compressed", TAIL, "compressed"),
     "redeliveries": _figure("redeliveries", TAIL, "redeliveries"),
     "properties": _told("properties", pairs_in),
-    "dead_letter_cause": _cause,
+    "dead_letter_cause": _marked("dead_letter_cause", CAUSE_PROPERTY, cause_in),
+    "retry_of": _marked("retry_of", RETRY_PROPERTY, retry_in),
     **{
         name: _rare(name, HEAD, name)
         for name in Head._fields

@@ -17,7 +17,13 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper.message.primitives import Value
 from lockkeeper_analytics.reading.arrays import array_of, repeated, texts_of, times_of
-from lockkeeper_analytics.reading.frames import cause_in, decode_info, properties_in, stored_time
+from lockkeeper_analytics.reading.frames import (
+    cause_in,
+    decode_info,
+    properties_in,
+    retry_in,
+    stored_time,
+)
 from lockkeeper_analytics.reading.recorder import PREFIX
 from lockkeeper_analytics.reading.records import SUBSCRIPTION, TRACE, is_message, kind_of
 from lockkeeper_analytics.reading.rowset import Rows
@@ -122,9 +128,9 @@ def _properties(rows: Rows) -> pa.Array:
     return _array("properties", rows.each_tail(lambda tail: pairs_in(tail.properties)))
 
 
-def _cause(rows: Rows) -> pa.Array:
-    causes = rows.each_tail(lambda tail: cause_in(tail.properties))
-    return _array("dead_letter_cause", causes)
+def _told(name: str, value_of: Callable[[bytes | None], str | None]) -> Builder:
+    """Return the builder of what *value_of* tells of a message's properties."""
+    return lambda rows: _array(name, rows.each_tail(lambda tail: value_of(tail.properties)))
 
 
 def _ack(name: str) -> Builder:
@@ -245,7 +251,8 @@ BUILDERS: dict[str, Builder] = {
     "redeliveries": _tail("redeliveries"),
     "user_id": _tail("user_id"),
     "properties": _properties,
-    "dead_letter_cause": _cause,
+    "dead_letter_cause": _told("dead_letter_cause", cause_in),
+    "retry_of": _told("retry_of", retry_in),
     "ack_type": _ack("ack_type"),
     "consumer_id": _ack("consumer_id"),
     "ack_cause": _ack("ack_cause"),

@@ -34,7 +34,7 @@ LEADS_MAX = 16
 """So many different beginnings are remembered: producers times destinations, at a time."""
 
 CAUSE_PROPERTY = "dlqDeliveryFailureCause"
-_CAUSE = CAUSE_PROPERTY.encode()
+RETRY_PROPERTY = "lockkeeper_retry_of"
 
 
 class Head(NamedTuple):
@@ -232,7 +232,16 @@ def properties_in(octets: bytes | None) -> dict[str, Value]:
 
 def cause_in(octets: bytes | None) -> str | None:
     """Return why a message became a dead letter, when its marshalled properties say so."""
-    if octets is None or _CAUSE not in octets:
+    return _text_in(octets, CAUSE_PROPERTY)
+
+
+def retry_in(octets: bytes | None) -> str | None:
+    """Return the first id of a message that was sent back, when its properties say so."""
+    return _text_in(octets, RETRY_PROPERTY)
+
+
+def _text_in(octets: bytes | None, name: str) -> str | None:
+    if octets is None or name.encode() not in octets:
         return None
-    cause = properties_in(octets).get(CAUSE_PROPERTY)
-    return None if cause is None else str(cause)
+    value = properties_in(octets).get(name)
+    return None if value is None else str(value)

@@ -80,6 +80,7 @@ _ALL = (
     ("user_id", TEXT, _TAIL, "JMSXUserID"),
     ("properties", MAP, _TAIL, "the application's properties, values as text"),
     ("dead_letter_cause", TEXT, _TAIL, "why the message is a dead letter"),
+    ("retry_of", TEXT, _TAIL, "first JMSMessageID of a dead letter that `dlq retry` sent back"),
     ("ack_type", TEXT, Needs.ACK, "how a remove came about: `standard`, `unmatched`, `poison`, …"),
     ("consumer_id", TEXT, Needs.ACK, "who acknowledged: `connectionId:sessionId:number`"),
     ("ack_cause", TEXT, Needs.ACK, "why the consumer gave the message up"),

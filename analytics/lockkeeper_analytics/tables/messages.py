@@ -20,6 +20,7 @@ FACTS = (
     "user_id",
     "compressed",
     "properties",
+    "retry_of",
 )
 """Columns of records that a message keeps as they are; only those asked for are decoded."""
 

@@ -67,6 +67,7 @@ def _details(step: Row) -> list[str]:
     who = "from" if step["step"] == "arrived" else "by"
     parts: list[tuple[str, Any]] = [
         ("copy of {}", step["copy_of"]),
+        ("retry of {}", step["retry_of"]),
         ("was in {}", step["destination_before"]),
         ("went to {}", step["target"]),
         ("subscription {}", step["subscription"]),

@@ -3,10 +3,11 @@
 -- has in the table `messages`. `destination_before` is where a moved message was, `target` where a
 -- dead one went. What has no end yet has no time, and comes last.
 SELECT earliest, latest, directory, broker, destination_kind, destination, step, message_id, copy_of,
-    correlation_id, subscription, redeliveries, cause, destination_before, target, client,
+    retry_of, correlation_id, subscription, redeliveries, cause, destination_before, target, client,
     transaction, file_id
 FROM (
-    SELECT directory, broker, destination_kind, destination, message_id, copy_of, correlation_id,
+    SELECT directory, broker, destination_kind, destination, message_id, copy_of, retry_of,
+        correlation_id,
         CAST(NULL AS STRING) AS subscription, 'arrived' AS step,
         CASE WHEN original_destination IS NULL THEN 0 ELSE 3 END AS turn,
         -- A moved message keeps the time when it first came.
@@ -18,19 +19,20 @@ FROM (
         CAST(NULL AS STRING) AS target, producer_id AS client, transaction, file_id
     FROM {lives}
     UNION ALL
-    SELECT directory, broker, destination_kind, destination, message_id, copy_of, correlation_id,
+    SELECT directory, broker, destination_kind, destination, message_id, copy_of, retry_of,
+        correlation_id,
         CASE WHEN size(waiting_for) > 0 THEN array_join(waiting_for, ', ') END,
         outcome, 4, ended_earliest, ended_latest,
         NULL, end_cause, NULL, dead_letter_destination, consumer_id, end_transaction, NULL
     FROM {lives}
     UNION ALL
-    SELECT directory, broker, destination_kind, destination, message_id, NULL, NULL,
+    SELECT directory, broker, destination_kind, destination, message_id, NULL, NULL, NULL,
         subscription, outcome, 2, acked_at_earliest, acked_at_latest,
         NULL, cause, NULL, NULL, consumer_id, transaction, file_id
     FROM {ends}
     UNION ALL
     SELECT directory, broker, destination_kind, destination, message_id, copy_of, NULL,
-        NULL, 'redelivered', 1, written_after, written_before,
+        NULL, NULL, 'redelivered', 1, written_after, written_before,
         redeliveries, NULL, NULL, NULL, NULL, transaction, file_id
     FROM {records} WHERE kind = 'update' AND message_id IN (SELECT id FROM {ids})
 ) steps

@@ -31,6 +31,8 @@ app = typer.Typer(
 
 DEFAULT_QUEUE = "ActiveMQ.DLQ"
 CAUSE = "dlqDeliveryFailureCause"
+RETRY_OF = "lockkeeper_retry_of"
+"""The property with the id under which a message died that is sent back: it gets a new one."""
 MARKS = (CAUSE, "originalExpiration")
 """The properties that make a dead letter of a message."""
 COLUMNS = (Column("Message"), Column("From"), Column("Cause"))
@@ -118,7 +120,8 @@ def retry(
     """Send dead letters back to their first destinations.
 
     Each message is moved in a transaction: it is either there again or still a dead letter. It
-    gets a new id and no expiry, and loses the properties of a dead letter.
+    gets a new id and no expiry, and loses the properties of a dead letter. The property
+    lockkeeper_retry_of has its first id.
 
     Example: lockkeeper dlq retry --selector "dlqDeliveryFailureCause LIKE '%timeout%'"
     """
@@ -228,7 +231,9 @@ def _send_back(
             f"{letter.message_id} does not name its first destination; give one by --to",
             FAILED,
         )
-    producer.forward(letter, destination=to, without=MARKS)
+    # Of one that died again, the id that it had at first: one id names all its retries.
+    first = letter.properties.get(RETRY_OF) or letter.message_id
+    producer.forward(letter, destination=to, without=MARKS, extra={RETRY_OF: first})
     return str(to)
 
 
