@@ -4,14 +4,19 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.status import Status
+from rich.table import Table
+from rich.text import Text
 
 from lockkeeper_analytics.arguments import Destination, Directories, Since, SkipCorrupt
 from lockkeeper_analytics.errors import AnalyticsError
+
+if TYPE_CHECKING:
+    from lockkeeper_analytics.comparison.changes import Comparison
 
 ERROR_EXIT = 1
 BROKEN_EXIT = 3
@@ -37,6 +42,13 @@ def analyze(
             help="A limit such as 'p99 > 5s for 10m'; may be repeated. Exit code 3: broken.",
         ),
     ] = None,
+    beside: Annotated[
+        str,
+        typer.Option(
+            "--beside",
+            help="Folder of a former run to compare figures with.  [default: what --out holds]",
+        ),
+    ] = "",
     skip_corrupt: SkipCorrupt = False,
     keep_records: Annotated[
         bool, typer.Option("--keep-records", help="Keep the decoded records as Parquet, too.")
@@ -64,6 +76,7 @@ def analyze(
             until=until,
             reports=report or (),
             rules=rule or (),
+            beside=beside,
             skip_corrupt=skip_corrupt,
             keep_records=keep_records,
             master=master,
@@ -72,12 +85,27 @@ def analyze(
         )
     seconds = time.monotonic() - began
     console.print(f"{outcome.records:,} records read in {seconds:.0f} s", highlight=False)
+    if outcome.comparison is not None:
+        _show_comparison(console, outcome.comparison)
     typer.echo(outcome.page)
     broken = [each for each in outcome.verdicts if not each.is_kept]
     for each in broken:
         typer.echo(f"lockkeeper: broken: {told(each)}", err=True)
     if broken:
         raise typer.Exit(BROKEN_EXIT)
+
+
+def _show_comparison(console: Console, comparison: "Comparison") -> None:
+    """Print each headline figure beside the former run's."""
+    from lockkeeper_analytics.page.comparison import HEADINGS, told_conditions, told_rows
+
+    console.print(" ".join(told_conditions(comparison)), highlight=False, markup=False)
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in HEADINGS:
+        table.add_column(heading, justify="left" if heading == HEADINGS[0] else "right")
+    for row in told_rows(comparison):
+        table.add_row(*map(Text, row))
+    console.print(table)
 
 
 class _Progress:

@@ -1,9 +1,10 @@
 """The job behind `lockkeeper analyze`: directories in; a page, Parquet and JSON files out."""
 
+import json
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import NamedTuple
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -18,6 +20,8 @@ from pyspark.sql import SparkSession
 
 from lockkeeper_analytics.agreements.breaches import Verdict, verdicts_of
 from lockkeeper_analytics.agreements.rules import Rule, parse_rules, reports_of
+from lockkeeper_analytics.comparison.changes import Comparison, compare
+from lockkeeper_analytics.comparison.runs import Run, found_run, given_run, run_of
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.facts.journal import (
     AT_A_TIME,
@@ -28,11 +32,13 @@ from lockkeeper_analytics.facts.journal import (
 from lockkeeper_analytics.narrowing import Narrowing
 from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
+from lockkeeper_analytics.page.story import NEEDED
+from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reading.pins import written_bytes
 from lockkeeper_analytics.reports import GROUPS, REPORTS
-from lockkeeper_analytics.results import Read, write_rows, write_summary
+from lockkeeper_analytics.results import Read, json_of, summary_of, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
 from lockkeeper_analytics.spark.session import (
     DRIVER_MEMORY,
@@ -54,12 +60,28 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a job has written, how many records it read, and the verdicts on rules."""
+    """What a job has written, how many records it read, verdicts on rules, the former run."""
 
     page: Path
     summary: Path
     records: int
     verdicts: tuple[Verdict, ...] = ()
+    comparison: Comparison | None = None
+
+
+class _Asked(NamedTuple):
+    """What is asked for, checked: what is read, by which options, and when.
+
+    And what is made of it: reports by their *names*, verdicts on rules, a comparison with a former
+    run.
+    """
+
+    checked: ReadOptions
+    options: Mapping[str, str]
+    at: datetime
+    names: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    former: Run | None
 
 
 def analyze(
@@ -71,6 +93,8 @@ def analyze(
     until: str = "",
     reports: Sequence[str] = (),
     rules: Sequence[str] = (),
+    beside: str = "",
+    latest: str = "",
     skip_corrupt: bool = False,
     keep_records: bool = False,
     master: str = "local[*]",
@@ -84,8 +108,10 @@ def analyze(
     *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601, ms, or how
     long ago: `24h`) narrow what is shown: everything is told from all records. With names of
     *reports* only these are made, and the page has only these. *rules*, such as `p99 > 5s for 10m`
-    (`agreements/rules.py`), are held against the reports that they need. *keep_records* leaves
-    all decoded records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's
+    (`agreements/rules.py`), are held against the reports that they need. Figures are
+    compared with those of the run *beside*, a folder or URL; without one, with those of the run
+    whose results are in *latest* (absent: *out*), if it was of the same. *keep_records* leaves all
+    decoded records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's
     heap; what does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at
     once. *tell* hears of each step. The Spark of a *session* given is used; the session stays as it
     is. Raises AnalyticsError, and before Spark starts where it can.
@@ -102,7 +128,12 @@ def analyze(
     held = parse_rules(rules)
     names = known_reports(reports and sorted({*reports, *reports_of(held)}))
     checked = parse_options({**options, "path": ",".join(directories)})
-    narrowing = Narrowing(checked.destinations, checked.since, checked.until)
+    former = (
+        _given(beside, names)
+        if beside
+        else found_run(latest or str(out), checked.directories, destination)
+    )
+    asked = _Asked(checked, options, now, names, held, former)
     journals = [journal_files(directory) for directory in checked.directories]
     size = written_bytes(journals, SMALL_BYTES)
     files = sum(map(len, journals))
@@ -112,14 +143,9 @@ def analyze(
         tell("starting Spark")
         with _spark(session, master, memory, scratch, out / LOG, size) as spark:
             tell(f"reading {files} journal file{'' if files == 1 else 's'}")
-            # Executors that are lost are replaced, and what they had read is read again.
-            source = read_journals(spark, checked.directories, skip_corrupt, is_pinned=not shared)
             folder = scratch / "frames" if shared else None
-            journal = settled(source, folder, narrowing, at_a_time, tell, is_small(size))
-            records = journal.present.frame("records").count()
-            read = Read(checked.directories, options, records, _version(), now)
-            join_without_broadcasts(spark)
-            outcome = _write(journal, out, names, held, read, at_a_time, tell)
+            journal = _settled(spark, asked, folder, is_small(size), at_a_time, tell)
+            outcome = _write(journal, out, asked, at_a_time, tell)
             if keep_records:
                 _keep(scratch / "frames" / "records", out / RECORDS)
     except (PySparkException, Py4JJavaError) as error:
@@ -128,6 +154,23 @@ def analyze(
         shutil.rmtree(scratch, ignore_errors=True)
     (out / LOG).unlink(missing_ok=True)
     return outcome
+
+
+def _settled(
+    spark: SparkSession,
+    asked: _Asked,
+    folder: Path | None,
+    small: bool,
+    at_a_time: int,
+    tell: Tell,
+) -> Journal:
+    """Return the journals that are read; *folder* None: executors are on other machines."""
+    checked = asked.checked
+    # Executors that are lost are replaced, and what they had read is read again.
+    is_pinned = folder is None
+    source = read_journals(spark, checked.directories, checked.skip_corrupt, is_pinned)
+    narrowing = Narrowing(checked.destinations, checked.since, checked.until)
+    return settled(source, folder, narrowing, at_a_time, tell, small)
 
 
 @contextmanager
@@ -153,16 +196,41 @@ def known_reports(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in REPORTS if name in names) or tuple(REPORTS)
 
 
-def _write(
-    journal: Journal,
-    out: Path,
-    names: Sequence[str],
-    rules: Sequence[Rule],
-    read: Read,
-    at_a_time: int,
-    tell: Tell,
-) -> Outcome:
-    """Write reports for machines, and the page over them.
+def _given(beside: str, names: Sequence[str]) -> Run:
+    """Return the run *beside*; raises AnalyticsError, too, where there is nothing to compare."""
+    missing = [name for name in NEEDED if name not in names]
+    if missing:
+        reason = f"figures are told from {', '.join(NEEDED)}: ask for these reports, or for all"
+        raise AnalyticsError(f"--beside: {reason}")
+    return given_run(beside)
+
+
+def _write(journal: Journal, out: Path, asked: _Asked, at_a_time: int, tell: Tell) -> Outcome:
+    """Write reports for machines, and the page over them."""
+    places, since = asked.checked.directories, asked.checked.since
+    records = journal.present.frame("records").count()
+    read = Read(places, asked.options, since, records, _version(), asked.at)
+    join_without_broadcasts(journal.frames.session)
+    tables, counts = _written_reports(journal, out, asked.names, at_a_time, tell)
+    rules = asked.rules
+    if rules:
+        tell(f"holding the reports against {len(rules)} rule{'' if len(rules) == 1 else 's'}")
+    verdicts = verdicts_of(rules, out) if rules else ()
+    tell("writing the page")
+    summary = summary_of(tables, counts, verdicts, read, PAGE)
+    now = run_of(json.loads(json_of(summary)))
+    comparison = compare(asked.former, now) if asked.former and now else None
+    page = out / PAGE
+    made = Made(read.directories, read.at, read.version, counts, verdicts, comparison)
+    page.write_text(build_page(tables, made), "utf-8")
+    path = write_summary(summary, comparison, out)
+    return Outcome(page, path, read.records, verdicts, comparison)
+
+
+def _written_reports(
+    journal: Journal, out: Path, names: Sequence[str], at_a_time: int, tell: Tell
+) -> tuple[Tables, dict[str, int]]:
+    """Write reports for machines, and return their rows and how many they are in all.
 
     Those of a group are one query. Several groups are worked out at a time, in order, and each
     report is told of when its turn to be written has come: the ones before it are done.
@@ -183,15 +251,7 @@ def _write(
                 tables[name] = write_rows(REPORTS[name], found, out)
         finally:
             pool.shutdown(cancel_futures=True)
-    if rules:
-        tell(f"holding the reports against {len(rules)} rule{'' if len(rules) == 1 else 's'}")
-    verdicts = verdicts_of(rules, out) if rules else ()
-    tell("writing the page")
-    page = out / PAGE
-    told = build_page(tables, Made(read.directories, read.at, read.version, counts, verdicts))
-    page.write_text(told, "utf-8")
-    summary = write_summary(tables, counts, verdicts, read, page, out)
-    return Outcome(page, summary, read.records, verdicts)
+    return tables, counts
 
 
 def _groups_of(names: Sequence[str]) -> list[list[str]]:

@@ -10,6 +10,8 @@ from typing import Any, TextIO
 import pyarrow as pa
 
 from lockkeeper_analytics.agreements.breaches import Verdict
+from lockkeeper_analytics.comparison.changes import Change, Comparison
+from lockkeeper_analytics.comparison.runs import SUMMARY
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.page.story import NEEDED, Story, span_of, tell
 from lockkeeper_analytics.reports import REPORTS
@@ -17,15 +19,17 @@ from lockkeeper_analytics.reports.report import Report, Row
 from lockkeeper_analytics.spark.collected import Collected
 from lockkeeper_analytics.values import values_of
 
-SUMMARY = "report.json"
-
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was read: places, the options that narrow it, records; by which version, and when."""
+    """What was read: places, the options that narrow it, records; by which version, and when.
+
+    `since` is that option in ms since the epoch, 0 without it.
+    """
 
     directories: tuple[str, ...]
     options: Mapping[str, str]
+    since: int
     records: int
     version: str
     at: datetime
@@ -44,20 +48,16 @@ def write_rows(report: Report, found: Collected, out: Path) -> list[Row]:
     return rows
 
 
-def write_summary(
-    tables: Tables,
-    counts: Mapping[str, int],
-    verdicts: Sequence[Verdict],
-    read: Read,
-    page: Path,
-    out: Path,
-) -> Path:
-    """Write what a program wants to know first; the tiles where the reports behind them are.
+def summary_of(
+    tables: Tables, counts: Mapping[str, int], verdicts: Sequence[Verdict], read: Read, page: str
+) -> dict[str, Any]:
+    """Return what a program wants to know first; the tiles where the reports behind them are.
 
     *counts* are the rows of each report in all, *verdicts* those on rules, if there are any.
     """
     first, last = span_of(tables)
-    summary = {
+    since = datetime.fromtimestamp(read.since / 1000, UTC) if read.since else None
+    return {
         "version": read.version,
         "made_at": read.at,
         "directories": list(read.directories),
@@ -65,15 +65,25 @@ def write_summary(
         "records": read.records,
         "first_at": first,
         "last_at": last,
+        "counted_from": max(first, since) if first and since else first,
         "figures": _figures(tell(tables)) if all(name in tables for name in NEEDED) else None,
         "rules": list(map(_judged, verdicts)),
-        "page": page.name,
+        "page": page,
         "reports": [_counted(REPORTS[name], counts[name]) for name in tables],
     }
+
+
+def write_summary(summary: Mapping[str, Any], comparison: Comparison | None, out: Path) -> Path:
+    """Write a summary, and what changed since a former run, to *out*."""
     path = out / SUMMARY
-    text = json.dumps(summary, default=as_json, ensure_ascii=False, indent=2)
-    path.write_text(text + "\n", "utf-8")
+    told = {**summary, "beside": _compared(comparison) if comparison else None}
+    path.write_text(json_of(told) + "\n", "utf-8")
     return path
+
+
+def json_of(summary: Mapping[str, Any]) -> str:
+    """Return a summary as JSON."""
+    return json.dumps(summary, default=as_json, ensure_ascii=False, indent=2)
 
 
 def as_json(value: object) -> str:
@@ -113,6 +123,32 @@ def _judged(verdict: Verdict) -> dict[str, Any]:
     breaches = [asdict(each) for each in verdict.breaches]
     kept, in_all = verdict.is_kept, verdict.in_all
     return {"rule": verdict.rule.text, "kept": kept, "breaches": in_all, "longest": breaches}
+
+
+def _compared(comparison: Comparison) -> dict[str, Any]:
+    """Return a former run and the figures of both; an hour's, where their times are not alike."""
+    former = comparison.former
+    return {
+        "made_at": former.made_at,
+        "directories": list(former.directories),
+        "destination": former.destination,
+        "counted_from": former.begins,
+        "last_at": former.ends,
+        "figures": {each.figure.name: _changed(each) for each in comparison.changes},
+    }
+
+
+def _changed(change: Change) -> dict[str, Any]:
+    rates = change.rates
+    return {
+        "former": change.former,
+        "now": change.now,
+        "an_hour": None if rates is None else {"former": rates[0], "now": rates[1]},
+        "difference": change.difference,
+        "share": change.share,
+        "direction": change.direction,
+        "worse": change.is_worse,
+    }
 
 
 def _figures(story: Story) -> dict[str, Any]:

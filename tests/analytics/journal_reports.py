@@ -9,9 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from lockkeeper_analytics.comparison.changes import Comparison
+from lockkeeper_analytics.comparison.runs import Run, run_of
 from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.reports.report import Row
+from lockkeeper_analytics.results import Read, json_of, summary_of
 from lockkeeper_analytics.sql import query
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -38,6 +41,18 @@ def reports_of(*directories: Path, names: Iterable[str] = REPORTS) -> dict[str, 
     return {name: asked(f"FROM {name}_report", *directories) for name in names}
 
 
-def page_of(tables: dict[str, list[Row]], *directories: Path) -> str:
+def page_of(
+    tables: dict[str, list[Row]], *directories: Path, comparison: Comparison | None = None
+) -> str:
     """Return the page of reports."""
-    return build_page(tables, Made(tuple(map(str, directories)), NOW, "0.1.0"))
+    places = tuple(map(str, directories))
+    return build_page(tables, Made(places, NOW, "0.1.0", comparison=comparison))
+
+
+def run_behind(tables: dict[str, list[Row]], *directories: str, since: int = 0) -> Run:
+    """Return the run whose reports are *tables*, as a later one finds it."""
+    read = Read(directories, {"destination": ""}, since, 0, "0.1.0", NOW)
+    summary = summary_of(tables, {name: len(rows) for name, rows in tables.items()}, (), read, "")
+    run = run_of(json.loads(json_of(summary)))
+    assert run is not None
+    return run

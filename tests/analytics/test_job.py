@@ -1,6 +1,7 @@
 """The job: a journal with known contents becomes a page and Parquet files that say so."""
 
 import json
+import re
 import select
 import subprocess
 import sys
@@ -83,10 +84,27 @@ def fill(directory: Path) -> None:
     store.close()
 
 
+def earlier(directory: Path) -> dict[str, Any]:
+    """Return the summary of a run that was made before the last two orders were acknowledged."""
+    counts = {"sent": 10, "acknowledged": 5, "dead_lettered": 1, "in_doubt": 0, "takeovers": 0}
+    waiting = {"waiting": 4, "waiting_dead_letters": 1, "oldest_waiting_at": None}
+    return {
+        "made_at": "2026-11-19T00:00:00Z",
+        "directories": [str(directory)],
+        "options": {"destination": ""},
+        "counted_from": "2026-11-18T11:06:40Z",
+        "last_at": "2026-11-18T11:07:00Z",
+        "figures": {**counts, **waiting, "peak_per_second": 1.0},
+    }
+
+
 def test_a_report_says_what_happened(tmp_path: Path) -> None:
     fill(tmp_path / "journal")
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "report.json").write_text(json.dumps(earlier(tmp_path / "journal")))
     done = analyze(tmp_path / "journal", tmp_path / "report")
     assert done.returncode == 0, done.stderr
+    assert re.search(r"\nAcknowledged +5 +7 +2 more \(\+40.0 %\)", done.stderr)
     page = tmp_path / "report" / "index.html"
     assert done.stdout.strip() == str(page)
     text = page.read_text("utf-8")
@@ -103,6 +121,11 @@ def test_a_report_says_what_happened(tmp_path: Path) -> None:
     assert tables["rates"]["enqueued"].sum() >= 10
     summary = json.loads((page.parent / "report.json").read_text("utf-8"))
     assert summary["figures"]["acknowledged"] == 7
+    assert summary["beside"]["figures"]["acknowledged"] == {
+        "former": 5, "now": 7, "an_hour": None, "difference": 2, "share": 0.4,
+        "direction": "more", "worse": None,
+    }  # fmt: skip
+    assert "Beside the former run" in text
     assert (summary["first_at"], summary["page"]) == ("2026-11-18T11:06:40.000Z", "index.html")
     assert {each["name"] for each in summary["reports"]} == tables.keys()
     for each in summary["reports"]:

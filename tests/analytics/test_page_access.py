@@ -3,7 +3,10 @@
 import pytest
 from browser import CHROMIUM, DARK, answer, axe, missing_npm
 from journal_lived import lived
-from journal_reports import page_of, reports_of
+from journal_reports import page_of, reports_of, run_behind
+
+from lockkeeper_analytics.comparison.changes import compare
+from lockkeeper_analytics.page.story import NEEDED
 
 pytestmark = [
     pytest.mark.slow,
@@ -62,8 +65,11 @@ VIEWS = {"light": ((), 1400), "dark": ((DARK,), 1400), "narrow": ((), 420)}
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
-    journal = lived(tmp_path_factory.mktemp("lived") / "journal")
-    return page_of(reports_of(journal), journal)
+    folder = tmp_path_factory.mktemp("lived")
+    journal, former = lived(folder / "journal"), lived(folder / "former", each_second=4)
+    tables = reports_of(journal)
+    comparison = compare(run_behind(reports_of(former, names=NEEDED)), run_behind(tables))
+    return page_of(tables, journal, comparison=comparison)
 
 
 @pytest.fixture(scope="module")

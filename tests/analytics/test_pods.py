@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from lockkeeper_analytics.comparison.runs import found_run, run_of
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import PAGE, known_reports
 from lockkeeper_analytics.pods.application import parser, run_name
@@ -144,11 +145,22 @@ def test_a_run_has_a_folder_of_its_own_and_the_latest_page_is_beside_it(tmp_path
     results, target = tmp_path / "results", tmp_path / "target"
     results.mkdir()
     for run in ("one", "two"):
+        summary = {
+            "made_at": NOW.isoformat(),
+            "directories": ["/journal"],
+            "options": {"destination": ""},
+            "counted_from": None,
+            "last_at": None,
+            "figures": {"sent": len(run)},
+        }
+        (results / "report.json").write_text(json.dumps(summary))
         (results / PAGE).write_text(run)
         (results / "totals.parquet").write_text(run)
         assert deliver(results, str(target), run) == f"{target}/{run}"
         assert (target / PAGE).read_text() == run
-    assert sorted(each.name for each in target.iterdir()) == ["index.html", "one", "two"]
+        assert found_run(str(target), ("/journal",), "") == run_of(summary)
+    names = ["index.html", "one", "report.json", "two"]
+    assert sorted(each.name for each in target.iterdir()) == names
     assert (target / "one" / "totals.parquet").read_text() == "one"
 
 
@@ -156,10 +168,12 @@ def test_results_go_to_urls_in_the_same_way(tmp_path: Path) -> None:
     results = tmp_path / "results"
     results.mkdir()
     (results / PAGE).write_text("page")
+    (results / "report.json").write_text("{}")
     (results / "totals.parquet").write_text("totals")
     assert deliver(results, f"file://{tmp_path}/t/", "one") == f"file://{tmp_path}/t/one"
     assert (tmp_path / "t" / "one" / "totals.parquet").read_text() == "totals"
     assert (tmp_path / "t" / PAGE).read_text() == "page"
+    assert (tmp_path / "t" / "report.json").read_text() == "{}"
 
 
 def test_settings_of_a_file_system_stay_behind_the_folder(tmp_path: Path) -> None:

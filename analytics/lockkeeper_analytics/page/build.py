@@ -12,8 +12,10 @@ from string import Template
 from typing import Any
 
 from lockkeeper_analytics.agreements.breaches import Verdict
+from lockkeeper_analytics.comparison.changes import Comparison
 from lockkeeper_analytics.page import text
 from lockkeeper_analytics.page.agreements import agreements
+from lockkeeper_analytics.page.comparison import comparison_card
 from lockkeeper_analytics.page.labels import Tables, directory_labels
 from lockkeeper_analytics.page.plots import extent_of, marks, plot_data, plot_name
 from lockkeeper_analytics.page.sections import contents, sections
@@ -41,7 +43,8 @@ class Made:
     """What a page says of itself: which directories were read, when, by which version.
 
     `counts` has how many rows reports have in all, where the page may have only the first,
-    `verdicts` are on the rules that the reports were held against.
+    `verdicts` are on the rules that the reports were held against, `comparison` is with a former
+    run.
     """
 
     directories: tuple[str, ...]
@@ -49,6 +52,7 @@ class Made:
     version: str
     counts: Mapping[str, int] = field(default_factory=dict)
     verdicts: tuple[Verdict, ...] = ()
+    comparison: Comparison | None = None
 
 
 def build_page(tables: Tables, made: Made) -> str:
@@ -71,7 +75,7 @@ def build_page(tables: Tables, made: Made) -> str:
         "lasted": text.milliseconds(lasted),
         "made": f"{text.moment(made.at)} UTC",
         "version": escape(made.version),
-        "story": _story(tables),
+        "story": _story(tables, made.comparison),
         "agreements": agreements(made.verdicts),
         "contents": contents(GROUPS, tables),
         "sections": sections(GROUPS, tables, plots, labels, made.counts),
@@ -102,14 +106,15 @@ def _table_data(tables: Tables) -> dict[str, Any]:
     return {each.name: table_data(each, each.shown(tables[each.name])) for each in reports}
 
 
-def _story(tables: Tables) -> str:
-    """Return tiles and balance, where every report is there that they are told from."""
+def _story(tables: Tables, comparison: Comparison | None) -> str:
+    """Return tiles, comparison and balance, where every report is there that they are told from."""
     if any(name not in tables for name in NEEDED):
         return ""
     story = tell(tables)
+    short = tiles(story, comparison)
     return (
-        f'<section class="tiles"><h2 class="unseen">In short</h2>{tiles(story)}</section>'
-        f"{balance(story)}"
+        f'<section class="tiles"><h2 class="unseen">In short</h2>{short}</section>'
+        f"{comparison_card(comparison)}{balance(story)}"
     )
 
 

@@ -1,11 +1,23 @@
 """The tiles at the head of the page, and the balance of where the messages went."""
 
+from lockkeeper_analytics.comparison.changes import Comparison
 from lockkeeper_analytics.page import text
+from lockkeeper_analytics.page.comparison import change_note
 from lockkeeper_analytics.page.story import Story
 
+CHANGES = {
+    "sent": "sent",
+    "acknowledged": "acknowledged",
+    "dead": "dead_lettered",
+    "waiting": "all_waiting",
+    "redelivered": "redelivered",
+    "takeovers": "takeovers",
+}
+"""The figure of a comparison for each tile."""
 
-def tiles(story: Story) -> str:
-    """Return the six figures that everybody asks for first."""
+
+def tiles(story: Story, comparison: Comparison | None = None) -> str:
+    """Return the six figures that everybody asks for first, each beside the former run's."""
     sent = story.sent
     found = (
         ("sent", "Sent", sent, f"at the most {text.count(story.peak_per_second)}/s"),
@@ -16,9 +28,14 @@ def tiles(story: Story) -> str:
         ("takeovers", "Take-overs", story.takeovers, _silence(story)),
     )
     return "".join(
-        f'<div class="tile {style}"><h3>{name}</h3>{_large(text.count(figure))}<p>{note}</p></div>'
+        f'<div class="tile {style}"><h3>{name}</h3>{_large(text.count(figure))}<p>{note}</p>'
+        f"{_change(style, comparison)}</div>"
         for style, name, figure, note in found
     )
+
+
+def _change(tile: str, comparison: Comparison | None) -> str:
+    return "" if comparison is None else change_note(comparison.change_of(CHANGES[tile]))
 
 
 def _large(figure: str) -> str:

@@ -32,6 +32,7 @@ def parser() -> argparse.ArgumentParser:
     add("--run", default="", help="name of that folder; absent: $LOCKKEEPER_RUN, else the time")
     add("--report", action="append", default=[], help="only this one; may be repeated")
     add("--rule", action="append", default=[], help="a limit, 'p99 > 5s for 10m'; may be repeated")
+    add("--beside", default="", help="folder of a former run; absent: the latest one in --out")
     add("--since", default="", help="only from then on: ISO 8601, ms, or how long ago: 24h")
     add("--until", default="", help="only up to then, in the same way")
     add("--destination", default="", help="only these: names or wildcards, commas between")
@@ -80,6 +81,8 @@ def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progres
             until=asked.until,
             reports=asked.report,
             rules=asked.rule,
+            beside=asked.beside,
+            latest=asked.out,
             skip_corrupt=asked.skip_corrupt,
             # A pod that takes more than its share of memory is killed.
             at_a_time=1,

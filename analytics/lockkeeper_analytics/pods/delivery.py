@@ -6,18 +6,21 @@ from pathlib import Path
 
 from pyarrow import fs
 
+from lockkeeper_analytics.comparison.runs import SUMMARY
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import PAGE
 from lockkeeper_analytics.reading.storage import beside
 
+LATEST = (PAGE, SUMMARY)
+"""Files of the latest run that are beside the folders of all runs, too."""
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
 def deliver(results: Path, target: str, run: str) -> str:
     """Copy *results* to the folder *run* of *target*, and return where that is.
 
-    The page goes to *target* itself, too: there is always the latest one. Raises AnalyticsError
-    for a place that cannot be written to.
+    The page and its summary go to *target* itself, too: there are always the latest ones. Raises
+    AnalyticsError for a place that cannot be written to.
     """
     try:
         if _URL.match(target):
@@ -30,11 +33,11 @@ def deliver(results: Path, target: str, run: str) -> str:
 def _to_folder(results: Path, target: Path, run: str) -> str:
     place = target / run
     shutil.copytree(results, place, dirs_exist_ok=True)
-    if (place / PAGE).exists():
+    for name in filter(lambda name: (place / name).exists(), LATEST):
         # Whoever reads the page just now goes on reading the old one.
-        new = target / f".{PAGE}.new"
-        shutil.copyfile(place / PAGE, new)
-        new.replace(target / PAGE)
+        new = target / f".{name}.new"
+        shutil.copyfile(place / name, new)
+        new.replace(target / name)
     return str(place)
 
 
@@ -45,6 +48,6 @@ def _to_url(results: Path, target: str, run: str) -> str:
     system.create_dir(f"{path}/{run}", recursive=True)
     for file in sorted(results.iterdir()):
         fs.copy_files(str(file), f"{path}/{run}/{file.name}", local, system)
-        if file.name == PAGE:
-            fs.copy_files(str(file), f"{path}/{PAGE}", local, system)
+        if file.name in LATEST:
+            fs.copy_files(str(file), f"{path}/{file.name}", local, system)
     return beside(target, run)
