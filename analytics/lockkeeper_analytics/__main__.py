@@ -22,6 +22,28 @@ ERROR_EXIT = 1
 BROKEN_EXIT = 3
 """A rule was broken; the report is written all the same."""
 
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        help="A limit such as 'p99 > 5s for 10m'; may be repeated. Exit code 3: broken.",
+    ),
+]
+Bodies = Annotated[
+    bool, typer.Option("--bodies", help="Tell the fields of bodies, too, without their values.")
+]
+Masks = Annotated[
+    list[str] | None,
+    typer.Option("--mask", help="Hide these fields of bodies: '*.password'; may be repeated."),
+]
+Beside = Annotated[
+    str,
+    typer.Option(
+        "--beside",
+        help="Folder of a former run to compare figures with.  [default: what --out holds]",
+    ),
+]
+
 
 def analyze(
     directories: Directories,
@@ -35,20 +57,10 @@ def analyze(
         list[str] | None,
         typer.Option("--report", "-r", help="Only this one; may be repeated."),
     ] = None,
-    rule: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rule",
-            help="A limit such as 'p99 > 5s for 10m'; may be repeated. Exit code 3: broken.",
-        ),
-    ] = None,
-    beside: Annotated[
-        str,
-        typer.Option(
-            "--beside",
-            help="Folder of a former run to compare figures with.  [default: what --out holds]",
-        ),
-    ] = "",
+    rule: Rules = None,
+    bodies: Bodies = False,
+    mask: Masks = None,
+    beside: Beside = "",
     skip_corrupt: SkipCorrupt = False,
     keep_records: Annotated[
         bool, typer.Option("--keep-records", help="Keep the decoded records as Parquet, too.")
@@ -76,6 +88,8 @@ def analyze(
             until=until,
             reports=report or (),
             rules=rule or (),
+            bodies=bodies,
+            masks=mask or (),
             beside=beside,
             skip_corrupt=skip_corrupt,
             keep_records=keep_records,

@@ -37,7 +37,7 @@ from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reading.pins import written_bytes
-from lockkeeper_analytics.reports import GROUPS, REPORTS
+from lockkeeper_analytics.reports import GROUPS, REPORTS, USUAL
 from lockkeeper_analytics.results import Read, json_of, summary_of, write_rows, write_summary
 from lockkeeper_analytics.spark.collected import Collected, collect
 from lockkeeper_analytics.spark.session import (
@@ -53,6 +53,8 @@ from lockkeeper_analytics.tables.options import parse_options
 PAGE = "index.html"
 LOG = "spark.log"
 RECORDS = "records.parquet"
+BODIES = "bodies"
+"""The report on fields of bodies, which is made only if it is asked for."""
 _CAUSE = "Caused by: "
 
 Tell = Callable[[str], None]
@@ -93,6 +95,8 @@ def analyze(
     until: str = "",
     reports: Sequence[str] = (),
     rules: Sequence[str] = (),
+    bodies: bool = False,
+    masks: Sequence[str] = (),
     beside: str = "",
     latest: str = "",
     skip_corrupt: bool = False,
@@ -108,12 +112,13 @@ def analyze(
     *destination* (names or wildcards, commas between), *since* and *until* (ISO 8601, ms, or how
     long ago: `24h`) narrow what is shown: everything is told from all records. With names of
     *reports* only these are made, and the page has only these. *rules*, such as `p99 > 5s for 10m`
-    (`agreements/rules.py`), are held against the reports that they need. Figures are
-    compared with those of the run *beside*, a folder or URL; without one, with those of the run
-    whose results are in *latest* (absent: *out*), if it was of the same. *keep_records* leaves all
-    decoded records as Parquet, too, where Spark runs on this machine. *memory* bounds Spark's
-    heap; what does not fit is spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at
-    once. *tell* hears of each step. The Spark of a *session* given is used; the session stays as it
+    (`agreements/rules.py`), are held against the reports that they need. With *bodies* there is the
+    report of that name, too, whose fields *masks* hide. Figures are compared with those of the run
+    *beside*, a folder or URL; without one, with those of the run whose results are in *latest*
+    (absent: *out*), if it was of the same. *keep_records* leaves all decoded records as Parquet,
+    too, where Spark runs on this machine. *memory* bounds Spark's heap; what does not fit is
+    spilled beside *out*. *at_a_time* bounds how many jobs Spark gets at once. *tell* hears of each
+    step. The Spark of a *session* given is used; the session stays as it
     is. Raises AnalyticsError, and before Spark starts where it can.
     """
     place = session.sparkContext.master if session else master
@@ -126,13 +131,10 @@ def analyze(
     options |= {"since": moment(since, now), "until": moment(until, now)}
     options["corrupt"] = "skip" if skip_corrupt else "fail"
     held = parse_rules(rules)
-    names = known_reports(reports and sorted({*reports, *reports_of(held)}))
-    checked = parse_options({**options, "path": ",".join(directories)})
-    former = (
-        _given(beside, names)
-        if beside
-        else found_run(latest or str(out), checked.directories, destination)
-    )
+    names = known_reports(reports and sorted({*reports, *reports_of(held)}), bodies)
+    hidden = {"bodyMask": ",".join(masks)}
+    checked = parse_options({**options, **hidden, "path": ",".join(directories)})
+    former = _former(beside, latest or str(out), checked.directories, destination, names)
     asked = _Asked(checked, options, now, names, held, former)
     journals = [journal_files(directory) for directory in checked.directories]
     size = written_bytes(journals, SMALL_BYTES)
@@ -168,7 +170,8 @@ def _settled(
     checked = asked.checked
     # Executors that are lost are replaced, and what they had read is read again.
     is_pinned = folder is None
-    source = read_journals(spark, checked.directories, checked.skip_corrupt, is_pinned)
+    hidden = {"bodyMask": ",".join(checked.body_masks)}
+    source = read_journals(spark, checked.directories, checked.skip_corrupt, is_pinned, hidden)
     narrowing = Narrowing(checked.destinations, checked.since, checked.until)
     return settled(source, folder, narrowing, at_a_time, tell, small)
 
@@ -186,18 +189,29 @@ def _spark(
             spark.stop()
 
 
-def known_reports(names: Sequence[str]) -> tuple[str, ...]:
-    """Return *names*, or those of all reports; raises AnalyticsError for one that there is not."""
+def known_reports(names: Sequence[str], bodies: bool = False) -> tuple[str, ...]:
+    """Return *names*, or those of all usual reports, and `bodies` where that is asked for, too.
+
+    Raises AnalyticsError for one that there is not.
+    """
     for name in names:
         if name not in REPORTS:
             close = get_close_matches(name, REPORTS, n=1, cutoff=0.5)
             meant = f"; did you mean {close[0]!r}?" if close else ""
             raise AnalyticsError(f"no report {name!r}{meant} (known: {', '.join(REPORTS)})")
-    return tuple(name for name in REPORTS if name in names) or tuple(REPORTS)
+    asked = {*(names or USUAL), *((BODIES,) if bodies else ())}
+    return tuple(name for name in REPORTS if name in asked)
 
 
-def _given(beside: str, names: Sequence[str]) -> Run:
-    """Return the run *beside*; raises AnalyticsError, too, where there is nothing to compare."""
+def _former(
+    beside: str, latest: str, directories: tuple[str, ...], destination: str, names: Sequence[str]
+) -> Run | None:
+    """Return the run *beside*, or the one found in *latest* if it is of the same.
+
+    Raises AnalyticsError, too, where none is to be compared with the one given.
+    """
+    if not beside:
+        return found_run(latest, directories, destination)
     missing = [name for name in NEEDED if name not in names]
     if missing:
         reason = f"figures are told from {', '.join(NEEDED)}: ask for these reports, or for all"

@@ -136,6 +136,7 @@ REPORTS = {
     "takeovers": Kept(None, _AT),
     "garbage": _WHOLE,
     "inventory": _WHOLE,
+    "bodies": Kept(),
 }
 """The rows of every report; `pattern` sums up the destinations asked for by itself."""
 

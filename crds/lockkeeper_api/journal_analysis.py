@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from lockkeeper_api.analysis.agreements import RULES_MAX, Rule
+from lockkeeper_api.analysis.bodies import Bodies
 from lockkeeper_api.analysis.output import Output
 from lockkeeper_api.analysis.schedule import Schedule
 from lockkeeper_api.analysis.sizing import Executors, SparkResources
@@ -82,6 +83,8 @@ class JournalAnalysisSpec(ApiModel):
     rules: list[Rule] = Field(default=[], max_length=RULES_MAX)
     """Limits that reports are held against, such as `ORDERS.>: p99 > 5s for 10m`. Measures: p50,
     p99, lag, backlog, dead-letter-rate. A broken rule fails no run: see the condition RulesKept."""
+    bodies: Bodies | None = None
+    """Insight into the bodies of messages, as one more report; absent: none."""
     schedule: Schedule | None = None
     """Regular runs; absent: one run, and another one when this spec is changed."""
     suspend: bool = False

@@ -76,7 +76,7 @@ class JournalMaker:
             message_id=MessageId(PRODUCER, number, number),
             persistent=True,
             timestamp=START + at - 1,
-            content=b"\0\0\0\2hi",
+            content=fields.pop("content", b"\0\0\0\2hi"),
             marshalled_properties=encode_map(properties) if properties else None,
             broker_in_time=START + at,
             **fields,

@@ -5,7 +5,7 @@ frame, which is made when somebody asks for it, in any thread.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from threading import Lock
 
 from pyspark import StorageLevel
@@ -23,10 +23,18 @@ class Frames:
     """The tables of a journal and the views over them, by their names."""
 
     def __init__(
-        self, session: SparkSession, known: Mapping[str, DataFrame], cut: Set[str] = frozenset()
+        self,
+        session: SparkSession,
+        known: Mapping[str, DataFrame],
+        cut: Set[str] = frozenset(),
+        later: Mapping[str, Callable[[], DataFrame]] | None = None,
     ) -> None:
-        """Know some frames; those *cut* leave their plans behind, for what several others read."""
+        """Know some frames; those *cut* leave their plans behind, for what several others read.
+
+        Frames of *later* are made when somebody asks for them: nobody may.
+        """
         self.session = session
+        self._later = later or {}
         self._known = dict(known)
         self._cut = cut
         self._lock = Lock()
@@ -68,7 +76,7 @@ class Frames:
 
     def is_frame(self, name: str) -> bool:
         """Tell whether *name* is a frame, and not a part of the queries that read it."""
-        return name in self._known or name in self._cut
+        return name in self._known or name in self._cut or name in self._later
 
     def text_of(self, name: str) -> str:
         """Return the SQL of the view *name*."""
@@ -87,6 +95,8 @@ class Frames:
                 views[name] = view
 
     def _made(self, name: str) -> DataFrame:
+        if name in self._later:
+            return self._later[name]()
         frame = self.planned(name)
         return kept_frame(frame) if name in self._cut else frame
 

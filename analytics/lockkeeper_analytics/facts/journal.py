@@ -1,6 +1,6 @@
 """A journal as the reports see it: a few data frames, each written once and read often."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,19 +99,22 @@ def read_journals(
     directories: Sequence[str],
     skip_corrupt: bool = False,
     is_pinned: bool = False,
+    bodies: Mapping[str, str] | None = None,
 ) -> Source:
     """Return the records of *directories* with the columns that reports need.
 
     The directories are listed now, the records are read later; with *is_pinned* those that are
-    there now. Raises OptionError, NoJournalError, and what `pinned` raises.
+    there now. *bodies* are options of the data source for fields of bodies. Raises OptionError,
+    NoJournalError, and what `pinned` raises.
     """
     there = listed(session, directories, skip_corrupt)
-    reader = session.read.format(FORMAT).option("corrupt", "skip" if skip_corrupt else "fail")
+    options = {"corrupt": "skip" if skip_corrupt else "fail"}
     pins = pinned(session, directories) if is_pinned else None
     if pins is not None:
-        reader = reader.option("pinned", text_of(pins))
-    records = reader.option("columns", ",".join(RECORD_COLUMNS)).load(",".join(directories))
-    return Source(records, there, directories, pins)
+        options["pinned"] = text_of(pins)
+    reader = session.read.format(FORMAT).options(**options, columns=",".join(RECORD_COLUMNS))
+    records = reader.load(",".join(directories))
+    return Source(records, there, directories, pins, {**options, **(bodies or {})})
 
 
 def journal_of(
@@ -127,7 +130,8 @@ def journal_of(
         source, cut = in_one_piece(source), cut | RECORDED.keys()
     frames = present = frames_of(source, cut)
     if narrowing.until:
-        then = source._replace(records=_until(source, narrowing.until))
+        bounded = {**source.options, "until": str(narrowing.until)}
+        then = source._replace(records=_until(source, narrowing.until), options=bounded)
         frames = frames_of(then, cut)
     return Journal(source, frames, present, narrowing)
 

@@ -15,7 +15,8 @@ from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.recorder import EVENT, STATISTICS
 from lockkeeper_analytics.reading.schema import BROKER
-from lockkeeper_analytics.tables import TABLES, events, statistics
+from lockkeeper_analytics.spark.datasource import FORMAT
+from lockkeeper_analytics.tables import TABLES, body_fields, events, statistics
 from lockkeeper_analytics.tables.checked_files import (
     CHECKED_FILES,
     Unchecked,
@@ -42,13 +43,15 @@ class Source(NamedTuple):
 
     A broker goes on meanwhile: of a file that was not the last one when it was listed, all records
     are read. One that comes later is in no list. Of what the directories are `pinned` to, if
-    anything, nothing else is read.
+    anything, nothing else is read. `options` of the data source are those of the records, and those
+    of bodies.
     """
 
     records: DataFrame
     listed: Listed
     directories: Sequence[str]
     pinned: Pins | None = None
+    options: Mapping[str, str] = {}
 
 
 def listed(session: SparkSession, directories: Sequence[str], skip_corrupt: bool = False) -> Listed:
@@ -90,7 +93,15 @@ def frames_of(source: Source, cut: Set[str] = frozenset()) -> Frames:
     recorded = {name: _recorded(records, name) for name in RECORDED}
     recorded |= {name: kept_frame(recorded[name]) for name in recorded.keys() & cut}
     known = {"records": records, **source.listed, **recorded}
-    return Frames(records.sparkSession, known, cut)
+    later = {body_fields.TABLE.name: lambda: _body_fields(source)}
+    return Frames(records.sparkSession, known, cut, later)
+
+
+def _body_fields(source: Source) -> DataFrame:
+    """Return the fields of bodies, for which journals are read once more: records have none."""
+    reader = source.records.sparkSession.read.format(FORMAT).options(**source.options)
+    fields = reader.option("table", body_fields.TABLE.name).load(",".join(source.directories))
+    return kept_frame(fields)
 
 
 def _recorded(records: DataFrame, name: str) -> DataFrame:

@@ -32,6 +32,8 @@ def parser() -> argparse.ArgumentParser:
     add("--run", default="", help="name of that folder; absent: $LOCKKEEPER_RUN, else the time")
     add("--report", action="append", default=[], help="only this one; may be repeated")
     add("--rule", action="append", default=[], help="a limit, 'p99 > 5s for 10m'; may be repeated")
+    add("--bodies", action="store_true", help="fields of bodies, too, without their values")
+    add("--mask", action="append", default=[], help="hide these fields; may be repeated")
     add("--beside", default="", help="folder of a former run; absent: the latest one in --out")
     add("--since", default="", help="only from then on: ISO 8601, ms, or how long ago: 24h")
     add("--until", default="", help="only up to then, in the same way")
@@ -81,6 +83,8 @@ def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progres
             until=asked.until,
             reports=asked.report,
             rules=asked.rule,
+            bodies=asked.bodies,
+            masks=asked.mask,
             beside=asked.beside,
             latest=asked.out,
             skip_corrupt=asked.skip_corrupt,

@@ -9,6 +9,8 @@ from lockkeeper_analytics.reading.schema import DEFAULT_COLUMNS
 from lockkeeper_analytics.reading.storage import name_of
 
 BODY_BYTES_MAX = 1024 * 1024
+BODY_SAMPLES = 100
+"""So many bodies of a destination are looked at in each part of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class ReadOptions:
     `names` has a name for each of `directories`, empty for the default. With `pushdown` a query's
     filters narrow what is read, to `kinds` (none: all) and `files`, the first and the last, too;
     and to what is not known to be later than `at_most`. `until` is another matter: a beginning.
-    What is `pinned` is read as it was then.
+    What is `pinned` is read as it was then. Of fields of bodies, `body_masks` hide some.
     """
 
     directories: tuple[str, ...]
@@ -52,6 +54,8 @@ class ReadOptions:
     until: int = 0
     at_most: int = 0
     body_bytes_max: int = BODY_BYTES_MAX
+    body_samples: int = BODY_SAMPLES
+    body_masks: tuple[str, ...] = ()
     skip_corrupt: bool = False
     pushdown: bool = False
     names: tuple[str, ...] = ()

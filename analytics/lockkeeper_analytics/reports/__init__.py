@@ -7,6 +7,7 @@ from lockkeeper_analytics.reports import (
     anomalies,
     backlog,
     backlog_over_time,
+    bodies,
     brokers,
     consumers,
     dead_letters,
@@ -38,6 +39,7 @@ GROUPS: dict[str, tuple[Report, ...]] = {
         skew.REPORT,
         pattern.REPORT,
         anomalies.REPORT,
+        bodies.REPORT,
     ),
     "Latency": (latency.REPORT, latency_over_time.REPORT, consumers.REPORT),
     "Waiting": (
@@ -65,3 +67,6 @@ REPORTS: dict[str, Report] = {
     report.name: report for reports in GROUPS.values() for report in reports
 }
 """Every report by its name, which is that of its files."""
+
+USUAL = tuple(name for name, report in REPORTS.items() if not report.is_optional)
+"""The names of those that are made unless something else is asked for."""

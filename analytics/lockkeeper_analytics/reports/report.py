@@ -146,6 +146,7 @@ class Report:
     that rows tell of no trouble, or nothing where they do. *messages* is the condition by which the
     table `messages` has those behind a row: `{column}` stands for the row's value, `{~column}` for
     a pattern of texts like it. *is_retried*: rows are of dead letters, which can be sent back.
+    *is_optional*: it is made only if it is asked for.
     """
 
     name: str
@@ -159,6 +160,7 @@ class Report:
     calm: Callable[[list[Row]], str] | None = None
     messages: str = ""
     is_retried: bool = False
+    is_optional: bool = False
 
     @property
     def has_lines(self) -> bool:

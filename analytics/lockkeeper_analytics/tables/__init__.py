@@ -7,6 +7,7 @@ directory (`derived.py`) by DuckDB (`database.py`), which spills what its memory
 
 from lockkeeper_analytics.tables import (
     acks,
+    body_fields,
     destinations,
     events,
     files,
@@ -30,6 +31,7 @@ TABLES = {
         destinations.TABLE,
         files.TABLE,
         transactions.TABLE,
+        body_fields.TABLE,
     )
 }
 """Every table by its name."""

@@ -1,6 +1,6 @@
 """The tables that are read as they are, from which all views and the other tables are told."""
 
-from lockkeeper_analytics.tables import events, records, statistics
+from lockkeeper_analytics.tables import body_fields, events, records, statistics
 from lockkeeper_analytics.tables.checked_files import CHECKED_FILES
 from lockkeeper_analytics.tables.data_files import DATA_FILES, JOURNALS
 
@@ -13,6 +13,7 @@ BASE = {
         records.TABLE,
         statistics.TABLE,
         events.TABLE,
+        body_fields.TABLE,
     )
 }
 """Each by its name, in the order in which they are read.

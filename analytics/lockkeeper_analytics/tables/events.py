@@ -86,4 +86,5 @@ TABLE = Table(
     records.plan_files,
     read,
     lost=lambda lost: {"event": LOST, "cause": f"removed before it was read: {lost}"},
+    is_pinnable=True,
 )

@@ -10,7 +10,13 @@ from difflib import get_close_matches
 from lockkeeper.message.destination import SCHEMES, parse_destination
 from lockkeeper_analytics.errors import OptionError
 from lockkeeper_analytics.reading.arrays import LATEST
-from lockkeeper_analytics.reading.asked import BODY_BYTES_MAX, Pattern, ReadOptions, StreamOptions
+from lockkeeper_analytics.reading.asked import (
+    BODY_BYTES_MAX,
+    BODY_SAMPLES,
+    Pattern,
+    ReadOptions,
+    StreamOptions,
+)
 from lockkeeper_analytics.reading.pins import pins_in
 from lockkeeper_analytics.reading.schema import BODY_COLUMNS
 from lockkeeper_analytics.tables import RECORDS, TABLES
@@ -27,6 +33,8 @@ NAMES = (
     "until",
     "body",
     "bodyBytesMax",
+    "bodySamples",
+    "bodyMask",
     "corrupt",
     "pushdown",
     "pinned",
@@ -49,7 +57,7 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
     corrupt = _choice(given, "corrupt", CORRUPT_CHOICES)
     places = _places(given)
     table = _table(given.get("table", RECORDS))
-    if "pinned" in given and table.lost is None:
+    if "pinned" in given and not table.is_pinnable:
         raise OptionError(f"option pinned: rows of {table.name} are not of parts of a journal")
     return ReadOptions(
         directories=tuple(places),
@@ -59,6 +67,8 @@ def parse_options(options: Mapping[str, str]) -> ReadOptions:
         since=_time("since", given.get("since", "")),
         until=_time("until", given.get("until", "")),
         body_bytes_max=_number(given, "bodyBytesMax", BODY_BYTES_MAX, "bytes"),
+        body_samples=_number(given, "bodySamples", BODY_SAMPLES, "bodies"),
+        body_masks=tuple(_list(given.get("bodyMask", ""))),
         skip_corrupt=corrupt == "skip",
         pushdown=_flag("pushdown", given.get("pushdown", "false")),
         names=tuple(places.values()),

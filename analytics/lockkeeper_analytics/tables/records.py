@@ -38,4 +38,5 @@ TABLE = Table(
     read_part,
     last_file=last_file_until,
     lost=lambda lost: {"kind": LOST, "file": data_file_name(lost.file_id), "trace": str(lost)},
+    is_pinnable=True,
 )

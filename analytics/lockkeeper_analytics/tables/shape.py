@@ -29,6 +29,7 @@ class Table(NamedTuple):
 
     A piece is small and can be pickled. Tables without `has_destinations` take no `destination`.
     Those with `lost` can be streamed: it tells the row that stands for what was removed unread.
+    Those that are `is_pinnable` are read as a run saw their files.
     Where not every row tells its own time, `last_file` returns which of a journal's files is the
     last one with rows until a time.
     """
@@ -42,6 +43,7 @@ class Table(NamedTuple):
     has_destinations: bool = True
     last_file: Callable[[Sequence[DataFile], int], int] | None = None
     lost: Callable[[Lost], Mapping[str, Any]] | None = None
+    is_pinnable: bool = False
 
     def ddl(self, columns: Iterable[str]) -> str:
         """Return the Spark schema of *columns*."""

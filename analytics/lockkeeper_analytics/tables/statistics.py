@@ -90,4 +90,5 @@ TABLE = Table(
     records.plan_files,
     read,
     lost=lambda _lost: {},
+    is_pinnable=True,
 )

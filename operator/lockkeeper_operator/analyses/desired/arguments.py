@@ -56,6 +56,10 @@ def _asked(subject: AnalysisSubject) -> Iterator[str]:
         yield from ("--report", name)
     for rule in spec.rules:
         yield from ("--rule", rule)
+    if spec.bodies is not None:
+        yield "--bodies"
+        for mask in spec.bodies.masks:
+            yield from ("--mask", mask)
     for option in ("since", "until", "destination"):
         value = getattr(spec, option)
         if value is not None:
