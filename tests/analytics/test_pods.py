@@ -209,12 +209,16 @@ def test_the_applications_arguments_are_those_that_the_operator_gives() -> None:
             "24h",
             "--rule",
             "lag > 1h",
+            "--bodies",
+            "--mask",
+            "*pin",
         ]
     )
     assert (asked.journal, asked.out, asked.report, asked.since) == (
         ["/a"], "/b", ["totals"], "24h",
     )  # fmt: skip
     assert asked.rule == ["lag > 1h"]
+    assert (asked.bodies, asked.mask) == (True, ["*pin"])
     with pytest.raises(SystemExit):
         parser().parse_args(["--out", "/b"])
 

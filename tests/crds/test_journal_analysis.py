@@ -67,6 +67,8 @@ def test_python_has_memory_beside_javas_heap() -> None:
         {"source": {"claim": {"name": "a"}}, "output": {"claim": {"name": "a"}}},
         {**FROM_BROKER, "resources": {"memory": "1Mi"}},
         {**FROM_BROKER, "deadline": "1s"},
+        {**FROM_BROKER, "bodies": {"masks": ["a,b"]}},
+        {**FROM_BROKER, "bodies": {"masks": ["--out"]}},
     ],
 )
 def test_what_makes_no_sense_is_refused(spec: dict[str, Any]) -> None:
