@@ -44,7 +44,7 @@ class Source(NamedTuple):
     A broker goes on meanwhile: of a file that was not the last one when it was listed, all records
     are read. One that comes later is in no list. Of what the directories are `pinned` to, if
     anything, nothing else is read. `options` of the data source are those of the records, and those
-    of bodies.
+    of bodies. With `is_small` everything is worked out in one piece.
     """
 
     records: DataFrame
@@ -52,6 +52,7 @@ class Source(NamedTuple):
     directories: Sequence[str]
     pinned: Pins | None = None
     options: Mapping[str, str] = {}
+    is_small: bool = False
 
 
 def listed(session: SparkSession, directories: Sequence[str], skip_corrupt: bool = False) -> Listed:
@@ -84,7 +85,7 @@ def _checked(session: SparkSession, files: Sequence[Unchecked], skip_corrupt: bo
 def in_one_piece(source: Source) -> Source:
     """Return *source* in partitions of its own: what is made of one needs no shuffle."""
     there = {name: frame.coalesce(1) for name, frame in source.listed.items()}
-    return source._replace(records=source.records.coalesce(1), listed=there)
+    return source._replace(records=source.records.coalesce(1), listed=there, is_small=True)
 
 
 def frames_of(source: Source, cut: Set[str] = frozenset()) -> Frames:
@@ -101,7 +102,7 @@ def _body_fields(source: Source) -> DataFrame:
     """Return the fields of bodies, for which journals are read once more: records have none."""
     reader = source.records.sparkSession.read.format(FORMAT).options(**source.options)
     fields = reader.option("table", body_fields.TABLE.name).load(",".join(source.directories))
-    return kept_frame(fields)
+    return kept_frame(fields.coalesce(1) if source.is_small else fields)
 
 
 def _recorded(records: DataFrame, name: str) -> DataFrame:
