@@ -169,7 +169,7 @@ def test_the_page_shows_each_figure_beside_the_former_one(tmp_path):
         };
     """
     found = answer(page, script, tmp_path)
-    assert found["tiles"]["Sent"] == [["change", "\u25b2 110 more (+24.9 %)"]]
+    assert found["tiles"]["Sent"] == [["change", "\u25b2 110 more (+24.9\u00a0%)"]]
     assert found["tiles"]["Take-overs"] == [["change", "as before"]]
     assert found["tiles"]["Dead letters"][0][0] == "change worse"
     assert [row[0] for row in found["rows"]] == [each.heading for each in FIGURES]

@@ -14,7 +14,9 @@ _STYLES = {True: "change worse", False: "change better", None: "change"}
 
 
 def change_note(change: Change) -> str:
-    """Return what a tile says of its figure beside the former run's."""
+    """Return what a tile says of its figure beside the former run's; nothing where nobody knows."""
+    if change.direction is None:
+        return ""
     return f'<p class="{_STYLES[change.is_worse]}">{_with_arrow(change)}</p>'
 
 
@@ -103,7 +105,7 @@ def written_figure(figure: Figure, value: float | None) -> str:
 def _with_arrow(change: Change) -> str:
     arrow = _ARROWS.get(change.direction or "", "")
     mark = f'<span aria-hidden="true">{arrow}</span> ' if arrow else ""
-    return mark + told_change(change)
+    return mark + told_change(change).replace(" %", "&nbsp;%")
 
 
 def _rate(value: float) -> str:
