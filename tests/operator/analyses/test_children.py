@@ -267,15 +267,20 @@ def test_what_is_asked_reaches_the_application() -> None:
     assert JOURNAL.path == "kahadb"
 
 
-def test_fields_of_bodies_are_asked_for_with_what_is_hidden() -> None:
-    for bodies, asked in (
+@pytest.mark.parametrize(
+    ("bodies", "asked"),
+    [
         (None, []),
         ({}, ["--bodies"]),
         ({"masks": ["$.a.*", "*pin"]}, ["--bodies", "--mask", "$.a.*", "--mask", "*pin"]),
-    ):
-        (container,) = templates(analysis_subject(bodies=bodies))["driver"]["spec"]["containers"]
-        end = container["args"].index("/var/lib/lockkeeper-results") + 1
-        assert container["args"][end:] == asked
+    ],
+)
+def test_fields_of_bodies_are_asked_for_with_what_is_hidden(
+    bodies: dict[str, Any] | None, asked: list[str]
+) -> None:
+    (container,) = templates(analysis_subject(bodies=bodies))["driver"]["spec"]["containers"]
+    end = container["args"].index("/var/lib/lockkeeper-results") + 1
+    assert container["args"][end:] == asked
 
 
 def test_names_for_brokers_analyses_fit() -> None:
