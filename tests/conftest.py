@@ -34,6 +34,8 @@ THOROUGH = re.compile(
     r"|integrations/test_celery_chaos.*(activemq|early|failover)"
     # DuckDB answers the same questions at once; Spark takes a minute for each.
     r"|test_spark_traces_a_message_as_duckdb_does.(ID:|it's)"
+    # A server of its own: Connect takes the ways of the other sessions.
+    r"|test_every_cell_of_the_notebook_runs_by_spark_connect"
     r"|integrations/test_(celery|kombu_suite)\.py.*activemq"
 )
 """Tests by their names, which `make thorough` runs and `make test` does not."""
