@@ -183,7 +183,8 @@ class ConsumerCore:
             return False
         if self.mode is Acknowledge.TRANSACTED and delivery.redelivery_counter > 0:
             policy = self._policy_of(delivery)
-            if policy.is_exceeded(delivery.redelivery_counter):
+            is_exceeded = policy.is_exceeded(delivery.redelivery_counter)
+            if is_exceeded and not delivery.is_redelivered_by_policy:
                 self.poison(delivery, "the broker has sent it too often")
                 return False
         return True

@@ -22,6 +22,7 @@ from lockkeeper.message.layout import (
 )
 from lockkeeper.message.openwire import Codec, ConsumerId, Message, MessageDispatch
 from lockkeeper.message.openwire.wiretypes import BadValueError
+from lockkeeper.message.primitives import decode_map
 
 DISPATCH = 21
 SPLICED_VERSION_MIN = 10
@@ -31,6 +32,8 @@ _IDS = Struct(">qq")
 _FLAGS = Struct(">?qB")
 _AFTER_COMMAND = 6
 _FLAGS_BYTES = 10
+_REDELIVERY_DELAY = "redeliveryDelay"
+"""A property with the delay in ms, which the broker's redelivery leaves in a message."""
 
 
 class Delivery:
@@ -113,6 +116,19 @@ class Delivery:
     def id_wire(self) -> bytes:
         """The bytes of the id as a nested object; for deliveries of versions 10 to 12."""
         return self.lead.id_head + _IDS.pack(self.producer_sequence, self.broker_sequence)
+
+    @property
+    def is_redelivered_by_policy(self) -> bool:
+        """Tell whether the broker redelivers it by a policy of its own, which counts for itself.
+
+        ActiveMQ's client hands such messages out whatever its own limit is, too.
+        """
+        try:
+            marshalled = self.message.marshalled_properties
+            properties = decode_map(marshalled)[0] if marshalled else None
+        except MalformedMessageError:
+            return False
+        return _REDELIVERY_DELAY in (properties or {})
 
     def content(self) -> tuple[bytes | None, bool]:
         """Return the body's bytes, and whether they are compressed; MalformedMessageError."""
