@@ -42,7 +42,7 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	broker/selectors charts cli client crash crds fuzz integrations interop journal load message \
 	model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
-	process) network protocols release server store transport interop/network)
+	process) network protocols release server store testing transport interop/network)
 SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols
 SHARED := $(SHARED):tests/server:tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files

@@ -15,8 +15,8 @@ import pytest
 PROJECT = Path(__file__).parents[1]
 ROOTS = ("broker_image", "crds", "operator", "analytics")
 ROOMS = (
-    "cli", "integrations", "server", "network", "client", "transport", "protocols", "broker",
-    "store", "journal", "message",
+    "cli", "integrations", "testing", "server", "network", "client", "transport", "protocols",
+    "broker", "store", "journal", "message",
 )  # fmt: skip
 
 
