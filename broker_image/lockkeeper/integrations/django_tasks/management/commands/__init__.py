@@ -1,0 +1,1 @@
+"""Commands of `manage.py`, a file each. Never here: the work that they begin."""
