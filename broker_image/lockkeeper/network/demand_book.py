@@ -29,12 +29,13 @@ from lockkeeper.message.openwire import (
     Structure,
 )
 from lockkeeper.network.demand import Demand, Subscriber, ids_of
+from lockkeeper.network.demands import Demands
 from lockkeeper.network.durable_sync import (
     DURABLE_PREFIX,
     is_of_this_bridge,
     is_synchronized,
 )
-from lockkeeper.network.inclusion import first_fit, fits, is_forced_durable, is_permitted
+from lockkeeper.network.inclusion import first_fit, is_forced_durable, is_permitted
 from lockkeeper.network.membership import Bridges, Demanding
 from lockkeeper.network.settings import UNLIMITED, BridgeSettings
 
@@ -57,7 +58,7 @@ class DemandBook:
         peer: NetworkPeer,
         settings: BridgeSettings,
     ) -> None:
-        self.demands: list[Demand] = []
+        self.demands = Demands()
         self._broker = broker
         self._bridges = bridges
         self._connection = connection
@@ -83,7 +84,8 @@ class DemandBook:
             if own.client_id != self._connection.client_id:
                 continue
             for destination in own.destination.parts():
-                if own.name == self._durable_name(destination) and not self._serving(destination):
+                is_ours = own.name == self._durable_name(destination)
+                if is_ours and not self.demands.serving(destination):
                     self._go_on_with(destination, own.name)
 
     def _go_on_with(self, destination: Destination, name: str) -> None:
@@ -118,7 +120,7 @@ class DemandBook:
         """Let go of everything; the core ends the consumers with their connection."""
         self._is_over = True
         self._bridges.leave(self)
-        self.demands.clear()
+        self.demands = Demands()
 
     # What the peer says
 
@@ -168,9 +170,8 @@ class DemandBook:
             return
         if info.operation_type == DestinationOperation.REMOVE:
             self._peer.paths.pop(destination, None)
-            for demand in self.demands:
-                if demand.destination == destination:
-                    self._let_go(demand)
+            for demand in self.demands.of(destination):
+                self._let_go(demand)
             self._broker.destinations.remove_temporary(self._connection, destination)
         else:
             self._make_temporary(destination, info.broker_path)
@@ -204,15 +205,20 @@ class DemandBook:
             for book, rival in weaker:
                 book.yield_to(rival, ids)
             self._replace(demand)
+        else:
+            self.demands.remove(demand)
 
     def _replace(self, demand: Demand) -> None:
         """Have a durable subscription stand for those, too, whom a plain one of ours served."""
         if demand.subscription_name is None or not self._settings.conduit_subscriptions:
             return
-        for other in self._serving(demand.destination):
+        for other in self.demands.serving(demand.destination):
             if other.subscription_name is None and other.destination == demand.destination:
-                demand.remotes |= other.remotes
-                other.remotes = {}
+                moved, other.remotes = other.remotes, {}
+                demand.remotes |= moved
+                for info in moved.values():
+                    self.demands.stands_not_for(other, ids_of(info))
+                    self.demands.stands_for(demand, ids_of(info))
                 self._let_go(other)
 
     def _join(self, info: ConsumerInfo) -> bool:
@@ -220,20 +226,14 @@ class DemandBook:
         assert info.destination is not None
         if not self._may_share(info):
             return False
-        found = [each for each in self._serving(info.destination) if self._is_shared(each)]
+        serving = self.demands.serving(info.destination)
+        found = [each for each in serving if self._is_shared(each)]
         if self._must_last(info):
             found = [each for each in found if each.subscription_name is not None]
         for demand in found:
             self._add_interest(demand, info)
             demand.judge_again()
         return bool(found)
-
-    def _serving(self, destination: Destination) -> list[Demand]:
-        return [
-            demand
-            for demand in self.demands
-            if not demand.is_ending and fits(demand.destination, destination)
-        ]
 
     def _may_share(self, info: ConsumerInfo) -> bool:
         """Tell whether a consumer may share: a queue's of a third broker only where that is set."""
@@ -261,14 +261,15 @@ class DemandBook:
     def _add_interest(self, demand: Demand, info: ConsumerInfo) -> None:
         assert info.consumer_id is not None
         subscriber = _subscriber_of(info)
-        if not self._settings.conduit_subscriptions:
-            demand.remotes[info.consumer_id] = info
-        elif subscriber is not None:
+        is_conduit = self._settings.conduit_subscriptions
+        if is_conduit and subscriber is not None:
             demand.subscribers.add(subscriber)
-        elif self._is_forced(info):
+        elif is_conduit and self._is_forced(info):
             demand.forced.add(info.consumer_id)
+            self.demands.stands_for(demand, (info.consumer_id,))
         else:
             demand.remotes[info.consumer_id] = info
+            self.demands.stands_for(demand, ids_of(info))
 
     def _must_last(self, info: ConsumerInfo) -> bool:
         return info.subscription_name is not None or self._is_forced(info)
@@ -285,6 +286,7 @@ class DemandBook:
         for identifier, info in list(demand.remotes.items()):
             if not ids.isdisjoint(ids_of(info)):
                 del demand.remotes[identifier]
+                self.demands.stands_not_for(demand, ids_of(info))
                 self._suppressed[identifier] = info
         if demand.is_needed():
             demand.judge_again()
@@ -330,7 +332,7 @@ class DemandBook:
     def _join_static(self, destination: Destination) -> bool:
         found = [
             demand
-            for demand in self._serving(destination)
+            for demand in self.demands.serving(destination)
             if demand.is_static or destination.is_topic
         ]
         for demand in found:
@@ -365,7 +367,7 @@ class DemandBook:
             self.refused[str(destination)] = str(error)
             return False
         self.refused.pop(str(destination), None)
-        self.demands.append(demand)
+        self.demands.add(demand)
         return True
 
     # Demand goes
@@ -374,11 +376,12 @@ class DemandBook:
         for part in self._composites.pop(identifier, ()):
             self._forget_consumer(part)
         self._suppressed.pop(identifier, None)
-        for demand in list(self.demands):
+        for demand in self.demands.of_consumers((identifier,)):
             if identifier not in demand.remotes and identifier not in demand.forced:
                 continue
-            demand.remotes.pop(identifier, None)
+            info = demand.remotes.pop(identifier, None)
             demand.forced.discard(identifier)
+            self.demands.stands_not_for(demand, (identifier,) if info is None else ids_of(info))
             if demand.is_needed():
                 demand.judge_again()
             else:

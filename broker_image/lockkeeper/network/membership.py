@@ -1,18 +1,19 @@
 """All bridges of one broker, which know of each other what they stand for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.network_audit import NetworkAudit
 from lockkeeper.message.openwire import ConsumerId
 from lockkeeper.network.demand import Demand, ids_of
+from lockkeeper.network.demands import Demands
 
 
 class Demanding(Protocol):
     """One bridge's demand; see `DemandBook`."""
 
-    demands: list[Demand]
+    demands: Demands
 
     def yield_to(self, demand: Demand, ids: frozenset[ConsumerId]) -> None:
         """Stand no more for consumers that another bridge has a better way to."""
@@ -39,18 +40,21 @@ class Bridges:
         """Forget a bridge's demand; others may look after its consumers now."""
         if book in self._books:
             self._books.remove(book)
-            for demand in list(book.demands):
-                self.ended(demand)
+            self._reconsider(book.demands)
 
     def others(self, ids: frozenset[ConsumerId]) -> Iterator[tuple[Demanding, Demand]]:
         """Yield the demands, and whose they are, that stand for one of these consumers."""
         for book in self._books:
-            for demand in book.demands:
+            for demand in book.demands.of_consumers(ids):
                 if not demand.is_ending and demand.stands_for(ids):
                     yield book, demand
 
     def ended(self, demand: Demand) -> None:
         """Have others look after consumers that nobody stands for any more."""
-        ids = frozenset(each for info in demand.remotes.values() for each in ids_of(info))
+        self._reconsider((demand,))
+
+    def _reconsider(self, demands: Iterable[Demand]) -> None:
+        infos = (info for demand in demands for info in demand.remotes.values())
+        ids = frozenset(each for info in infos for each in ids_of(info))
         for book in self._books:
             book.reconsider(ids)
