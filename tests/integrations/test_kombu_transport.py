@@ -1,12 +1,14 @@
 """The transport, by kombu's own classes, over Lockkeeper and over ActiveMQ."""
 
+import json
 import os
 import socket
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import brokers
 import certificates
@@ -17,6 +19,7 @@ from workers import kombu_url
 
 import lockkeeper.integrations.kombu  # noqa: F401
 from lockkeeper.client import SecurityError, connect
+from lockkeeper.integrations.kombu.transient import BUFFER_MESSAGES, TransientQueue
 from lockkeeper.message.destination import queue
 from lockkeeper_api.passwords import hashed
 
@@ -219,6 +222,97 @@ def test_a_rejected_message_is_a_dead_letter(
     assert letter.body == "poison"
 
 
+ENVELOPE = {
+    "content_type": "text/plain",
+    "content_encoding": "utf-8",
+    "headers": {},
+    "properties": {},
+    "exchange": "",
+    "routing_key": "",
+}
+UNREADABLE = [
+    "no JSON",
+    "[]",
+    "[" * 20_000,
+    json.dumps({**ENVELOPE, "headers": 5}),
+    json.dumps({**ENVELOPE, "properties": [5]}),
+    json.dumps({"any": {"__type__": "decimal", "__value__": "x"}}),
+]
+
+
+def test_messages_that_nobody_can_read_hold_nothing_up(
+    open_connection: Open, broker: brokers.RunningBroker, name: str
+) -> None:
+    """They are dead letters, and none of them ends a worker, a `get` or a subscription."""
+    connection = open_connection()
+    exchange = kombu.Exchange(f"{name}.X", "fanout")
+    own = kombu.Queue(f"{name}.own", exchange, exclusive=True)
+    _, copies = consumed(connection, own)
+    with connect(broker.url) as ours:
+        session = ours.session()
+        for text in UNREADABLE:
+            for place in (name, f"{name}.got", f"topic://kombu.exchange.{name}.X"):
+                session.producer(place).send("poison", {"kombu": text})
+        for place in (name, f"{name}.got"):
+            session.producer(place).send("good")
+    got = kombu.Queue(f"{name}.got")(connection.channel()).get()
+    assert got is not None
+    assert got.body == "good"
+    _, messages = consumed(connection, kombu.Queue(name))
+    drained(connection, 1)
+    assert [each.body for each in messages] == ["good"]
+    publish(open_connection(), "good", exchange=exchange, declare=[exchange])
+    drained(connection, 1)
+    assert [each.payload for each in copies] == ["good"]
+
+
+def test_a_cancelled_consumer_buries_what_nobody_can_read(
+    open_connection: Open, broker: brokers.RunningBroker, name: str
+) -> None:
+    connection = open_connection()
+    with connect(broker.url) as ours:
+        producer = ours.session().producer(name)
+        producer.send("good")
+        producer.send("poison", {"kombu": "no JSON"})
+        consumer, messages = consumed(connection, kombu.Queue(name))
+        drained(connection, 1)
+        time.sleep(0.5)
+        consumer.cancel()
+        messages[0].ack()
+        connection.release()
+        assert not list(ours.session().browse(name))
+
+
+def test_deleting_a_queue_that_was_read_by_get(open_connection: Open, name: str) -> None:
+    """Who gets messages one by one is no consumer; one that is there keeps the queue."""
+    connection = open_connection()
+    for number in range(3):
+        publish(connection, number, routing_key=name)
+    bound = kombu.Queue(name)(connection.default_channel)
+    kept = bound.get()
+    assert kept.payload == 0
+    bound.delete()
+    kept.ack()
+    assert bound.get() is None
+    publish(connection, 3, routing_key=name)
+    consumed(open_connection(), kombu.Queue(name), prefetch=1)
+    assert bound.delete() == 0
+
+
+def test_transient_queues_that_nobody_drains_keep_a_bounded_number(name: str) -> None:
+    """Neither messages nor what tells of them is kept without end."""
+    told: list[Any] = []
+    owner = SimpleNamespace(put=told.append)
+    transient = TransientQueue(cast("Any", owner), name, is_prioritised=False)
+    transient.consume(cast("Any", None), "tag")
+    for number in range(BUFFER_MESSAGES + 100):
+        transient.put_message(cast("Any", SimpleNamespace(expiration=0, number=number)))
+    assert len(told) == len(transient) == BUFFER_MESSAGES
+    first = transient.take_first()
+    assert first is not None
+    assert cast("Any", first).number == 100
+
+
 def test_other_clients_understand_and_are_understood(
     open_connection: Open, broker: brokers.RunningBroker, name: str
 ) -> None:
@@ -281,6 +375,12 @@ def test_what_cannot_be_is_an_error_of_the_channel(open_connection: Open, name: 
     for wrong in ("A.*", "A,B", "A?x=1", "A.>"):
         with pytest.raises(ChannelError, match="SYNTAX_ERROR"):
             channel.queue_declare(wrong)
+        with pytest.raises(ChannelError, match="SYNTAX_ERROR"):
+            channel.exchange_declare(wrong)
+        with pytest.raises(ChannelError, match="SYNTAX_ERROR"):
+            channel.queue_bind(name, wrong, "key")
+        with pytest.raises(ChannelError, match="SYNTAX_ERROR"):
+            publish(channel.connection.client, "lost", exchange=wrong, routing_key="key")
 
 
 def test_nobody_listens() -> None:

@@ -14,11 +14,15 @@ from lockkeeper.client.errors import MessagingError, RefusedError
 from lockkeeper.client.messages import ReceivedMessage
 from lockkeeper.integrations.kombu.bindings import exchange_topic
 from lockkeeper.integrations.kombu.connection import Connection
-from lockkeeper.integrations.kombu.declaring import DeclaringChannel, queue_called
+from lockkeeper.integrations.kombu.declaring import (
+    DeclaringChannel,
+    exchange_called,
+    queue_called,
+)
 from lockkeeper.integrations.kombu.envelope import (
-    UNREADABLE,
     Envelope,
     Opened,
+    UnreadableError,
     close_envelope,
     open_envelope,
     seconds_left,
@@ -90,7 +94,7 @@ class Channel(DeclaringChannel):
         if not exchange:
             self._send(envelope, queue_called(routing_key))
             return
-        routes = self._link.bindings.routes(exchange, routing_key or "")
+        routes = self._link.bindings.routes(exchange_called(exchange), routing_key or "")
         for name in routes.queues:
             self._send(envelope, queue(name))
         if routes.has_subscribers:
@@ -184,11 +188,17 @@ class Channel(DeclaringChannel):
         if getter is None:
             getter = self._getting_session().consumer(queue_called(queue), prefetch=0)
             self._getters[queue] = getter
-        found = getter.receive(0)
-        if found is None:
-            return None
-        held = Held(self, found, queue, self._link.interruptions)
-        return self._message(held, "", no_ack)
+        while (found := getter.receive(0)) is not None:
+            message = self._message(Held(self, found, queue, self._link.interruptions), "", no_ack)
+            if message is not None:
+                return message
+        return None
+
+    def stop_getting(self, queue: str) -> None:
+        """Give back what was got from a queue and is in hand, and look at it no more."""
+        getter = self._getters.pop(queue, None)
+        if getter is not None:
+            getter.close()
 
     def basic_qos(
         self, prefetch_size: int = 0, prefetch_count: int = 0, apply_global: bool = False
@@ -232,7 +242,15 @@ class Channel(DeclaringChannel):
         self._hand.forget(held)
 
     async def give_back(self, received: ReceivedMessage, queue: str) -> None:
-        """Send a message to its queue again, then acknowledge it: it never is in neither."""
+        """Send a message to its queue again, then acknowledge it: it never is in neither.
+
+        One that nobody can read is a dead letter.
+        """
+        try:
+            open_envelope(received)
+        except UnreadableError as error:
+            received.reject(error)
+            return
         session = self._link.aio_session()
         try:
             producer = await session.producer()
@@ -309,7 +327,7 @@ class Channel(DeclaringChannel):
         """Return a message with its delivery tag; one that nobody can read is a dead letter."""
         try:
             opened = open_envelope(held.received)
-        except UNREADABLE as error:
+        except UnreadableError as error:
             self._hand.reject(held, error)
             self._wake_feeds()
             return None

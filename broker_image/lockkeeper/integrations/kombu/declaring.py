@@ -56,7 +56,7 @@ class DeclaringChannel(StdChannel):  # type: ignore[misc]
         """Declare an exchange: this connection knows its type, others once it is bound."""
         self._check_open()
         kind = type or DIRECT
-        name = exchange or f"amq.{kind}"
+        name = exchange_called(exchange or f"amq.{kind}")
         known = self._link.exchange_types.get(name)
         if passive:
             if known is None and self._link.bindings.type_of(name) is None:
@@ -74,7 +74,7 @@ class DeclaringChannel(StdChannel):  # type: ignore[misc]
         """Delete an exchange with its bindings."""
         self._check_open()
         self._link.exchange_types.pop(exchange, None)
-        self._link.bindings.remove_exchange(exchange)
+        self._link.bindings.remove_exchange(exchange_called(exchange))
 
     # Queues
 
@@ -156,7 +156,7 @@ class DeclaringChannel(StdChannel):  # type: ignore[misc]
     ) -> tuple[str, Binding, TransientQueue | None]:
         """Return the exchange, the binding, and the queue if it lives in the connection."""
         self._check_open()
-        name = exchange or "amq.direct"
+        name = exchange_called(exchange or "amq.direct")
         kind = self._link.exchange_types.get(name) or self._link.bindings.type_of(name)
         binding = Binding(kind or DIRECT, routing_key, queue)
         return name, binding, self._link.transient_queues.get(queue)
@@ -184,11 +184,15 @@ class DeclaringChannel(StdChannel):  # type: ignore[misc]
         count = self._count(queue)
         if if_empty and count:
             return 0
+        for channel in [*self._link.channels]:
+            # Who gets messages one by one consumes nothing, in AMQP.
+            channel.stop_getting(queue)
         try:
             self._link.delete_queue(queue)
         except RefusedError as error:
             if if_unused:
                 raise _error(f"PRECONDITION_FAILED - {error}", PRECONDITION_FAILED) from error
+            count = 0
         transient = self._link.transient_queues.pop(queue, None)
         if transient is not None:
             transient.close()
@@ -209,11 +213,21 @@ def queue_called(name: str | None) -> Destination:
     """Return the queue of that name. Raises ChannelError for one that OpenWire cannot have."""
     if not name:
         raise _error("SYNTAX_ERROR - a message without a queue needs an exchange", SYNTAX_ERROR)
+    _check_name("queue", name)
+    return queue(name)
+
+
+def exchange_called(name: str) -> str:
+    """Return the name. Raises ChannelError if OpenWire cannot have destinations called so."""
+    _check_name("exchange", name)
+    return name
+
+
+def _check_name(kind: str, name: str) -> None:
     found = queue(name)
     if found.is_composite or found.is_pattern or "?" in name:
-        text = f"queue {name!r}: names have no comma or question mark, nor * or > as a word"
+        text = f"{kind} {name!r}: names have no comma or question mark, nor * or > as a word"
         raise _error(f"SYNTAX_ERROR - {text}", SYNTAX_ERROR)
-    return found
 
 
 def _error(text: str, code: int) -> ChannelError:

@@ -15,7 +15,6 @@ from kombu.utils import json
 
 from lockkeeper.client.messages import ReceivedMessage
 from lockkeeper.message.bodies import Body
-from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.primitives import Value
 
 ENVELOPE, CONTENT_TYPE = "kombu", "content_type"
@@ -24,9 +23,11 @@ DELAY = f"{SCHEDULED}DELAY"
 PERSISTENT = 2
 PRIORITY_MAX = 9
 REDELIVERED = "redelivered"
-UNREADABLE = (MalformedMessageError, ValueError, KeyError, TypeError)
-"""Errors of `open_envelope`."""
 _NOT_SENT = ("delivery_info", "delivery_tag", "body_encoding")
+
+
+class UnreadableError(ValueError):
+    """A message is none of kombu's, nor of any application that kombu could understand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,16 @@ def close_envelope(
 
 
 def open_envelope(received: ReceivedMessage) -> Opened:
-    """Return what a received message says. Raises UNREADABLE."""
-    properties = received.properties
-    text = properties.get(ENVELOPE)
+    """Return what a received message says. Raises UnreadableError."""
+    try:
+        return _opened(received)
+    except Exception as error:
+        # Kombu's JSON makes objects of what it reads, and these raise what they like.
+        raise UnreadableError(f"nobody can read it: {error!r}") from error
+
+
+def _opened(received: ReceivedMessage) -> Opened:
+    text = received.properties.get(ENVELOPE)
     destination = received.destination
     name = "" if destination is None else destination.name
     if not isinstance(text, str):
@@ -110,16 +118,23 @@ def open_envelope(received: ReceivedMessage) -> Opened:
         _as_sent(received.body),
         inside["content_type"],
         inside["content_encoding"],
-        inside["headers"],
-        inside["properties"],
+        _mapping(inside, "headers"),
+        _mapping(inside, "properties"),
         inside["exchange"],
         inside["routing_key"],
         received.redelivered or bool(inside.get(REDELIVERED)),
     )
 
 
+def _mapping(inside: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = inside[name] or {}
+    if not isinstance(found, dict):
+        raise TypeError(f"{name} is a {type(found).__name__}")
+    return found
+
+
 def with_redelivered(properties: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the properties of a message that is sent again, without a delay."""
+    """Return the properties of a message that can be read, to send it again without a delay."""
     found = {name: each for name, each in properties.items() if not name.startswith(SCHEDULED)}
     text = found.get(ENVELOPE)
     if isinstance(text, str):

@@ -14,7 +14,7 @@ from lockkeeper.client import aio
 from lockkeeper.client.errors import MessagingError
 from lockkeeper.client.messages import ReceivedMessage
 from lockkeeper.integrations.kombu.bindings import Binding, exchange_topic
-from lockkeeper.integrations.kombu.envelope import UNREADABLE, open_envelope
+from lockkeeper.integrations.kombu.envelope import UnreadableError, open_envelope
 from lockkeeper.integrations.kombu.exchanges import fits
 from lockkeeper.integrations.kombu.feeds import TopicFeed
 
@@ -98,7 +98,7 @@ class TransientQueue:
     def _take_message(self, received: ReceivedMessage) -> None:
         try:
             opened = open_envelope(received)
-        except UNREADABLE:
+        except UnreadableError:
             return
         bindings = self._bindings.get(opened.exchange, ())
         if any(fits(each.type, each.routing_key, opened.routing_key) for each in bindings):
@@ -108,10 +108,12 @@ class TransientQueue:
         """Keep a message until somebody wants it."""
         with self._lock:
             self._messages.insert(0 if is_first else self._place_of(received), received)
-            if len(self._messages) > BUFFER_MESSAGES:
+            is_full = len(self._messages) > BUFFER_MESSAGES
+            if is_full:
                 self._messages.popleft()
-            is_wanted = self._consumer is not None
-        if is_wanted:
+            # Where one was dropped, what had told of it tells of this one.
+            is_told = self._consumer is None or is_full
+        if not is_told:
             self._owner.put(Ready(self))
 
     def _place_of(self, received: ReceivedMessage) -> int:
