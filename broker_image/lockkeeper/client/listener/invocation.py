@@ -21,8 +21,15 @@ class ListenerCancelledError(Exception):
     """Something that a function awaited was cancelled, by itself or somebody else."""
 
 
+class ListenerExitError(Exception):
+    """A function wanted to end the process, and with it what others have in hand."""
+
+
 class Invocation:
     """A function and what it wants; made once. Raises TypeError when that cannot be given.
+
+    A function that yields is refused, too: a call of it does nothing. One that returns something
+    to be awaited, such as a coroutine function that is wrapped by a plain one, is awaited.
 
     The first parameter gets the message, or its body as the hint says; one of type
     ReceivedMessage the message, one of type Session the session, in which what is sent is part
@@ -32,6 +39,8 @@ class Invocation:
     def __init__(self, function: Function) -> None:
         self.function = function
         self.is_coroutine = is_coroutine_function(function)
+        if _is_any(function, inspect.isgeneratorfunction, inspect.isasyncgenfunction):
+            raise TypeError(f"{_name(function)}: a listener returns its answer, and does not yield")
         self._parameters: list[Convert | None] = []
         bodies = 0
         signature = inspect.signature(function, eval_str=True)
@@ -66,6 +75,8 @@ class Invocation:
         else:
             loop = asyncio.get_running_loop()
             result = await in_thread(executor, self._call_in_thread, message, session, loop)
+            if inspect.isawaitable(result):
+                result = await uncancelled(result)
         if isinstance(result, Outcome):
             raise result
         return result
@@ -82,9 +93,12 @@ class Invocation:
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:
     """Tell whether what a call returns is awaited, also for objects that can be called."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004
-    )
+    return _is_any(function, inspect.iscoroutinefunction)
+
+
+def _is_any(function: Callable[..., Any], *kinds: Callable[[Any], bool]) -> bool:
+    called = getattr(function, "__call__", None)  # noqa: B004
+    return any(kind(function) or kind(called) for kind in kinds)
 
 
 async def in_thread(executor: Executor, call: Callable[..., Any], *arguments: Any) -> Any:
@@ -98,10 +112,12 @@ async def uncancelled(call: Awaitable[Any]) -> Any:
     """Return what is awaited. Raises ListenerCancelledError where only that was cancelled.
 
     A CancelledError would end this task, which nobody has cancelled: something that a function
-    awaited was.
+    awaited was. A SystemExit would end the event loop: ListenerExitError.
     """
     try:
         return await call
+    except SystemExit as error:
+        raise ListenerExitError(f"it called sys.exit({error.code!r})") from error
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is None or task.cancelling():

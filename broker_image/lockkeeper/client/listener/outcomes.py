@@ -5,6 +5,8 @@ They are raised or returned alike. What the function has sent in its session is 
 
 from dataclasses import dataclass
 
+DELAY_SECONDS_MAX = 100 * 365 * 86_400.0
+
 
 class Outcome(Exception):
     """Something other than success; see `reject`, `retry` and `dead_letter`."""
@@ -44,10 +46,13 @@ def retry(delay: float) -> Outcome:
 
     The broker's scheduler keeps a copy of it; without one (`schedulerSupport` is off), a consumer
     waits with it. It counts as a failure: once there were more of these than the redelivery
-    policy allows, the message is a dead letter. Raises ValueError for a delay of 0 or less.
+    policy allows, the message is a dead letter. Raises ValueError for a delay of 0 or less, or of
+    more than a hundred years.
     """
-    if not delay > 0:
-        raise ValueError(f"a message comes again after more than 0 s, not {delay:g}")
+    if not 0 < delay <= DELAY_SECONDS_MAX:
+        raise ValueError(
+            f"a message comes again after more than 0 s up to 100 years, not {delay:g}"
+        )
     return Retried(delay)
 
 

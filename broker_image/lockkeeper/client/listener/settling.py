@@ -120,10 +120,11 @@ class ListenerSettling:
         except ValueError:
             # Whoever looks at them says so.
             return
-        due = properties.get(DUE)
-        if DELAY not in properties or not isinstance(due, int):
+        due, delay = properties.get(DUE), properties.get(DELAY)
+        if not isinstance(delay, int) or not isinstance(due, int):
             return
-        seconds = due / 1000 - time.time()
+        # Clocks differ, and are set: it was never meant to wait for longer than this.
+        seconds = min(due / 1000 - time.time(), delay / 1000)
         if seconds > 0:
             _LOG.warning(
                 "the broker has no scheduler (schedulerSupport): a consumer waits %.1f s with %s",
