@@ -56,6 +56,8 @@ def test_a_rule_may_be_about_some_destinations():
         ("p99 > 5s for ever", "expected a duration such as 10m behind `for`"),
         ("p99 > 5s for 10m please", "expected [DESTINATIONS: ] MEASURE > VALUE"),
         ("queue://: p99 > 5s", "option destination:"),
+        (f"backlog > {'9' * 400}", "a number in it is too large"),
+        (f"p99 > 5s for {'9' * 400}d", "a number in it is too large"),
     ],
 )
 def test_an_error_says_what_was_expected(text, said):
@@ -156,6 +158,22 @@ def test_a_cell_below_the_limit_ends_a_breach_and_a_missing_one_does_not(tmp_pat
     assert breaches(tmp_path, *late, cell(30, 4000.0)) == [(0, 30, 6020.0)]
     assert breaches(tmp_path, *late, cell(15, 5000.0)) == [(20, 70, 6060.0)]
     assert breaches(tmp_path, *late[:2]) == []
+
+
+def test_a_time_without_dead_letters_ends_what_is_counted_in_a_time(tmp_path):
+    """Two bad seconds with a quiet hour between are no bad hour; of a share nothing is told."""
+    times = (0, 10, 3600, 3610, 3620)
+    letters = [{**cell(second, 0.0), "dead_lettered": 40.0, "dequeued": 40.0} for second in times]
+    pq.write_table(pa.Table.from_pylist(letters), tmp_path / "rates.parquet")
+
+    def broken(rule):
+        verdict = judged(tmp_path, rule)
+        return sorted((each.begins - NOW).total_seconds() for each in verdict.breaches)
+
+    assert broken("dead-letter-rate > 60/m") == [0, 3600]
+    assert broken("dead-letter-rate > 60/m for 30s") == [3600]
+    assert broken("dead-letter-rate > 60/m for 1m") == []
+    assert broken("dead-letter-rate > 50% for 1h") == [0]
 
 
 def test_the_histograms_count_where_records_hold_too_little(tmp_path):

@@ -2,7 +2,7 @@
 
 A breach goes on from cell to cell of time until one says otherwise: where nothing is told, as of
 times to acknowledgement when nothing is acknowledged, nothing says so. Its last cell that is over
-the limit ends it.
+the limit ends it. Only where messages are counted in a time, nothing told is none.
 """
 
 from collections.abc import Sequence
@@ -51,11 +51,16 @@ _NO_LETTERS = """destination <> 'ActiveMQ.DLQ' AND (directory, destination) NOT 
     SELECT (directory, dead_letter_queue) FROM {dead_letters})"""
 _BREACHES = """
 WITH cells AS ({cells}),
-marked AS (
+judged AS (
     SELECT cells.*, value {sign} {limit} AS is_over,
-        sum(CASE WHEN value {sign} {limit} THEN 0 ELSE 1 END) OVER (
-            PARTITION BY {key} ORDER BY time) AS calm
+        {is_counted} AND time > lag(time) OVER each + seconds * INTERVAL '1' SECOND AS is_after_none
     FROM cells WHERE value IS NOT NULL AND time IS NOT NULL AND ({where})
+    WINDOW each AS (PARTITION BY {key} ORDER BY time)
+),
+marked AS (
+    SELECT judged.*, sum(CASE WHEN is_over AND is_after_none IS NOT true THEN 0 ELSE 1 END) OVER (
+        PARTITION BY {key} ORDER BY time) AS calm
+    FROM judged
 ),
 spans AS (
     SELECT {key}, min(time) AS begins, max(time + seconds * INTERVAL '1' SECOND) AS ends,
@@ -134,6 +139,7 @@ def _question(rule: Rule, reports: Path) -> str:
         sign=">=" if rule.is_included else ">",
         limit=rule.limit,
         where=where,
+        is_counted=str(rule.is_counted).lower(),
         seconds=rule.seconds,
         most=BREACHES_MAX,
     )

@@ -11,6 +11,7 @@ too. DESTINATIONS are names or wildcards, commas between.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from lockkeeper_analytics.errors import OptionError, RuleError
 from lockkeeper_analytics.reading.asked import Pattern
@@ -65,6 +66,11 @@ class Rule:
     destinations: tuple[Pattern, ...] = ()
     is_share: bool = False
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is about a number of messages in a time."""
+        return self.measure == "dead-letter-rate" and not self.is_share
+
 
 def parse_rules(texts: Sequence[str]) -> tuple[Rule, ...]:
     """Return the rules that *texts* say; raises RuleError."""
@@ -92,12 +98,15 @@ def parse_rule(text: str) -> Rule:
     if lasting is not None and not re.fullmatch(DURATION, lasting):
         raise RuleError(f"rule {text!r}: expected a duration such as 10m behind `for`")
     names = found["names"]
+    most, seconds = _limit(measure, limit), 0.0 if lasting is None else _seconds(lasting)
+    if not (isfinite(most) and isfinite(seconds)):
+        raise RuleError(f"rule {text!r}: a number in it is too large")
     return Rule(
         text=said,
         measure=measure,
-        limit=_limit(measure, limit),
+        limit=most,
         is_included=sign == ">=",
-        seconds=0.0 if lasting is None else _seconds(lasting),
+        seconds=seconds,
         destinations=() if names is None else _destinations(said, names),
         is_share=limit.endswith("%"),
     )
