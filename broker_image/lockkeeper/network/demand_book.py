@@ -69,7 +69,6 @@ class DemandBook:
         self._suppressed: dict[ConsumerId, ConsumerInfo] = {}
         self._lists: dict[Subscriber, list[Subscriber]] = {}
         self.refused: dict[str, str] = {}
-        self._is_over = False
         bridges.join(self)
 
     def begin(self) -> None:
@@ -118,7 +117,6 @@ class DemandBook:
 
     def end(self) -> None:
         """Let go of everything; the core ends the consumers with their connection."""
-        self._is_over = True
         self._bridges.leave(self)
         self.demands = Demands()
 
@@ -426,24 +424,25 @@ class DemandBook:
             self._finish(demand)
 
     def closed(self, demand: Demand) -> None:
-        """Forget a demand whose consumer the broker has closed.
+        """Hear that the broker has closed the consumer of a demand.
 
-        One that was too slow begins again after a while; a destination that was removed is gone.
+        One that was too slow begins again after a while, for those who are still interested then;
+        a destination that was removed is gone.
         """
-        demand.is_ending = True
-        self._finish(demand)
         destination = demand.destination
         if destination.is_pattern or self._broker.registry.find(destination) is not None:
+            consumer, demand.consumer = demand.consumer, None
+            if consumer is not None:
+                self._broker.subscriptions.unsubscribe(consumer, DELIVERED_NOTHING)
             self._broker.call_after(AGAIN_MS, partial(self._begin_again, demand))
+        else:
+            demand.is_ending = True
+            self._finish(demand)
 
     def _begin_again(self, demand: Demand) -> None:
-        if self._is_over:
-            return
-        if demand.is_static:
-            self._add_static(demand.destination, demand.subscription_name)
-        for info in list(demand.remotes.values()) or [demand.info]:
-            if not demand.is_static:
-                self._add(info)
+        is_wanted = demand in self.demands and demand.consumer is None
+        if is_wanted and not self._subscribe(demand):
+            self._finish(demand)
 
     def _finish(self, demand: Demand) -> None:
         if demand not in self.demands:
