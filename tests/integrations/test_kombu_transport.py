@@ -391,10 +391,12 @@ def test_nobody_listens() -> None:
 
 def test_a_lost_broker_is_a_recoverable_error(mortal_broker: brokers.RunningBroker) -> None:
     connection = kombu.Connection(kombu_url(mortal_broker))
-    _, _ = consumed(connection, kombu.Queue("LOST"))
+    consumer, _ = consumed(connection, kombu.Queue("LOST"))
     mortal_broker.kill()
     with pytest.raises(connection.recoverable_connection_errors):
         connection.drain_events(timeout=20)
+    with pytest.raises(connection.recoverable_connection_errors, match="no broker could be reach"):
+        kombu.Producer(consumer.channel).publish("lost", routing_key="LOST")
     assert not connection.connected
     mortal_broker.start()
     producer = connection.Producer()

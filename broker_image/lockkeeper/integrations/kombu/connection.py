@@ -90,9 +90,11 @@ class Connection:
 
     def check_open(self) -> None:
         """Raise ConnectionFailedError when it is of no use any more."""
-        if self._error is not None:
-            raise self._error
-        if not self.connected:
+        is_ours = not self._is_closed and self._process == os.getpid()
+        error = self._error or (self._aio.runner.core.error if is_ours else None)
+        if error is not None:
+            raise error
+        if not is_ours:
             raise ConnectionFailedError("the connection is closed, or another process made it")
 
     def session(self, acknowledge: Acknowledge = Acknowledge.AUTO) -> Session:
