@@ -225,6 +225,24 @@ def test_the_last_unsubscription_ends_ours() -> None:
     assert pair.a.broker.subscriptions.durables == {}
 
 
+def test_a_subscriber_to_several_topics_may_come_back_for_ever() -> None:
+    """What is known of it does not grow, and its end is still heard of."""
+    pair = Pair()
+    for _ in range(20):
+        consumer = pair.far.consume("topic://A,B", subscription_name="s")
+        pair.link.pump()
+        pair.far.close(consumer)
+        pair.link.pump()
+    book = pair.link.bridge.demand
+    assert book is not None
+    assert demanded(pair) == ["topic://A", "topic://B"]
+    assert sum(map(len, book._lists.values())) == 2
+    lasting = pair.b.broker.subscriptions.lasting
+    lasting.forget(pair.far.connection.client_id, "s", None, pair.far.connection.rights)
+    pair.link.pump()
+    assert demanded(pair) == []
+
+
 def test_a_temporary_destination_is_known_with_its_path() -> None:
     pair = Pair()
     place = temporary(pair.far)

@@ -67,7 +67,7 @@ class DemandBook:
         self._numbers = itertools.count(1)
         self._composites: dict[ConsumerId, list[ConsumerId]] = {}
         self._suppressed: dict[ConsumerId, ConsumerInfo] = {}
-        self._lists: dict[Subscriber, list[Subscriber]] = {}
+        self._lists: dict[Subscriber, set[Subscriber]] = {}
         self.refused: dict[str, str] = {}
         bridges.join(self)
 
@@ -152,7 +152,7 @@ class DemandBook:
             own = None if subscriber is None else subscriber[1] + part.name
             whole = replace(info, consumer_id=identifier, destination=part, subscription_name=own)
             if subscriber is not None and (single := _subscriber_of(whole)) is not None:
-                self._lists.setdefault(subscriber, []).append(single)
+                self._lists.setdefault(subscriber, set()).add(single)
             self._add(whole)
 
     def _is_too_far(self, path: tuple[BrokerId, ...] | None) -> bool:

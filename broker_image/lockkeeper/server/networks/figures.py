@@ -100,7 +100,7 @@ class BridgeRecord:
         """Return what the status tells at *now* (ms since the epoch): state, counters, demand."""
         bridge = self.bridge
         peer = None if bridge is None else bridge.peer
-        demand = [] if bridge is None or bridge.demand is None else bridge.demand.demands
+        demand = [] if bridge is None or bridge.demand is None else [*bridge.demand.demands]
         return {
             "name": self.settings.name,
             "address": self.address,
