@@ -9,6 +9,7 @@ from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.settings import BrokerSettings, MemoryUsage, SystemUsage
 from lockkeeper.message import openwire
 from lockkeeper.message.openwire import BrokerId, BrokerInfo, ConnectionId, ConnectionInfo
+from lockkeeper.protocols.cluster import Cluster
 from lockkeeper.protocols.handover import HandedOver
 from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
@@ -28,6 +29,10 @@ class Taking:
 
     def __init__(self) -> None:
         self.taken: list[HandedOver] = []
+        self.informed: list[Cluster] = []
+
+    def inform(self, cluster: Cluster) -> None:
+        self.informed.append(cluster)
 
     def client_id(self, peer: BrokerInfo, client_id: str) -> str:
         return f"{client_id}!"

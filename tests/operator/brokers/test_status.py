@@ -215,6 +215,15 @@ def test_a_master_that_started_anew_in_its_place_is_a_failover() -> None:
     assert (after["epoch"], after["lastFailover"]["time"]) == (8, LATER)
 
 
+def test_a_term_that_becomes_known_is_no_failover() -> None:
+    before = status_of(facts((pod(0, MASTER, report=None), PAIR[1])))
+    assert before["master"] == "b-0"
+    assert "epoch" not in before
+    after = status_of(facts(), before, LATER)
+    assert after["epoch"] == 7
+    assert "lastFailover" not in after
+
+
 def test_a_refused_spec_is_told_and_the_rest_of_the_status_stays() -> None:
     before = status_of(facts())
     after = invalid_status("spec.listeners[0].frameBytesMax: expected 1Ki", before, 4, LATER)

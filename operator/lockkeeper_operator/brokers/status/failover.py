@@ -11,12 +11,14 @@ from lockkeeper_operator.names import FENCED
 def last_failover(facts: Facts, previous: dict[str, Any], now: str) -> Failover | None:
     """Return the last change of the master: a new one, or what *previous* says of an earlier one.
 
-    While there is no master nothing has changed yet. The first master of all is no change.
+    While there is no master nothing has changed yet. The first master of all is no change, nor is
+    its epoch, of which it may tell later.
     """
     known = previous.get("lastFailover")
     master, before = facts.master, previous.get("master")
     epoch = None if master is None or master.report is None else master.report.epoch
-    same_term = epoch is None or epoch == previous.get("epoch")
+    term = previous.get("epoch")
+    same_term = epoch is None or term is None or epoch == term
     if master is None or before is None or (master.name == before and same_term):
         return None if known is None else Failover.model_validate(known)
     return Failover(time=now, cause=_cause(before, facts))
