@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import brokers
+from client_support import Connect
 from relay import Relay, commands_in
 
 from lockkeeper.client import Acknowledge, Consumer, ReceivedMessage, connect
@@ -149,8 +150,9 @@ CASES = {
 class Ours:
     """Does the steps of a case with our client, over a relay."""
 
-    def __init__(self, case: Case, name: str, broker_url: str) -> None:
+    def __init__(self, case: Case, name: str, broker_url: str, face: Connect) -> None:
         self._case = case
+        self._face = face
         self._names = case.destinations.format(q=name).split(",")
         self._broker_url = broker_url
         self._received: list[ReceivedMessage] = []
@@ -161,7 +163,7 @@ class Ours:
         mode = Acknowledge[self._case.mode]
         client_id = "ours" if is_durable else None
         url = f"{relay_url}?{self._case.options}&{NO_SILENCE}"
-        with connect(url, client_id=client_id) as connection:
+        with self._face(url, client_id=client_id) as connection:
             is_transacted = mode is Acknowledge.TRANSACTED
             self._session = connection.session(acknowledge=mode, transacted=is_transacted)
             subscription = "subscription" if is_durable else None
@@ -295,10 +297,10 @@ def _lines(
             yield f"{consumers[str(said.object_id)]} closes, was given up to {last}"
 
 
-def recorded_by(case: Case, name: str, broker: brokers.RunningBroker) -> list[str]:
-    """Return what our client says in a case."""
+def recorded_by(case: Case, name: str, broker: brokers.RunningBroker, face: Connect) -> list[str]:
+    """Return what one face of our client says in a case."""
     with Relay(broker.port) as relay:
-        Ours(case, name, broker.url).run(relay.url)
+        Ours(case, name, broker.url, face).run(relay.url)
         return traffic(relay)
 
 

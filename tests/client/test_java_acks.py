@@ -14,13 +14,14 @@ from ack_traffic import (
     recorded_by_java,
     without_the_idle,
 )
+from client_support import Connect
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_ours_says_what_javas_said(
-    broker: brokers.RunningBroker, queue_name: str, name: str
+    broker: brokers.RunningBroker, face: Connect, queue_name: str, name: str
 ) -> None:
-    said = recorded_by(CASES[name], queue_name, broker)
+    said = recorded_by(CASES[name], queue_name, broker, face)
     assert said == without_the_idle(recorded()[name])
 
 

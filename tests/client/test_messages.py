@@ -4,12 +4,12 @@ import time
 
 import brokers
 import pytest
-from client_support import Connect
+from client_support import Connect, take
 
 from lockkeeper.client import Connection, IllegalStateError, InvalidSelectorError
 from lockkeeper.message.bodies import Body, MessageType
 from lockkeeper.message.destination import queue, topic
-from lockkeeper.message.primitives import Long, Short, Value
+from lockkeeper.message.primitives import Byte, Char, Float, Long, Short, Value
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,60 @@ def test_headers_and_properties_arrive(connection: Connection, queue_name: str) 
     assert (message.type, message.group_id, message.group_sequence) == ("order", "g", 3)
     assert message.destination == queue(queue_name)
     assert (message.redelivered, message.delivery_count) == (False, 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        True, False, None, Byte(-128), Byte(127), Short(-32768), Short(32767), 0, -1, 2**31 - 1,
+        -(2**31), Long(5), Long(2**63 - 1), Long(-(2**63)), Float(0.5), 1.0e300, -0.0, Char("x"),
+        "", "grüße 😀",
+    ],
+)  # fmt: skip
+def test_a_property_arrives_as_the_type_that_it_is(
+    connection: Connection, queue_name: str, value: Value
+) -> None:
+    session = connection.session()
+    session.producer(queue_name).send("x", {"it": value})
+    message = session.consumer(queue_name).receive(5)
+    assert message is not None
+    found = message.properties["it"]
+    assert (type(found), repr(found)) == (type(value), repr(value))
+
+
+@pytest.mark.parametrize(
+    ("selector", "chosen"),
+    [
+        ("size > 1 AND size <= 3", "23"),
+        ("size BETWEEN 2 AND 3", "23"),
+        ("size IN (0, 4)", "04"),
+        ("NOT size = 2", "0134"),
+        ("colour = 'red'", "024"),
+        ("colour <> 'red'", "13"),
+        ("colour LIKE 'b%'", "13"),
+        ("missing IS NULL", "01234"),
+        ("colour IS NOT NULL AND size + 1 = 3", "2"),
+        ("JMSPriority >= 7", "34"),
+        ("JMSType = 'odd'", "13"),
+        ("JMSCorrelationID = 'c2'", "2"),
+    ],
+)
+def test_a_selector_chooses(
+    connection: Connection, queue_name: str, selector: str, chosen: str
+) -> None:
+    session = connection.session()
+    producer = session.producer(queue_name)
+    for number in range(5):
+        producer.send(
+            str(number),
+            {"size": number, "colour": "blue" if number % 2 else "red"},
+            priority=4 + number,
+            type="odd" if number % 2 else "even",
+            correlation_id=f"c{number}",
+        )
+    consumer = session.consumer(queue_name, selector)
+    assert "".join(str(message.body) for message in take(consumer, len(chosen))) == chosen
+    assert consumer.receive(0.05) is None
 
 
 def test_messages_come_in_the_order_they_were_sent(connection: Connection, queue_name: str) -> None:
