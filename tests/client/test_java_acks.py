@@ -1,4 +1,4 @@
-"""What our client says of messages is what Java's client says in the same case, frame by frame."""
+"""Our client says of messages what Java's says in the same case, frame by frame."""
 
 from collections.abc import Iterator
 
