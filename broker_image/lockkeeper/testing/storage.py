@@ -82,7 +82,7 @@ class FillableStore:
 
     @property
     def face(self) -> Store:
-        """This object: everything that it does not say itself, the KahaDB store says."""
+        """Store that the core gets: this object, which leaves all else to the KahaDB store."""
         return cast("Store", self)
 
     def __getattr__(self, name: str) -> "Callable[..., Any]":
