@@ -17,7 +17,8 @@ async def pay_later(order: int) -> None:
 
 @task(takes_context=True)  # type: ignore[untyped-decorator]
 def tell(context: TaskContext) -> None:
-    DONE.append(context.task_result.id)
+    result = context.task_result
+    DONE.append((result.id, result.task.queue_name, result.task.priority))
 
 
 @task  # type: ignore[untyped-decorator]

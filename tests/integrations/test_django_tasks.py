@@ -35,7 +35,10 @@ SOON = 20.0
 @pytest.fixture
 def shop(lockkeeper_broker: InProcessBroker) -> Iterator[Any]:
     backend = "lockkeeper.integrations.django_tasks.backend.LockkeeperBackend"
-    tasks = {"default": {"BACKEND": backend, "OPTIONS": {"url": lockkeeper_broker.url}}}
+    tasks: dict[str, Any] = {
+        "default": {"BACKEND": backend, "OPTIONS": {"url": lockkeeper_broker.url}}
+    }
+    tasks["default"]["QUEUES"] = ["default", "mail"]
     with override_settings(TASKS=tasks):
         import django_shop
 
@@ -74,9 +77,11 @@ def test_tasks_are_carried_out_by_a_worker(shop: Any, lockkeeper_broker: InProce
     result = shop.pay.enqueue(7, currency="CHF")
     assert result.status == "READY"
     shop.pay_later.enqueue(8)
-    told = shop.tell.enqueue()
+    told = shop.tell.using(queue_name="mail", priority=-5).enqueue()
     with worker():
-        assert wait_for(shop, 3) == [(7, "CHF"), 8, told.id]
+        done = wait_for(shop, 3)
+    assert [each for each in done if each != (told.id, "mail", -5)] == [(7, "CHF"), 8]
+    assert len(done) == 3
     assert left(lockkeeper_broker, "django.default") == []
 
 

@@ -61,6 +61,7 @@ class LockkeeperBackend(BaseTaskBackend):  # type: ignore[misc]
             "args": normalize_json(list(args)),
             "kwargs": normalize_json(kwargs),
             "priority": task.priority,
+            "queue_name": task.queue_name,
             "enqueued_at": now.isoformat(),
         }
         properties: dict[str, int] = {}

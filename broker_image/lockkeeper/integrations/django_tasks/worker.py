@@ -74,8 +74,9 @@ class Worker:
         if not isinstance(found, Task):
             raise ValueError(f"{body['task']} is no task: decorate it with django.tasks.task")
         enqueued, now = datetime.fromisoformat(body["enqueued_at"]), timezone.now()
+        task = found.using(priority=body["priority"], queue_name=body["queue_name"])
         return TaskResult(
-            task=found.using(priority=body["priority"]), id=message.correlation_id or "",
+            task=task, id=message.correlation_id or "",
             status=TaskResultStatus.RUNNING, enqueued_at=enqueued,
             started_at=now, last_attempted_at=now, finished_at=None, args=body["args"],
             kwargs=body["kwargs"], backend=self._backend.alias, errors=[],
