@@ -56,5 +56,6 @@ class Bridges:
     def _reconsider(self, demands: Iterable[Demand]) -> None:
         infos = (info for demand in demands for info in demand.remotes.values())
         ids = frozenset(each for info in infos for each in ids_of(info))
-        for book in self._books:
+        # Of consumers that have left, nobody is left to be looked after.
+        for book in self._books if ids else ():
             book.reconsider(ids)
