@@ -25,8 +25,8 @@ COVER ?= --cov --cov-append --cov-report=
 # A process that makes what tests beyond those with Java and Spark need: they wait for its end.
 BUILDING ?=
 
-.PHONY: help setup check test test-fast thorough scale interop crds diagrams urls manifests locks images
-.PHONY: wheels compiled test-compiled
+.PHONY: help setup check test test-fast thorough scale interop crds diagrams urls manifests locks
+.PHONY: images wheels compiled test-compiled
 .PHONY: sim fuzz kind cluster e2e e2e-smoke demo bench gate docs release clean
 
 help: ## what there is to do

@@ -93,10 +93,7 @@ class Bridged:
     def ways_back(
         self, interests: "Iterable[Interest]", message: Message, lookup: Lookup
     ) -> "tuple[Interest, ...]":
-        """Return by whom a message may go back that nobody takes here, and no bridge onwards.
-
-        One that has not been here for long enough is judged again later.
-        """
+        """See `WaysBack`; what has not been here for long enough is judged again later."""
         takers = {id(each) for each in self._nearest(message, lookup)}
         found = tuple(
             interest

@@ -4,14 +4,15 @@ Messages are ordered by their rank (the negative of their level where priorities
 and then by their number in the queue: the smallest comes first.
 """
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lockkeeper.broker.message_properties import property_lookup
 
 if TYPE_CHECKING:
     from lockkeeper.broker.policies.message_groups import GroupKey
-    from lockkeeper.broker.regions.bridged import Bridged
+    from lockkeeper.broker.selectors import Lookup
     from lockkeeper.broker.subscriptions.consumer import Consumer
     from lockkeeper.message.message import Message
     from lockkeeper.store.base import Reference
@@ -28,6 +29,15 @@ class Interest:
     def __init__(self, consumer: "Consumer") -> None:
         self.judge = consumer
         self.consumers = [consumer]
+
+
+class WaysBack(Protocol):
+    """Bridges of a queue, as its interests know them."""
+
+    def ways_back(
+        self, interests: "Iterable[Interest]", message: "Message", lookup: "Lookup"
+    ) -> tuple[Interest, ...]:
+        """Return by whom a message may go back that nobody takes here, and no bridge onwards."""
 
 
 class Interests:
@@ -61,7 +71,7 @@ class Interests:
         else:
             self.plain.remove(consumer)
 
-    def of(self, message: "Message", bridged: "Bridged | None" = None) -> tuple[Interest, ...]:
+    def of(self, message: "Message", bridged: WaysBack | None = None) -> tuple[Interest, ...]:
         """Return the interests that want *message*; it is read at most once for all of them.
 
         If nobody does, those of bridges that it may go back by.
