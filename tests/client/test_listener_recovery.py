@@ -37,8 +37,11 @@ def processed(made: ListenerContainer, count: float) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.patient
-@pytest.mark.parametrize("is_coroutine", [True, False], ids=["coroutine", "function"])
-@pytest.mark.parametrize("is_failover", [True, False], ids=["failover", "tcp"])
+@pytest.mark.parametrize(
+    ("is_coroutine", "is_failover"),
+    [(True, False), (False, True)],
+    ids=["coroutine-tcp", "function-failover"],
+)
 def test_a_broker_killed_in_mid_traffic_costs_and_doubles_nothing(
     our_mortal_broker: Mortal, queue_name: str, is_coroutine: bool, is_failover: bool
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_property_arrives_as_the_type_that_it_is(
         ("colour LIKE 'b%'", "13"),
         ("missing IS NULL", "01234"),
         ("colour IS NOT NULL AND size + 1 = 3", "2"),
+        ("JMSPriority >= 7", "34"),
         ("JMSType = 'odd'", "13"),
         ("JMSCorrelationID = 'c2'", "2"),
     ],

@@ -34,8 +34,7 @@ def test_a_queue_keeps_its_promises() -> None:
     run(200)
 
 
-@pytest.mark.slow
-@pytest.mark.patient
+@pytest.mark.thorough
 @pytest.mark.no_cover  # What 200 histories went through is traced above.
 @pytest.mark.timeout(900)
 def test_a_queue_keeps_its_promises_for_long() -> None:

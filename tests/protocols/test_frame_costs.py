@@ -81,7 +81,7 @@ def test_an_error_that_repeats_a_long_name_fits_the_wire() -> None:
 
 
 def test_a_whole_window_is_acknowledged_in_time() -> None:
-    assert min(cost_of_a_window() for _ in range(3)) < CPU_SECONDS_MAX
+    assert min(cost_of_a_window() for _ in range(6)) < CPU_SECONDS_MAX
 
 
 def cost_of_a_window() -> float:
