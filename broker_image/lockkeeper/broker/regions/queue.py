@@ -76,8 +76,9 @@ class Queue(Backlog):
         self.body_cache.adopt(policy)
         self.order.adopt(policy.dispatch)
         self.is_advising = policy.advisories.is_about_queue
-        self.bridged = adopted(self, self.bridged)
-        self.sort_anew()
+        bridged, self.bridged = self.bridged, adopted(self, self.bridged)
+        if self.bridged is not bridged:
+            self.sort_anew()
         self.activate()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
