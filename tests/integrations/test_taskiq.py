@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -31,16 +32,22 @@ async def work_until(broker: LockkeeperBroker, is_done: Callable[[], bool]) -> N
     await asyncio.gather(working, return_exceptions=True)
 
 
-def test_a_task_is_carried_out_and_acknowledged(lockkeeper_broker: InProcessBroker) -> None:
+def payments(url: str) -> tuple[LockkeeperBroker, Any, list[int]]:
+    """Return a broker, its task that pays an order, and the orders that were paid."""
     done: list[int] = []
+    broker = LockkeeperBroker(url)
+
+    @broker.task(task_name="pay")  # type: ignore[untyped-decorator]
+    async def pay(order: int) -> None:
+        done.append(order)
+
+    return broker, pay, done
+
+
+def test_a_task_is_carried_out_and_acknowledged(lockkeeper_broker: InProcessBroker) -> None:
+    broker, pay, done = payments(lockkeeper_broker.url)
 
     async def course() -> None:
-        broker = LockkeeperBroker(lockkeeper_broker.url)
-
-        @broker.task(task_name="pay")  # type: ignore[untyped-decorator]
-        async def pay(order: int) -> None:
-            done.append(order)
-
         await broker.startup()
         await pay.kiq(7)
         await pay.kicker().with_labels(priority=9).kiq(order=8)
@@ -77,15 +84,9 @@ def test_a_delay_is_held_by_the_broker(lockkeeper_broker: InProcessBroker) -> No
 
 
 def test_what_is_no_task_is_a_dead_letter(lockkeeper_broker: InProcessBroker) -> None:
-    done: list[int] = []
+    broker, pay, done = payments(lockkeeper_broker.url)
 
     async def course() -> None:
-        broker = LockkeeperBroker(lockkeeper_broker.url)
-
-        @broker.task(task_name="pay")  # type: ignore[untyped-decorator]
-        async def pay(order: int) -> None:
-            done.append(order)
-
         await broker.startup()
         await pay.kiq(7)
         await work_until(broker, lambda: bool(done))

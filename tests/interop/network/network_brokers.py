@@ -18,11 +18,19 @@ from typing import Any
 from xml.sax.saxutils import quoteattr
 
 import brokers
+import pytest
 import yaml
 
 import lockkeeper.client as client
 from lockkeeper.message.openwire import ConsumerInfo, RemoveInfo
 
+PAIRS = (
+    ("ours", "ours"),
+    ("ours", "activemq"),
+    ("activemq", "ours"),
+    pytest.param(("activemq", "activemq"), marks=pytest.mark.thorough),
+)
+"""Who dials whom."""
 PATIENCE_SECONDS = 240
 RECEIVE_BYTES = 1 << 16
 REPLAYS = {"match": ">", "kind": "Queue", "networkBridgeFilter": {"replayWhenNoConsumers": True}}

@@ -4,18 +4,12 @@ from typing import Any
 
 import network_brokers
 import pytest
-from network_brokers import Member, Network, until
+from network_brokers import PAIRS, Member, Network, until
 
 import lockkeeper.client as client
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-PAIRS = (
-    ("ours", "ours"),
-    ("ours", "activemq"),
-    ("activemq", "ours"),
-    pytest.param(("activemq", "activemq"), marks=pytest.mark.thorough),
-)
 TELLS: dict[str, Any] = {"updateClusterClients": True, "updateClusterClientsOnRemove": True}
 
 

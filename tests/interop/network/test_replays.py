@@ -4,17 +4,11 @@ from collections.abc import Iterator
 
 import network_brokers
 import pytest
-from network_brokers import Network, bodies, until
+from network_brokers import PAIRS, Network, bodies, until
 from network_scenarios import Way
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-PAIRS = (
-    ("ours", "ours"),
-    ("ours", "activemq"),
-    ("activemq", "ours"),
-    pytest.param(("activemq", "activemq"), marks=pytest.mark.thorough),
-)
 TEXTS = [str(number) for number in range(50)]
 
 
