@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# Python keeps what it compiles: the tests start thousands of processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 STAMP := .venv/.set-up
