@@ -4,7 +4,7 @@ A query is planned over empty tables first: a mistake in it is told before anyth
 then only the tables and columns that it uses are, itself or by a view.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,7 +61,7 @@ def run(
             told.offer(schemas, {name: BASE[name].arrow(_offered(name, words)) for name in BASE})
             if narrowing is not None:
                 told.offer((COUNTED,), {})
-            views = views_behind(view_texts().keys())
+            views = views_behind(_views_for(told.named(query)))
             reader = told.ask(query, list(views_to_make(views, BASE, narrowing)), fill)
             yield pa.RecordBatch.from_pylist([], schema=reader.schema)
             yield from reader
@@ -71,6 +71,16 @@ def run(
                     raise failure from None
                 raise AnalyticsError(str(failure)) from failure
             raise QueryError(str(error)) from error
+
+
+def _views_for(names: set[str]) -> Set[str]:
+    """Return the views that a query of these *names* may read.
+
+    All of them if there is no name (`show tables`), or one that is not known: the query's own, or
+    a mistake, for which DuckDB proposes the nearest.
+    """
+    views = view_texts().keys()
+    return names & views if names and names <= views | BASE.keys() else views
 
 
 def views_script() -> str:
