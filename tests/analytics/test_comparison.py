@@ -15,6 +15,7 @@ from lockkeeper_analytics.comparison.runs import Run, found_run, given_run, run_
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import analyze
 from lockkeeper_analytics.page.comparison import told_change, told_conditions, told_rows
+from lockkeeper_analytics.page.story import NEEDED
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FIGURES_TOLD = {
@@ -141,7 +142,7 @@ def test_without_the_reports_behind_figures_there_is_nothing_to_compare(tmp_path
 
 
 def test_a_summary_says_since_when_its_counts_are(tmp_path: Path):
-    tables = reports_of(lived(tmp_path / "journal"))
+    tables = reports_of(lived(tmp_path / "journal"), names=NEEDED)
     whole = run_behind(tables, "data")
     since = round(whole.begins.timestamp() * 1000) + 60_000
     assert run_behind(tables, "data", since=since).milliseconds == whole.milliseconds - 60_000
@@ -155,7 +156,8 @@ def test_a_summary_says_since_when_its_counts_are(tmp_path: Path):
 def test_the_page_shows_each_figure_beside_the_former_one(tmp_path):
     journal, before = lived(tmp_path / "journal", 4), lived(tmp_path / "former")
     tables = reports_of(journal)
-    comparison = compare(run_behind(reports_of(before), "data"), run_behind(tables, "data"))
+    former = run_behind(reports_of(before, names=NEEDED), "data")
+    comparison = compare(former, run_behind(tables, "data"))
     page = page_of(tables, journal, comparison=comparison)
     script = """
         const seen = (each) => each.getClientRects().length > 0;

@@ -47,6 +47,7 @@ def test_an_expiry_far_away_is_the_last_time_of_all(maker, monkeypatch):
     assert [row["expires_at"] for row in rows] == list(TIMES.values())
 
 
+@pytest.mark.spark
 def test_spark_tells_the_same(maker, spark):
     found = read_table(spark, "messages", [str(maker.directory)], columns="expires_at").toArrow()
     told = [row["expires_at"] for row in rows_of(maker.directory, table="messages")]

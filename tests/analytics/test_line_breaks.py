@@ -36,6 +36,7 @@ def test_tables_that_are_told_find_what_records_find(directory, pattern):
     assert urls <= {url for row in rows for url in row["destinations"]}
 
 
+@pytest.mark.spark
 @pytest.mark.parametrize(
     ("table", "column", "pattern"),
     [("destinations", "destination", "*"), ("transactions", "transaction", "A.>")],
