@@ -7,8 +7,6 @@ import json
 import os
 from pathlib import Path
 
-import nbclient
-import nbformat
 import pytest
 from journal_maker import JournalMaker
 
@@ -25,6 +23,10 @@ def outputs_of(cell):
 
 def shown_by(name, directory, **environment):
     """Return what each code cell of a notebook shows."""
+    # Not for those who only list the tests: seconds of building grammars.
+    import nbclient
+    import nbformat
+
     notebook = nbformat.read(PROJECT / "docs" / "notebooks" / name, as_version=4)
     client = nbclient.NotebookClient(notebook, timeout=500, resources={"metadata": {}})
     client.execute(cwd=str(directory), env={**os.environ, **environment})
