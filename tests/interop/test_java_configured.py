@@ -23,7 +23,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for kind in ("lockkeeper", "activemq")
         for scenario in scenarios
     ]
-    metafunc.parametrize(("configured_broker", "scenario"), cases, indirect=["configured_broker"])
+    # Without the scope there would be a broker for each scenario, since those are no fixture.
+    names = ("configured_broker", "scenario")
+    metafunc.parametrize(names, cases, indirect=names[:1], scope="module")
 
 
 def test_a_java_client_gets_what_it_expects_of_this_configuration(
