@@ -94,7 +94,7 @@ def test_a_property_arrives_as_the_type_that_it_is(
         ("size > 1 AND size <= 3", "23"),
         ("size BETWEEN 2 AND 3", "23"),
         ("colour IN ('blue', 'green')", "13"),
-        ("NOT size = 2", "0134"),
+        ("NOT (size = 2)", "0134"),
         ("colour = 'red'", "024"),
         ("colour <> 'red'", "13"),
         ("colour LIKE 'b%'", "13"),
