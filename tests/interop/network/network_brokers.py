@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -335,6 +335,22 @@ def bodies(consumer: client.Consumer, count: int, quiet: float = 1.0) -> list[An
             found.append(message.body)
     while (message := consumer.receive(quiet)) is not None:
         found.append(message.body)
+    return found
+
+
+def shared(takers: Sequence[client.Consumer], count: int, quiet: float = 0.3) -> list[list[Any]]:
+    """Return what comes to each of several consumers: *count* messages in all, waited for.
+
+    What comes after them in *quiet* s is returned, too.
+    """
+    found: list[list[Any]] = [[] for _ in takers]
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while sum(map(len, found)) < count and time.monotonic() < deadline:
+        for taker, each in zip(takers, found, strict=True):
+            if (message := taker.receive(0.05)) is not None:
+                each.append(message.body)
+    for taker, each in zip(takers, found, strict=True):
+        each += bodies(taker, 0, quiet)
     return found
 
 

@@ -26,7 +26,6 @@ PAIRS = (
     ("activemq", "ours"),
     ("activemq", "activemq"),
 )
-CUTS = 20
 KILLS = 3
 PAUSE_SECONDS = 0.4
 REST_SECONDS = 0.01
@@ -129,11 +128,14 @@ def knows_what_came(way: Way) -> bool:
     return way.network["far"].kind == "ours"
 
 
-def test_cuts_under_load(way: Way, record_property: Callable[[str, object], None]) -> None:
+@pytest.mark.parametrize("cuts", [8, pytest.param(30, marks=pytest.mark.thorough)])
+def test_cuts_under_load(
+    way: Way, cuts: int, record_property: Callable[[str, object], None]
+) -> None:
     chance = random.Random(7)
     relay = way.network.relays["near", "far"]
     with Load(way, f"queue://{way.name()}") as load:
-        for _ in range(CUTS):
+        for _ in range(cuts):
             cut(relay, chance)
     load.check(0 if knows_what_came(way) else 100, record_property)
 
