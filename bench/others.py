@@ -101,15 +101,15 @@ def _activemq(directory: Path, port: int, wanted: Wanted) -> list[str]:
     settings = directory / "settings.xml"
     settings.write_text(SETTINGS.format(str(wanted.scheduler).lower(), connectors))
     name = str(settings.with_suffix(""))
-    java, *rest = brokers.activemq_command(directory, port, configuration=name)
-    return [java, *wanted.java_options, *rest]
+    options = wanted.java_options
+    return brokers.activemq_command(directory, port, configuration=name, java_options=options)
 
 
 def _activemq6(directory: Path, port: int, wanted: Wanted) -> list[str]:
     class_path = java_project.build(INTEROP / "activemq6")
     more = [] if wanted.secure is None else [f"ssl://127.0.0.1:{wanted.secure.port}"]
-    java, *rest = brokers.activemq6_command(class_path, port, directory / "data", *more)
-    return [java, *wanted.java_options, *rest]
+    data, options = directory / "data", wanted.java_options
+    return brokers.activemq6_command(class_path, port, data, *more, java_options=options)
 
 
 def _artemis(directory: Path, port: int, wanted: Wanted) -> list[str]:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
@@ -29,6 +29,8 @@ ACTIVEMQ6 = Path(__file__).with_name("activemq6")
 CONFIGURATIONS = Path(__file__).with_name("configurations")
 START_SECONDS_MAX = 40
 STOP_SECONDS_MAX = 30
+STARTS_SOON = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Options of a Java that lives for a short while: it compiles less, with fewer threads."""
 
 
 @dataclass
@@ -124,6 +126,7 @@ def activemq_command(
     journal_bytes: int = 33_554_432,
     cleanup_ms: int = 30_000,
     configuration: str | None = None,
+    java_options: Sequence[str] = STARTS_SOON,
 ) -> list[str]:
     """Return the command line of ActiveMQ with its journal in `kahadb` below *data*.
 
@@ -150,6 +153,7 @@ def activemq_command(
         "java",
         "-Xms64M",
         "-Xmx1G",
+        *java_options,
         *(f"-D{name}={value}" for name, value in properties.items()),
         "-jar",
         str(ACTIVEMQ_HOME / "bin" / "activemq.jar"),
@@ -158,13 +162,20 @@ def activemq_command(
     ]
 
 
-def activemq6_command(class_path: str, port: int, data: Path, *addresses: str) -> list[str]:
+def activemq6_command(
+    class_path: str,
+    port: int,
+    data: Path,
+    *addresses: str,
+    java_options: Sequence[str] = STARTS_SOON,
+) -> list[str]:
     """Return the command line of ActiveMQ 6 with its journal in `kahadb` below *data*.
 
     It listens at *addresses*, too.
     """
-    command = ["java", "-Xms64M", "-Xmx1G", "-cp", class_path, "dev.lockkeeper.activemq6.Main"]
-    return [*command, str(port), str(data / "kahadb"), *addresses]
+    command = ["java", "-Xms64M", "-Xmx1G", *java_options, "-cp", class_path]
+    arguments = [str(port), str(data / "kahadb"), *addresses]
+    return [*command, "dev.lockkeeper.activemq6.Main", *arguments]
 
 
 def _built_activemq6_command(
