@@ -162,6 +162,7 @@ SECTIONS = (
             "jms.dispatchAsync": "let the broker dispatch in a thread of its own, if it has any",
             "jms.producerWindowSize": "bytes that a producer sends ahead of the broker's taking "
             "them; 0: no limit",
+            "jms.blobTransferPolicy.uploadUrl": "where `session.upload` puts files with HTTP",
         },
     ),
 )
@@ -223,6 +224,8 @@ def _shown(field: "Field[Any]", parse: Any) -> str:
         return f"`{wanted[0]}`" if wanted else ""
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
+    if isinstance(default, str):
+        return f"`{default}`"
     for text in (f"{default}", f"{default:g}", f"{default * 1000:.0f}", f"{default * 100:.0f}"):
         if _reads(parse, text) == default:
             return f"`{text}`"

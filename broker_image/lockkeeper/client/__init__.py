@@ -5,6 +5,7 @@ Calls wait in their thread; `lockkeeper.client.aio` has the same names for async
 Comes in: what an application wants to send and receive. Never here: anything of the broker core.
 """
 
+from lockkeeper.client.blobs import Blob
 from lockkeeper.client.blocking.connection import Connection, connect
 from lockkeeper.client.blocking.consumer import Consumer
 from lockkeeper.client.blocking.pool import ProducerPool
@@ -15,6 +16,7 @@ from lockkeeper.client.core.events import ConnectionState
 from lockkeeper.client.core.options import PrefetchPolicy
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.errors import (
+    BlobError,
     BrokerUrlError,
     ConnectionFailedError,
     IllegalStateError,
@@ -42,6 +44,7 @@ __all__ = [
     "ProducerPool",
     "Consumer",
     "ReceivedMessage",
+    "Blob",
     "Acknowledge",
     "ConnectionState",
     "PrefetchPolicy",
@@ -52,6 +55,7 @@ __all__ = [
     "DestinationName",
     "DEFAULT_URL",
     "MessagingError",
+    "BlobError",
     "BrokerUrlError",
     "ConnectionFailedError",
     "IllegalStateError",

@@ -5,7 +5,8 @@ from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from typing import TypeAlias
 
-from lockkeeper.client.core.encoding import Headers
+from lockkeeper.client.blobs import Blob
+from lockkeeper.client.core.encoding import NO_HEADERS, Headers
 from lockkeeper.client.core.producer import Draft, ProducerCore
 from lockkeeper.client.errors import IllegalStateError
 from lockkeeper.client.links.runner import Runner
@@ -14,7 +15,7 @@ from lockkeeper.client.tracing import traced
 from lockkeeper.message.bodies import Body, MessageType, encode_body
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import ProducerId
-from lockkeeper.message.openwire import Message
+from lockkeeper.message.openwire import ActiveMQBlobMessage, Message
 from lockkeeper.message.primitives import Value, encode_map
 
 PRIORITY_DEFAULT = 4
@@ -145,6 +146,27 @@ class Drafting:
         return target
 
 
+def blob_message(draft: Draft, blob: Blob) -> ActiveMQBlobMessage:
+    """Return the message that carries a blob, with all else that a draft says."""
+    headers = draft.headers or NO_HEADERS
+    return ActiveMQBlobMessage(
+        destination=draft.destination,
+        persistent=draft.persistent,
+        priority=draft.priority,
+        expiration=draft.expiration,
+        timestamp=draft.timestamp,
+        marshalled_properties=draft.properties,
+        correlation_id=headers.correlation_id,
+        reply_to=headers.reply_to,
+        type=headers.type,
+        group_id=headers.group_id,
+        group_sequence=headers.group_sequence,
+        remote_blob_url=blob.url,
+        mime_type=blob.mime_type,
+        deleted_by_broker=blob.deleted_by_broker,
+    )
+
+
 def marshal(properties: Mapping[str, Value] | None) -> bytes | None:
     """Return properties as OpenWire carries them, with the trace context that is current."""
     carried = traced(properties)
@@ -170,5 +192,6 @@ def _kind_of(body: Body) -> MessageType:
     if isinstance(body, list):
         return MessageType.STREAM
     raise ValueError(
-        f"a message body is a str, bytes, a mapping, a list or None, not {type(body).__name__}"
+        "a message body is a str, bytes, a mapping, a list or None, or a Blob that is sent alone, "
+        f"not {type(body).__name__}"
     )

@@ -23,6 +23,10 @@ class ConnectionFailedError(MessagingError):
     """No broker could be reached, or the connection was lost for good."""
 
 
+class BlobError(MessagingError):
+    """A blob could not be read from its URL, or not be put there; the text says why."""
+
+
 class RequestTimedOutError(MessagingError):
     """No broker was there within the time that the failover option `timeout` allows."""
 

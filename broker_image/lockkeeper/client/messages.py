@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Protocol, TypeAlias
 
+from lockkeeper.client.blobs import MIME_TYPE, Blob
 from lockkeeper.client.core.delivery import Delivery
 from lockkeeper.message.bodies import Body, MessageType, decode_body
 from lockkeeper.message.destination import Destination, parse_destination
-from lockkeeper.message.openwire import LAYOUTS, Message
+from lockkeeper.message.openwire import LAYOUTS, ActiveMQBlobMessage, Message
 from lockkeeper.message.primitives import Value, decode_map
 
 DestinationName: TypeAlias = str | Destination
@@ -77,6 +78,16 @@ class ReceivedMessage:
             content, is_compressed = self._delivery.content()
             self._body = decode_body(self.message_type, content, is_compressed)
         return self._body
+
+    @property
+    def blob(self) -> Blob | None:
+        """The blob of a blob message, whose body is None. Raises MalformedMessageError."""
+        if self.message_type is not MessageType.BLOB:
+            return None
+        fields = self.fields
+        if not isinstance(fields, ActiveMQBlobMessage) or fields.remote_blob_url is None:
+            return None
+        return Blob(fields.remote_blob_url, fields.mime_type or MIME_TYPE, fields.deleted_by_broker)
 
     @property
     def properties(self) -> Mapping[str, Value]:

@@ -44,7 +44,7 @@ class FailoverOptions:
     priority_uris: tuple[str, ...] = ()
 
 
-_Parser: TypeAlias = Callable[[str], bool | int | float | Path | tuple[str, ...] | None]
+_Parser: TypeAlias = Callable[[str], bool | int | float | str | Path | tuple[str, ...] | None]
 Table: TypeAlias = Mapping[str, tuple[str, _Parser]]
 
 
@@ -158,6 +158,12 @@ def _uris(value: str) -> tuple[str, ...]:
     return uris
 
 
+def _http_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return value
+
+
 def _multiplier(value: str) -> float:
     number = float(value)
     if not 0 < number <= 1000:
@@ -230,6 +236,7 @@ CONNECTION_OPTIONS: Table = {
     "jms.exclusiveConsumer": ("exclusive_consumer", _flag),
     "jms.dispatchAsync": ("dispatch_async", _flag),
     "jms.producerWindowSize": ("producer_window_size", _count),
+    "jms.blobTransferPolicy.uploadUrl": ("blob_upload_url", _http_url),
 }
 _JMS_TABLES = (
     TIMEOUT_OPTIONS,

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.driving import drive
+from lockkeeper.client.blobs import Blob
 from lockkeeper.client.core.requests import Request
-from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, marshal
+from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, blob_message, marshal
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.message.bodies import Body
@@ -23,7 +24,7 @@ class Producer(Drafting, Closing):
 
     async def send(
         self,
-        body: Body,
+        body: Body | Blob,
         properties: Mapping[str, Value] | None = None,
         *,
         destination: DestinationName | None = None,
@@ -37,7 +38,7 @@ class Producer(Drafting, Closing):
         group_sequence: int = 0,
         timeout: float | None = None,
     ) -> str:
-        """Send a text, bytes, map, stream (list) or empty (None) message; return its id.
+        """Send a text, bytes, map, stream (list), blob or empty (None) message; return its id.
 
         Outside a transaction a persistent message is on the broker's disk when this returns,
         one that is not persistent is on its way. Within a transaction, errors surface at the
@@ -45,10 +46,13 @@ class Producer(Drafting, Closing):
         RequestTimedOutError after *timeout* seconds, when nobody knows whether it was sent.
         """
         draft = self.draft(
-            body, properties, destination, persistent, priority, time_to_live, correlation_id,
-            reply_to, type, group_id, group_sequence,
+            None if isinstance(body, Blob) else body, properties, destination, persistent,
+            priority, time_to_live, correlation_id, reply_to, type, group_id, group_sequence,
         )  # fmt: skip
         core, runner = self.core, self._runner
+        if isinstance(body, Blob):
+            sending = core.send_message(blob_message(draft, body), moment())
+            return await drive(runner, sending, timeout)
         if core.wants_answer(draft.persistent) or not core.has_room:
             return await drive(runner, core.send(draft, moment()), timeout)
         with runner.lock:

@@ -1,5 +1,6 @@
 """Sessions for asyncio: where producers and consumers are made, and transactions ended."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 
 from lockkeeper.client.aio.closing import Closing
@@ -9,6 +10,7 @@ from lockkeeper.client.aio.listening import Line, Listener, Listening
 from lockkeeper.client.aio.producer import Producer
 from lockkeeper.client.aio.two_phase import TwoPhase
 from lockkeeper.client.aio.within import begin_outside, is_within
+from lockkeeper.client.blobs import BLOB_SECONDS_MAX, MIME_TYPE, Blob, Source, upload
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.branches import Branches
 from lockkeeper.client.core.connection import ConnectionCore
@@ -158,6 +160,22 @@ class Session(TwoPhase, Closing):
         """Delete a durable subscription. Raises InvalidDestinationError when there is none."""
         unsubscribing = self._connection.unsubscribe(subscription_name, moment())
         await drive(self.runner, unsubscribing, timeout)
+
+    @property
+    def blob_upload_url(self) -> str:
+        """URL below which blobs are put, `jms.blobTransferPolicy.uploadUrl`."""
+        return self._connection.options.blob_upload_url
+
+    async def upload(
+        self, source: Source, *, mime_type: str = MIME_TYPE, timeout: float = BLOB_SECONDS_MAX
+    ) -> Blob:
+        """Put a file at `jms.blobTransferPolicy.uploadUrl`, and return the blob to be sent.
+
+        A server there takes HTTP's PUT. *timeout* is for each answer, in seconds. Raises BlobError
+        when it does not take it, OSError when the file cannot be read.
+        """
+        arguments = (source, self.blob_upload_url, mime_type, timeout)
+        return await asyncio.to_thread(upload, *arguments)
 
     # Settling
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from lockkeeper.client import aio
 from lockkeeper.client.aio.listening import Listener
+from lockkeeper.client.blobs import BLOB_SECONDS_MAX, MIME_TYPE, Blob, Source, upload
 from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.consumer import Consumer
 from lockkeeper.client.blocking.driving import drive
@@ -119,6 +120,16 @@ class Session(TwoPhase, Closing):
     def unsubscribe(self, subscription_name: str, *, timeout: float | None = None) -> None:
         """Delete a durable subscription. Raises InvalidDestinationError when there is none."""
         self._thread.call(self._aio.unsubscribe(subscription_name, timeout=timeout))
+
+    def upload(
+        self, source: Source, *, mime_type: str = MIME_TYPE, timeout: float = BLOB_SECONDS_MAX
+    ) -> Blob:
+        """Put a file at `jms.blobTransferPolicy.uploadUrl`, and return the blob to be sent.
+
+        A server there takes HTTP's PUT. *timeout* is for each answer, in seconds. Raises BlobError
+        when it does not take it, OSError when the file cannot be read.
+        """
+        return upload(source, self._aio.blob_upload_url, mime_type, timeout)
 
     # Settling
 

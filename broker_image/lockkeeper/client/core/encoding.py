@@ -110,7 +110,7 @@ class Headers:
 Parts: TypeAlias = "tuple[bool, int, int, int, bytes | None, bytes | None, Headers | None, bool]"
 """Persistent, priority, expiration, timestamp, content, properties, headers, compressed."""
 
-_NONE = Headers(None, None, None, None, 0)
+NO_HEADERS = Headers(None, None, None, None, 0)
 
 
 def _middle(
@@ -122,7 +122,7 @@ def _middle(
     content: bytes | None,
 ) -> bytes:
     """Return what is between the id and the content."""
-    headers = headers or _NONE
+    headers = headers or NO_HEADERS
     out = bytearray(b"\x00")
     try:
         write_text(out, headers.group_id)

@@ -58,3 +58,4 @@ class ConnectionOptions:
     exclusive_consumer: bool = False
     dispatch_async: bool = True
     producer_window_size: int = 0
+    blob_upload_url: str = "http://localhost:8080/uploads/"

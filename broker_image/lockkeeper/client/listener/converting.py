@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from lockkeeper.client.blobs import Blob
 from lockkeeper.client.messages import ReceivedMessage
 from lockkeeper.message.bodies import Body
 from lockkeeper.message.primitives import Byte, Char, Float, Long, Short
@@ -31,6 +32,8 @@ def converter(hint: Any) -> Convert:
     """
     if hint is Any or hint is ReceivedMessage:
         return (lambda message: message.body) if hint is Any else (lambda message: message)
+    if hint is Blob:
+        return _blob
     if hasattr(hint, "model_validate"):
         return _guarded(hint, lambda body: _pydantic(hint, body))
     if hasattr(hint, "__struct_fields__"):
@@ -43,8 +46,14 @@ def converter(hint: Any) -> Convert:
     name = getattr(hint, "__name__", hint)
     raise TypeError(
         f"no message becomes a {name}: a function takes a ReceivedMessage, str, bytes, dict, "
-        "list, a dataclass, or a model of pydantic or msgspec"
+        "list, a Blob, a dataclass, or a model of pydantic or msgspec"
     )
+
+
+def _blob(message: ReceivedMessage) -> Blob:
+    if message.blob is None:
+        raise InvalidBodyError(f"the body is no Blob: it is a {message.message_type.name.lower()}")
+    return message.blob
 
 
 def check_fields(kind: Any, seen: tuple[Any, ...] = ()) -> None:
@@ -180,8 +189,10 @@ def _check_type(is_fit: bool, path: str, wanted: str, value: Any) -> None:
         raise ValueError(f"{path} is a {type(value).__name__}, not a {wanted}")
 
 
-def encoded(result: Any) -> Body:
+def encoded(result: Any) -> Body | Blob:
     """Return what a function has returned as a body: models and dataclasses as JSON."""
+    if isinstance(result, Blob):
+        return result
     if hasattr(result, "model_dump_json"):
         text: str = result.model_dump_json()
         return text

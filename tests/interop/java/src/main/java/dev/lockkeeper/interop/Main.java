@@ -47,6 +47,7 @@ public final class Main {
     private static Map<String, Scenario> scenarios() {
         Map<String, Scenario> scenarios = new TreeMap<>();
         Messages.register(scenarios);
+        Blobs.register(scenarios);
         Acknowledgement.register(scenarios);
         Transactions.register(scenarios);
         Durables.register(scenarios);

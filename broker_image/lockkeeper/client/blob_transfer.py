@@ -1,0 +1,141 @@
+"""The way of blobs: HTTP GET and PUT as ActiveMQ's client does them, and files where allowed."""
+
+from collections.abc import Collection
+from contextlib import ExitStack
+from http.client import HTTPException
+from io import BufferedReader, RawIOBase
+from os import PathLike, fsencode
+from pathlib import Path
+from typing import BinaryIO, Protocol
+from urllib.error import HTTPError
+from urllib.parse import quote
+from urllib.request import (
+    BaseHandler,
+    FileHandler,
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    UnknownHandler,
+)
+from uuid import uuid4
+
+from lockkeeper.client.blobs import SCHEMES, Source
+from lockkeeper.client.errors import BlobError
+
+HANDLERS: dict[str, type[BaseHandler]] = {
+    "http": HTTPHandler,
+    "https": HTTPSHandler,
+    "file": FileHandler,
+}
+ALWAYS: tuple[type[BaseHandler], ...] = (
+    ProxyHandler,
+    UnknownHandler,
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+)
+"""No redirect is followed: whoever has looked at a URL has not looked at where it leads."""
+
+
+class Answer(Protocol):
+    """Answer of a server, of which only the body is of interest."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most *size* bytes, none at the end."""
+
+    def close(self) -> None:
+        """Let the server go."""
+
+
+def download(url: str, timeout: float, bytes_max: int, schemes: Collection[str]) -> BufferedReader:
+    """Return a file to read *url* from; see `Blob.open`."""
+    answer = _answer(Request(_checked(url, schemes)), timeout, schemes)
+    length = getattr(answer, "length", None)
+    if length is not None and length > bytes_max:
+        answer.close()
+        raise BlobError(f"{url} has {length} bytes, and {bytes_max} are allowed (bytes_max)")
+    return BufferedReader(_Limited(url, answer, bytes_max))
+
+
+def put_file(source: Source, upload_url: str, mime_type: str, timeout: float) -> str:
+    """Put a file below *upload_url* with HTTP, and return its URL; see `blobs.upload`."""
+    with ExitStack() as stack:
+        file: BinaryIO
+        if isinstance(source, str | PathLike):
+            file = stack.enter_context(Path(source).open("rb"))
+        else:
+            file = source
+        url = f"{upload_url.removesuffix('/')}/{uuid4()}{_named(file)}"
+        # Without a length it goes in chunks, as a stream does from Java.
+        request = Request(_checked(url, SCHEMES), file, {"Content-Type": mime_type}, method="PUT")
+        _answer(request, timeout, SCHEMES).close()
+        return url
+
+
+def _named(file: BinaryIO) -> str:
+    """Return what of a file's name belongs to its URL: others tell it from that."""
+    name = getattr(file, "name", None)
+    return f"-{quote(fsencode(Path(name).name))}" if isinstance(name, str) else ""
+
+
+def _checked(url: str, schemes: Collection[str]) -> str:
+    unknown = sorted(set(schemes) - HANDLERS.keys())
+    if unknown:
+        raise ValueError(f"blobs are at {', '.join(HANDLERS)}, never at {unknown[0]!r} (schemes)")
+    if url.partition(":")[0].lower() not in schemes:
+        raise BlobError(f"{url} is not opened: only {', '.join(schemes)} is allowed (schemes)")
+    return url
+
+
+def _answer(request: Request, timeout: float, schemes: Collection[str]) -> Answer:
+    """Return the answer to a request. Raises BlobError."""
+    opener = OpenerDirector()
+    for handler in (*ALWAYS, *(HANDLERS[scheme] for scheme in schemes)):
+        opener.add_handler(handler())
+    try:
+        answer: Answer = opener.open(request, timeout=timeout)
+        return answer
+    except (OSError, HTTPException, ValueError) as error:
+        text = f"{request.get_method()} {request.full_url}: {error}"
+        if isinstance(error, HTTPError):
+            error.close()
+            if elsewhere := error.headers.get("Location"):
+                text += f"; it has moved to {elsewhere}, which is not opened unasked"
+        raise BlobError(text) from error
+
+
+class _Limited(RawIOBase):
+    """What a server answers, up to so many bytes, and not less than it has promised."""
+
+    def __init__(self, url: str, answer: Answer, bytes_max: int) -> None:
+        self._url = url
+        self._answer = answer
+        self._bytes_max = bytes_max
+        self._count = 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fill the buffer as far as there is something; return how many bytes that are."""
+        try:
+            found = self._answer.read(min(len(buffer), self._bytes_max + 1 - self._count))
+        except (OSError, HTTPException, ValueError) as error:
+            raise BlobError(f"{self._url} after {self._count} bytes: {error}") from error
+        self._count += len(found)
+        if self._count > self._bytes_max:
+            raise BlobError(f"{self._url} has more than {self._bytes_max} bytes (bytes_max)")
+        left = getattr(self._answer, "length", None)
+        if not found and left:
+            raise BlobError(f"{self._url} is cut short: {left} bytes have not come")
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        """Let the server go."""
+        self._answer.close()
+        super().close()
