@@ -165,7 +165,7 @@ def test_nobody_begins_to_listen_while_another_receives(
 ) -> None:
     session = connection.session()
     consumer, other = session.consumer(queue_name), session.consumer(queue_name + ".OTHER")
-    receiving = threading.Thread(target=lambda: consumer.receive(2))
+    receiving = threading.Thread(target=lambda: consumer.receive(1))
     receiving.start()
     time.sleep(0.3)
     with pytest.raises(IllegalStateError, match="somebody receives"):

@@ -27,7 +27,7 @@ ACTIVEMQ_CONFIGURATION = Path(__file__).with_name("activemq.xml")
 ACTIVEMQ_BROKER = "{http://activemq.apache.org/schema/core}broker"
 ACTIVEMQ6 = Path(__file__).with_name("activemq6")
 CONFIGURATIONS = Path(__file__).with_name("configurations")
-START_SECONDS_MAX = 40
+START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 30
 STARTS_SOON = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Options of a Java that lives for a short while: it compiles less, with fewer threads."""

@@ -23,7 +23,7 @@ OURS, THEIRS = "lockkeeper", "activemq"
 FILE_BYTES = 65536
 LOAD_SECONDS = 1.2
 STANDBY_SECONDS = 4
-TAKEOVER_SECONDS_MAX = 5
+TAKEOVER_SECONDS_MAX = 20
 RESOURCE = """
 apiVersion: lockkeeper.dev/v1alpha1
 kind: Broker
