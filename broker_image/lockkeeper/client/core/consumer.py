@@ -84,6 +84,7 @@ class ConsumerCore:
         self._held_until = 0.0
         self._redelivery_delay = 0.0
         self._is_pulling = False
+        self._pull_ends = 0.0
         self._lost: set[object] = set()
 
     def _make_book(self) -> Book:
@@ -121,11 +122,9 @@ class ConsumerCore:
                 self.raise_error()
                 return None
             is_held = len(self._inbox) > 0
-            patience = PULL_SECONDS if self._is_pulling else 0.0
             if not (self.info.prefetch_size or self._is_pulling or is_held):
                 self._pull(deadline, moment.now)
-                patience = PULL_SECONDS
-            until = None if deadline is None else deadline + patience
+            until = None if deadline is None else deadline + self._patience(deadline)
             if until is not None and moment.now >= until:
                 return None
             moment = yield Wait(self.line, earliest(until, self._held_until if is_held else None))
@@ -194,8 +193,10 @@ class ConsumerCore:
             # The next broker is asked then: `interrupt` and `resume` wake who waits.
             return
         self._is_pulling = True
+        self._pull_ends = math.inf
         timeout = WAIT_FOR_EVER
         if deadline is not None:
+            self._pull_ends = deadline
             left = int((deadline - now) * 1000)
             timeout = left if left > 0 else DO_NOT_WAIT
         self._connection.post(
@@ -203,6 +204,13 @@ class ConsumerCore:
                 consumer_id=self.identifier, destination=self.info.destination, timeout=timeout
             )
         )
+
+    def _patience(self, deadline: float) -> float:
+        """Return how long after a deadline the broker is yet to say that it has no message.
+
+        It says nothing of the kind as long as the pull of a call that was cancelled goes on.
+        """
+        return PULL_SECONDS if self._is_pulling and self._pull_ends <= deadline else 0.0
 
     def raise_error(self) -> None:
         """Raise what ended the consumer, if something did."""
