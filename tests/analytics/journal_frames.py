@@ -1,11 +1,9 @@
 """Journals as the reports see them, made of what the data source reads without Spark."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from journal_maker import START
 from pyspark.sql import DataFrame, SparkSession
 
 from lockkeeper_analytics.facts.journal import RECORD_COLUMNS, Journal, journal_of
@@ -27,8 +25,3 @@ def journal_in(spark: SparkSession, *directories: Path) -> Journal:
 def dicts(frame: DataFrame) -> list[dict[str, Any]]:
     """Return the rows of *frame*."""
     return [row.asDict(recursive=True) for row in frame.collect()]
-
-
-def moment(milliseconds: int) -> datetime:
-    """Return the time so many ms after START, as Spark's rows have it."""
-    return datetime.fromtimestamp((START + milliseconds) / 1000, UTC).replace(tzinfo=None)

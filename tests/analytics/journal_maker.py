@@ -1,6 +1,7 @@
 """Journals made by hand, record by record, with known times: what reports are checked against."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,11 @@ START = 1_795_000_000_000
 
 ORDERS = queue("ORDERS")
 PRODUCER = ProducerId("ID:maker-1:1", 1, 1)
+
+
+def moment(milliseconds: int) -> datetime:
+    """Return the time so many ms after START."""
+    return datetime.fromtimestamp((START + milliseconds) / 1000, UTC)
 
 
 def message_id(number: int) -> str:

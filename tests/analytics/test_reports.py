@@ -1,44 +1,26 @@
 """The reports: known answers of journals made by hand, and what ActiveMQ served of its own."""
 
 import json
-from datetime import UTC, datetime
 
 import pytest
-from journal_maker import ORDERS, START, JournalMaker, message_id, transaction
+from journal_maker import ORDERS, JournalMaker, message_id, moment, transaction
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
-from lockkeeper_analytics.facts.journal import read_journals, settled
-
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 DIRECTORIES = ("amq-5.17.2-crash", "amq-5.17.2-clean", "amq-6.1.7-crash", "amq-6.1.7-clean")
 DLQ = queue("DLQ")
 NEWS = topic("NEWS")
 
 
-def settle(spark, directories, folder):
-    return settled(read_journals(spark, list(map(str, directories))), folder)
-
-
-def report(journal, name):
-    return [row.asDict() for row in journal.report(name).collect()]
-
-
-def moment(milliseconds):
-    return datetime.fromtimestamp((START + milliseconds) / 1000, UTC).replace(tzinfo=None)
-
-
-@pytest.fixture(scope="module")
-def activemq(spark, request, tmp_path_factory):
-    """The four directories that ActiveMQ wrote, as one journal."""
-    golden = request.path.parents[1] / "golden" / "kahadb"
-    places = [golden / name for name in DIRECTORIES]
-    return settle(spark, places, tmp_path_factory.mktemp("golden"))
+@pytest.fixture
+def activemq(report, golden):
+    """Tell a report of the four directories that ActiveMQ wrote, as one journal."""
+    return lambda name: report(name, *(golden / each for each in DIRECTORIES))
 
 
 def test_the_backlog_is_what_activemq_served_after_a_replay(activemq, golden):
-    backlog = report(activemq, "backlog")
+    backlog = activemq("backlog")
     for name in DIRECTORIES:
         manifest = json.loads((golden / f"{name}.manifest.json").read_text())
         expected = {}
@@ -56,11 +38,12 @@ def test_the_backlog_is_what_activemq_served_after_a_replay(activemq, golden):
 
 
 def test_totals_are_what_the_manifests_say(activemq, golden):
+    totals = activemq("totals")
     for name in DIRECTORIES:
         manifest = json.loads((golden / f"{name}.manifest.json").read_text())
         found = {
             row["destination"]: (row["enqueued"], row["acknowledged"])
-            for row in report(activemq, "totals")
+            for row in totals
             if row["directory"].endswith(name)
         }
         acked, bulk, both = manifest["GOLD.ACKED"], manifest["GOLD.BULK"], manifest["GOLD.TX"]
@@ -76,9 +59,9 @@ def test_totals_are_what_the_manifests_say(activemq, golden):
 
 
 def test_without_a_flight_recorder_reports_say_so(activemq):
-    assert report(activemq, "takeovers") == []
-    assert all(row["redelivered"] is None for row in report(activemq, "totals"))
-    latency = report(activemq, "latency")
+    assert activemq("takeovers") == []
+    assert all(row["redelivered"] is None for row in activemq("totals"))
+    latency = activemq("latency")
     assert {row["source"] for row in latency} == {"records"}
     for row in latency:
         assert row["p50_at_least_ms"] <= row["p50_ms"] <= row["p50_at_most_ms"]
@@ -141,15 +124,15 @@ def life(directory):
     made.line("event", 1700, event="stop", broker="b", replica="b-1").flush()
 
 
-@pytest.fixture(scope="module")
-def lived(spark, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lived")
-    life(folder / "journal")
-    return settle(spark, [folder / "journal"], folder / "frames")
+@pytest.fixture
+def lived(report, tmp_path):
+    """Tell a report of the journal of these two."""
+    life(tmp_path / "journal")
+    return lambda name: report(name, tmp_path / "journal")
 
 
 def test_totals_join_statistics_and_the_records_behind_them(lived):
-    found = {row["destination"]: row for row in report(lived, "totals")}
+    found = {row["destination"]: row for row in lived("totals")}
     orders = found["ORDERS"]
     # Statistics: 6 and 2 came, 3 and 1 were acknowledged; behind the crash's last: 1 and 1.
     assert (orders["enqueued"], orders["acknowledged"]) == (9, 5)
@@ -157,14 +140,14 @@ def test_totals_join_statistics_and_the_records_behind_them(lived):
 
 
 def test_the_backlog_counts_what_was_committed_and_not_taken(lived):
-    found = {row["destination"]: row for row in report(lived, "backlog")}
+    found = {row["destination"]: row for row in lived("backlog")}
     assert found["ORDERS"]["waiting"] == 3
     assert found["ORDERS"]["oldest_at"] == moment(200)
     assert (found["DLQ"]["waiting"], found["DLQ"]["dead_letters"]) == (1, 1)
 
 
 def test_latency_comes_exactly_from_clock_lines(lived):
-    rows = {row["source"]: row for row in report(lived, "latency")}
+    rows = {row["source"]: row for row in lived("latency")}
     records = rows["records"]
     assert records["acknowledged"] == 4
     assert (records["p50_ms"], records["max_ms"]) == (80.0, 1160.0)
@@ -175,7 +158,7 @@ def test_latency_comes_exactly_from_clock_lines(lived):
 
 
 def test_rates_add_up_to_the_totals(lived):
-    rates = [row for row in report(lived, "rates") if row["destination"] == "ORDERS"]
+    rates = [row for row in lived("rates") if row["destination"] == "ORDERS"]
     assert {row["seconds"] for row in rates} == {1}
     assert [row["time"] for row in rates] == [moment(0), moment(1000)]
     assert sum(row["enqueued"] for row in rates) == pytest.approx(9)
@@ -186,20 +169,20 @@ def test_rates_add_up_to_the_totals(lived):
 
 
 def test_dead_letters_are_counted_by_cause(lived):
-    (row,) = report(lived, "dead_letters")
+    (row,) = lived("dead_letters")
     assert (row["origin"], row["dead_letter_queue"], row["messages"]) == ("ORDERS", "DLQ", 1)
     assert (row["cause"], row["redeliveries"]) == ("no stock for ID:…", 6)
     assert row["example"] == message_id(7)
 
 
 def test_redeliveries_come_from_statistics_and_marks(lived):
-    (row,) = report(lived, "redeliveries")
+    (row,) = lived("redeliveries")
     assert (row["destination"], row["redelivered"], row["dispatched"]) == ("ORDERS", 7, 16)
     assert (row["marked"], row["highest"]) == (1, 6)
 
 
 def test_a_takeover_tells_how_long_the_journal_was_silent(lived):
-    start, takeover, stop = report(lived, "takeovers")
+    start, takeover, stop = lived("takeovers")
     assert (start["event"], start["after_crash"], start["silent_ms"]) == ("start", False, None)
     assert (takeover["event"], takeover["replica"]) == ("takeover", "b-1")
     assert (takeover["after_crash"], takeover["silent_ms"]) == (True, 1000)
@@ -208,13 +191,13 @@ def test_a_takeover_tells_how_long_the_journal_was_silent(lived):
 
 
 def test_the_inventory_counts_every_record(lived):
-    found = {row["kind"]: row["records"] for row in report(lived, "inventory")}
+    found = {row["kind"]: row["records"] for row in lived("inventory")}
     assert found["add"] == 11
     assert found["remove"] == 6
     assert (found["commit"], found["rollback"]) == (2, 1)
 
 
-def test_topics_wait_for_each_subscription_and_purged_queues_for_nobody(spark, tmp_path):
+def test_topics_wait_for_each_subscription_and_purged_queues_for_nobody(report, tmp_path):
     made = JournalMaker(tmp_path / "journal")
     made.record(Subscription(NEWS, "c:early", False, b"\0"))
     made.add(1, 0, NEWS).add(2, 1, NEWS)
@@ -223,10 +206,9 @@ def test_topics_wait_for_each_subscription_and_purged_queues_for_nobody(spark, t
     made.record(Subscription(NEWS, "c:gone", False, b"\0")).record(Subscription(NEWS, "c:gone"))
     made.add(4, 3, queue("OLD")).record(RemoveDestination(queue("OLD"))).add(5, 4, queue("OLD"))
     made.add(6, 5).remove(6, tx=transaction(9)).record(Prepare(transaction(9))).flush()
-    backlog = report(settle(spark, [made.directory], tmp_path / "frames"), "backlog")
     found = {
         (row["destination"], row["subscription"]): (row["waiting"], row["in_doubt"])
-        for row in backlog
+        for row in report("backlog", made.directory)
     }
     assert found == {
         ("NEWS", "c:early"): (2, 0),

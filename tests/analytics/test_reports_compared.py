@@ -1,13 +1,10 @@
 """Reports that compare: consumers, hours, periods, brokers."""
 
 import pytest
-from journal_frames import dicts, journal_in, moment
-from journal_maker import ORDERS, START, JournalMaker, message_id
+from journal_maker import ORDERS, START, JournalMaker, message_id, moment
 
 from lockkeeper.journal.records import RemoveMessage
 from lockkeeper.message.destination import queue
-
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HOUR = 3_600_000
 
@@ -22,7 +19,7 @@ def event(maker, at, name, consumer, **fields):
     return maker.line("event", at, event=name, **told, **fields)
 
 
-def test_consumers_are_stuck_slow_gone_or_well(spark, maker):
+def test_consumers_are_stuck_slow_gone_or_well(report, maker):
     maker.line("event", 0, event="start", broker="b")
     fields = {"connection": "ID:c:1", "clientId": "ann", "address": "10.0.0.7:4711"}
     maker.line("event", 0, event="connectionOpened", **fields)
@@ -34,7 +31,7 @@ def test_consumers_are_stuck_slow_gone_or_well(spark, maker):
     event(maker, 4, "consumerClosed", "ID:c:1:1:3", delivered=5)
     maker.add(1, 10).add(2, 1000).add(3, 10, queue("OTHER")).clock(1000).flush()
     maker.remove(1).clock(2000).flush().remove(3, queue("OTHER")).clock(90_000).flush()
-    found = dicts(journal_in(spark, maker.directory).report("consumers"))
+    found = report("consumers", maker.directory)
     told = {row["consumer"][-1]: row for row in found}
     assert list(told) == ["1", "2", "4", "3"]
     assert [row["verdict"] for row in found] == ["stuck", "stuck", "slow", "gone"]
@@ -44,8 +41,8 @@ def test_consumers_are_stuck_slow_gone_or_well(spark, maker):
     assert (told["3"]["delivered"], told["3"]["closed_at"]) == (5, moment(4))
 
 
-def test_activemqs_acknowledgements_name_their_consumers(spark, golden):
-    found = dicts(journal_in(spark, golden / "amq-5.17.2-crash").report("consumers"))
+def test_activemqs_acknowledgements_name_their_consumers(report, golden):
+    found = report("consumers", golden / "amq-5.17.2-crash")
     assert found
     assert all(row["acknowledged"] > 0 and row["opened_at"] is None for row in found)
     bulk = [row["acknowledged"] for row in found if row["destination"] == "GOLD.BULK"]
@@ -53,11 +50,11 @@ def test_activemqs_acknowledgements_name_their_consumers(spark, golden):
     assert all(row["p50_ms"] <= row["p99_ms"] <= row["max_ms"] for row in found)
 
 
-def test_the_mean_hour_of_a_weekday_counts_empty_hours(spark, maker):
+def test_the_mean_hour_of_a_weekday_counts_empty_hours(report, maker):
     first = -(START % HOUR)
     for number, at in enumerate((0, 1, HOUR, 169 * HOUR), 1):
         maker.add(number, first + at + HOUR).clock(first + at + HOUR).flush()
-    found = dicts(journal_in(spark, maker.directory).report("pattern"))
+    found = report("pattern", maker.directory)
     begin = moment(first + HOUR)
     told = {(row["weekday"], row["hour"]): row for row in found}
     assert len(told) == 168
@@ -68,27 +65,27 @@ def test_the_mean_hour_of_a_weekday_counts_empty_hours(spark, maker):
     assert sum(row["enqueued"] > 0 for row in found) == 2
 
 
-def test_a_period_far_from_those_before_is_flagged(spark, maker):
+def test_a_period_far_from_those_before_is_flagged(report, maker):
     number = 0
     for period in range(12):
         for step in range(100 if period == 9 else 30 + period % 3):
             number += 1
             maker.add(number, 12_000 * period + 100 * step)
         maker.clock(12_000 * period + 11_000).flush()
-    (row,) = dicts(journal_in(spark, maker.directory).report("anomalies"))
+    (row,) = report("anomalies", maker.directory)
     assert (row["measure"], row["flag"], row["value"]) == ("enqueued", "higher", 100.0)
     assert (row["before"], row["seconds"]) == (31.0, 12)
     assert row["ratio"] == pytest.approx(100 / 31)
 
 
-def test_brokers_are_compared(spark, maker, tmp_path):
+def test_brokers_are_compared(report, maker, tmp_path):
     maker.line("event", 0, event="start", broker="north").flush()
     maker.line("event", 0, event="takeover", broker="north").clock(0).flush()
     maker.add(1, 0).add(2, 0).clock(0).flush().remove(1).clock(4000).flush()
     south = JournalMaker(tmp_path / "south")
     south.add(1, 0).flush()
     south.record(RemoveMessage(ORDERS, message_id(1), None, None)).flush()
-    north, other = dicts(journal_in(spark, maker.directory, south.directory).report("brokers"))
+    north, other = report("brokers", maker.directory, south.directory)
     assert (north["broker"], north["takeovers"], north["waiting"]) == ("north", 1, 1)
     assert (north["sent"], north["acknowledged"], north["p99_ms"]) == (2, 1, 4000.0)
     assert (north["seconds"], north["per_second"]) == (4.0, 0.5)

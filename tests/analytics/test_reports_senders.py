@@ -1,12 +1,9 @@
 """Reports on what was sent: producers, sizes, groups, duplicates, what nobody can consume."""
 
 import pytest
-from journal_frames import dicts, journal_in, moment
-from journal_maker import ORDERS, JournalMaker, message_id, transaction
+from journal_maker import ORDERS, JournalMaker, message_id, moment, transaction
 
 from lockkeeper.message.destination import queue
-
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 DLQ = queue("DLQ")
 OTHER = queue("OTHER")
@@ -24,7 +21,7 @@ def die(maker, number, at, cause="no stock", **fields):
     return maker.add(number, at, DLQ, properties=properties, original_destination=ORDERS, **fields)
 
 
-def test_producers_are_told_by_connection_with_who_had_it(spark, maker):
+def test_producers_are_told_by_connection_with_who_had_it(report, maker):
     maker.line("event", 0, event="connectionOpened", connection="ID:maker-1:1", clientId="ann")
     maker.line(
         "event",
@@ -38,7 +35,7 @@ def test_producers_are_told_by_connection_with_who_had_it(spark, maker):
     maker.add(1, 0).add(2, 500).add(3, 4000, tx=transaction(1)).commit(transaction(1))
     maker.add(4, 10, OTHER).add(5, 20, tx=transaction(2)).rollback(transaction(2))
     die(maker, 1, 4100).flush()
-    orders, other = dicts(journal_in(spark, maker.directory).report("producers"))
+    orders, other = report("producers", maker.directory)
     assert (orders["destination"], orders["producer"]) == ("ORDERS", "ID:maker-1:1")
     assert (orders["client_id"], orders["user_name"]) == ("ann", "clerk")
     assert orders["address"] == "10.0.0.7:4711"
@@ -48,11 +45,11 @@ def test_producers_are_told_by_connection_with_who_had_it(spark, maker):
     assert (other["destination"], other["messages"], other["per_second"]) == ("OTHER", 1, 1.0)
 
 
-def test_sizes_are_counted_in_powers_of_two(spark, maker):
+def test_sizes_are_counted_in_powers_of_two(report, maker):
     for number, length in enumerate((0, 0, 700), 1):
         maker.add(number, number, correlation_id="x" * length)
     maker.flush()
-    small, big = dicts(journal_in(spark, maker.directory).report("sizes"))
+    small, big = report("sizes", maker.directory)
     assert (small["messages"], big["messages"]) == (2, 1)
     for row in (small, big):
         assert row["below"] == 2 * row["at_least"]
@@ -60,17 +57,17 @@ def test_sizes_are_counted_in_powers_of_two(spark, maker):
     assert big["bytes"] - small["bytes"] / 2 == pytest.approx(700, abs=8)
 
 
-def test_a_message_sent_twice_is_a_duplicate_and_one_sent_back_is_not(spark, maker):
+def test_a_message_sent_twice_is_a_duplicate_and_one_sent_back_is_not(report, maker):
     maker.add(1, 0).add(1, 10).add(2, 20).remove(2).add(2, 30).add(3, 40).add(3, 50, OTHER)
     maker.add(4, 60).remove(4).add(4, 70, original_destination=DLQ).flush()
-    first, second = dicts(journal_in(spark, maker.directory).report("duplicates"))
+    first, second = report("duplicates", maker.directory)
     assert (first["message_id"], first["stored"]) == (message_id(1), 2)
     assert (first["processed_again"], second["processed_again"]) == (0, 1)
     assert (second["message_id"], second["producer"]) == (message_id(2), "ID:maker-1:1")
     assert (second["first_at"], second["last_at"]) == (moment(20), moment(30))
 
 
-def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(spark, maker):
+def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(report, maker):
     maker.add(1, 0).add(2, 1).add(3, 2).clock(2).flush()
     die(maker, 1, 10, redelivery_counter=6).clock(10).flush()
     die(maker, 2, 20, "time is over: message is expired").clock(20).flush()
@@ -78,7 +75,7 @@ def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(spark, make
     maker.remove(1, DLQ).add(1, 30, properties=properties, original_destination=DLQ).flush()
     die(maker, 1, 40, "still no stock", redelivery_counter=7).clock(40).flush()
     die(maker, 3, 50, redelivery_counter=6).clock(50).flush()
-    worst, other = dicts(journal_in(spark, maker.directory).report("poison"))
+    worst, other = report("poison", maker.directory)
     assert (worst["message_id"], worst["origin"]) == (message_id(1), "ORDERS")
     assert (worst["dead_lettered"], worst["retried"], worst["redeliveries"]) == (2, 1, 7)
     assert (worst["cause"], worst["producer"]) == ("still no stock", "ID:maker-1:1")
@@ -86,14 +83,14 @@ def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(spark, make
     assert (other["message_id"], other["dead_lettered"], other["retried"]) == (message_id(3), 1, 0)
 
 
-def test_a_group_with_most_of_the_messages_is_hot(spark, maker):
+def test_a_group_with_most_of_the_messages_is_hot(report, maker):
     for number in range(1, 161):
         maker.add(number, number, group_id="big" if number <= 120 else f"g{number % 4}")
     maker.clock(200).flush()
     for number in range(1, 11):
         maker.remove(number)
     maker.clock(500).flush()
-    found = dicts(journal_in(spark, maker.directory).report("skew"))
+    found = report("skew", maker.directory)
     assert [(row["what"], row["value"], row["messages"]) for row in found] == [
         ("group", "big", 120),
         *(("group", f"g{number}", 10) for number in range(4)),

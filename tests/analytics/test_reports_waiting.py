@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from journal_frames import dicts, journal_in, moment
-from journal_maker import JournalMaker, rows_of, transaction
+from journal_maker import JournalMaker, moment, rows_of, transaction
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
@@ -31,11 +30,9 @@ def backlogged(maker):
     maker.statistics(3100, **figures).clock(3100).flush()
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_the_backlog_is_told_for_the_end_of_each_cell(spark, maker):
+def test_the_backlog_is_told_for_the_end_of_each_cell(report, maker):
     backlogged(maker)
-    found = dicts(journal_in(spark, maker.directory).report("backlog_over_time"))
+    found = report("backlog_over_time", maker.directory)
     orders = [row for row in found if row["destination"] == "ORDERS"]
     assert [row["time"] for row in orders] == [moment(1000 * cell) for cell in range(4)]
     assert [row["waiting"] for row in orders] == [2, 3, 2, 1]
@@ -45,9 +42,7 @@ def test_the_backlog_is_told_for_the_end_of_each_cell(spark, maker):
     assert other == [1, 0, 0, 0]
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not(spark, maker):
+def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not(report, maker):
     for name in ("gone", "there", "idle", "over"):
         maker.record(Subscription(NEWS, f"ann:{name}", False, b"\0"))
     maker.clock(0).flush()
@@ -58,7 +53,7 @@ def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not
     opened = {"clientId": "ann", "consumer": "ID:c:1:1:1", "destination": "topic://NEWS"}
     maker.line("event", 30, event="consumerOpened", subscription="there", **opened)
     maker.clock(30).flush().add(3, 2 * DAY, queue("OTHER")).clock(2 * DAY).flush()
-    found = dicts(journal_in(spark, maker.directory).report("subscriptions"))
+    found = report("subscriptions", maker.directory)
     told = {row["subscription"]: row for row in found}
     assert list(told) == ["ann:there", "ann:gone", "ann:idle"]
     there, gone, idle = told.values()
@@ -69,16 +64,14 @@ def test_a_subscriber_that_is_away_for_a_day_is_stuck_and_a_connected_one_is_not
     assert (idle["verdict"], idle["pending"], idle["bytes"]) == ("ok", 0, 0)
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_undecided_transactions_come_first_and_long_ones_are_told(spark, maker):
+def test_undecided_transactions_come_first_and_long_ones_are_told(report, maker):
     maker.add(1, 0).add(2, 0, tx=transaction(1)).clock(0).flush()
     maker.remove(1, tx=transaction(2)).record(Prepare(transaction(2))).clock(100).flush().roll()
     maker.add(3, 200, tx=transaction(3)).commit(transaction(3)).clock(200).flush()
     maker.add(4, 300, tx=transaction(4)).clock(300).flush()
     maker.add(5, 45_000, tx=transaction(4)).rollback(transaction(4)).clock(45_000).flush()
     maker.add(6, 46_000, tx=transaction(3)).commit(transaction(3)).clock(46_000).flush()
-    found = dicts(journal_in(spark, maker.directory).report("transactions"))
+    found = report("transactions", maker.directory)
     told = [(row["state"], row["verdict"], row["age_ms"], row["adds"]) for row in found]
     assert told == [
         ("open", "stuck", 46_000, 1),
@@ -91,15 +84,13 @@ def test_undecided_transactions_come_first_and_long_ones_are_told(spark, maker):
     assert (found[1]["removes"], found[1]["files"]) == (1, 1)
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(spark, maker, golden):
+def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(report, maker, golden):
     maker.add(1, 0).add(2, 1).clock(1).flush().roll().remove(1).add(3, 2).clock(2).flush()
     maker.roll().remove(3).clock(3).flush().roll().add(4, 4).remove(4).clock(4).flush()
     maker.roll().add(5, 5).clock(5).flush()
     # The report tells of directories in the order of their names, wherever they are.
     places = sorted([maker.directory, *(golden / name for name in ACTIVEMQ)])
-    found = dicts(journal_in(spark, *places).report("garbage"))
+    found = report("garbage", *places)
     replayed = [row for place in places for row in rows_of(place, table="files")]
     assert [(row["file"], row["bytes"]) for row in found] == [
         (row["file"], row["file_bytes"]) for row in replayed
@@ -117,9 +108,7 @@ def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(spark, make
     assert [row["freed"] for row in ours] == [False, False, False, True, False]
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_what_waits_for_activemqs_subscriptions_is_what_it_served(spark, golden):
+def test_what_waits_for_activemqs_subscriptions_is_what_it_served(report, golden):
     name = ACTIVEMQ[0]
     manifest = json.loads((golden / f"{name}.manifest.json").read_text())
     served = {
@@ -127,6 +116,6 @@ def test_what_waits_for_activemqs_subscriptions_is_what_it_served(spark, golden)
         for place, messages in manifest["recovered_after_index_deletion"].items()
         if place.startswith("sub:")
     }
-    found = dicts(journal_in(spark, golden / name).report("subscriptions"))
+    found = report("subscriptions", golden / name)
     assert {row["subscription"]: row["pending"] for row in found} == served
     assert all(row["connected"] is None for row in found)
