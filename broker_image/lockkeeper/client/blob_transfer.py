@@ -1,10 +1,9 @@
 """The way of blobs: HTTP GET and PUT as ActiveMQ's client does them, and files where allowed."""
 
 from collections.abc import Collection
-from contextlib import ExitStack
 from http.client import HTTPException
 from io import BufferedReader, RawIOBase
-from os import PathLike, fsencode
+from os import fsencode
 from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.error import HTTPError
@@ -23,7 +22,6 @@ from urllib.request import (
 )
 from uuid import uuid4
 
-from lockkeeper.client.blobs import SCHEMES, Source
 from lockkeeper.client.errors import BlobError
 
 HANDLERS: dict[str, type[BaseHandler]] = {
@@ -60,19 +58,15 @@ def download(url: str, timeout: float, bytes_max: int, schemes: Collection[str])
     return BufferedReader(_Limited(url, answer, bytes_max))
 
 
-def put_file(source: Source, upload_url: str, mime_type: str, timeout: float) -> str:
+def put_file(
+    file: BinaryIO, upload_url: str, mime_type: str, timeout: float, schemes: Collection[str]
+) -> str:
     """Put a file below *upload_url* with HTTP, and return its URL; see `blobs.upload`."""
-    with ExitStack() as stack:
-        file: BinaryIO
-        if isinstance(source, str | PathLike):
-            file = stack.enter_context(Path(source).open("rb"))
-        else:
-            file = source
-        url = f"{upload_url.removesuffix('/')}/{uuid4()}{_named(file)}"
-        # Without a length it goes in chunks, as a stream does from Java.
-        request = Request(_checked(url, SCHEMES), file, {"Content-Type": mime_type}, method="PUT")
-        _answer(request, timeout, SCHEMES).close()
-        return url
+    url = f"{upload_url.removesuffix('/')}/{uuid4()}{_named(file)}"
+    # Without a length it goes in chunks, as a stream does from Java.
+    request = Request(_checked(url, schemes), file, {"Content-Type": mime_type}, method="PUT")
+    _answer(request, timeout, schemes).close()
+    return url
 
 
 def _named(file: BinaryIO) -> str:

@@ -6,9 +6,11 @@ limits. The standard library's HTTP is loaded then, and not before.
 
 import re
 from collections.abc import Collection
+from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BufferedReader
 from os import PathLike
+from pathlib import Path
 from typing import BinaryIO, TypeAlias
 from urllib.parse import unquote
 
@@ -76,4 +78,11 @@ def upload(
     """
     from lockkeeper.client.blob_transfer import put_file
 
-    return Blob(put_file(source, upload_url, mime_type, timeout), mime_type, deleted_by_broker=True)
+    with ExitStack() as stack:
+        file: BinaryIO
+        if isinstance(source, str | PathLike):
+            file = stack.enter_context(Path(source).open("rb"))
+        else:
+            file = source
+        url = put_file(file, upload_url, mime_type, timeout, SCHEMES)
+    return Blob(url, mime_type, deleted_by_broker=True)
