@@ -292,9 +292,9 @@ class BrokerSpec(ApiModel):
     """Queues and topics whose messages go to others."""
     mirrored_queues: MirroredQueues | None = None
     """A mirror topic for every queue (ActiveMQ's useMirroredQueues); absent: no mirrors."""
-    network_connectors: Annotated[list[NetworkConnector], AfterValidator(unique_connectors)] = (
-        Field(default=[], max_length=32)
-    )
+    network_connectors: Annotated[
+        list[NetworkConnector], AfterValidator(unique_connectors), LIVE
+    ] = Field(default=[], max_length=256)
     """Bridges to other brokers."""
     schedule_period_for_destination_purge: Annotated[Duration, durations("0s", "24h")] = timedelta(
         0

@@ -44,7 +44,7 @@ def test_parts_are_left_out_however_deep_they_are() -> None:
 
 
 def test_a_broker_says_what_each_change_takes() -> None:
-    assert names(BrokerSpec, LIVE) == {"destination_policies", "access"}
+    assert names(BrokerSpec, LIVE) == {"network_connectors", "destination_policies", "access"}
     assert names(BrokerSpec, POD) == {"storage", "image", "resources", "pods", "security"}
     assert names(BrokerSpec, OPERATOR) == {
         "replicas", "disruption_budget", "monitoring", "update", "paused", "hibernated",

@@ -191,6 +191,16 @@ class Bridge:
         self._close(reason)
         self.connection.announce()
 
+    def drain(self) -> None:
+        """Forward no more; what was forwarded can still be confirmed."""
+        if self.demand is not None:
+            self.demand.drain()
+
+    @property
+    def is_drained(self) -> bool:
+        """Tell whether nothing waits for a confirmation of the other broker."""
+        return self.demand is None or not any(each.outstanding for each in self.demand.demands)
+
     def stop(self) -> None:
         """End the bridge in words."""
         if not self.closing and self._agreement is not None:

@@ -69,6 +69,7 @@ class DemandBook:
         self._suppressed: dict[ConsumerId, ConsumerInfo] = {}
         self._lists: dict[Subscriber, set[Subscriber]] = {}
         self.refused: dict[str, str] = {}
+        self._is_draining = False
         bridges.join(self)
 
     def begin(self) -> None:
@@ -120,10 +121,19 @@ class DemandBook:
         self._bridges.leave(self)
         self.demands = Demands()
 
+    def drain(self) -> None:
+        """Ask for no more messages, whatever the peer says; durable subscriptions stay."""
+        self._is_draining = True
+        self._bridges.leave(self)
+        for demand in list(self.demands):
+            self._let_go(demand)
+
     # What the peer says
 
     def hear(self, news: Structure | None) -> None:
         """Take what an advisory of the peer says of consumers and temporary destinations."""
+        if self._is_draining:
+            return
         if isinstance(news, ConsumerInfo):
             self._hear_of_consumer(news)
         elif isinstance(news, RemoveInfo) and isinstance(news.object_id, ConsumerId):

@@ -295,7 +295,9 @@ class BrokerProcess:
         self._reloading.serve(engine, given, self.name)
         try:
             if not self._stopping.is_set():
-                networks = NetworkConnectors(engine, self.options.resource.spec.network_connectors)
+                connectors = self._reloading.broker.spec.network_connectors
+                networks = NetworkConnectors(engine, connectors)
+                self._reloading.networks = networks
                 await listeners.open(engine, networks)
                 self._become("has read the journal")
                 self._has_led = True

@@ -28,6 +28,7 @@ from lockkeeper.server.configuration import (
     read_files,
 )
 from lockkeeper.server.engine import Engine
+from lockkeeper.server.networks.connectors import NetworkConnectors
 from lockkeeper.server.secrets import (
     USERS,
     InvalidSecretError,
@@ -82,6 +83,8 @@ class Reloading:
         self.refusal: str | None = None
         self._declared = declared
         self.authenticator: PasswordAuthenticator | None = None
+        self.networks: NetworkConnectors | None = None
+        """Bridges of the master; they go by it, too."""
         self._engine: Engine | None = None
         self._replica = ""
         self._troubles: dict[str, str] = {}
@@ -141,7 +144,7 @@ class Reloading:
 
     def leave(self) -> None:
         """Forget the master: it is none any more."""
-        self._engine = None
+        self._engine = self.networks = None
         if self.authenticator is not None:
             self.authenticator.close()
 
@@ -196,6 +199,8 @@ class Reloading:
         adopt_policies(broker, policy_map(new.broker, new.destinations))
         for resource in new.destinations:
             broker.declare(destination_of(resource))
+        if self.networks is not None:
+            self.networks.adopt(new.broker.spec.network_connectors)
         self._record(engine, changed(self.broker, new.broker), new.destinations)
         engine.wake()
 

@@ -6,7 +6,9 @@ import logging
 import os
 import random
 import time
+from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from lockkeeper.broker.errors import BrokerError
@@ -19,7 +21,7 @@ from lockkeeper.protocols.cluster import Cluster
 from lockkeeper.protocols.handover import HandedOver
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.engine import Engine
-from lockkeeper.server.networks.conversion import bridge_settings, encryption
+from lockkeeper.server.networks.conversion import bridge_settings, encryption, with_password
 from lockkeeper.server.networks.dialling import dial
 from lockkeeper.server.networks.figures import BridgeRecord
 from lockkeeper.transport.peer import Peer
@@ -30,13 +32,15 @@ logger = logging.getLogger(__name__)
 
 SIGNS_OF_LIFE_MS = 10_000
 STOP_SECONDS = 0.2
+DRAIN_SECONDS_MAX = 5.0
+"""How long the other broker may take to confirm the last messages of a bridge that is to end."""
+DRAIN_LOOK_SECONDS = 0.02
 
 
 class NetworkConnectors:
     """Keeps bridges; it is the `Acceptor` of all listeners. `records` tell of each of them."""
 
     def __init__(self, engine: Engine, connectors: list[NetworkConnector]) -> None:
-        """Read what the bridges need. Raises CannotRunError."""
         self.records: list[BridgeRecord] = []
         self.is_stopping = False
         self.clusters: list[Cluster] = []
@@ -44,26 +48,56 @@ class NetworkConnectors:
         self._bridges = Bridges(engine.broker)
         self._numbers = itertools.count(1)
         self._begun = f"{os.getpid()}-{time.time_ns() // 1_000_000}"
-        self._tasks: list[asyncio.Task[None]] = []
-        self._dialled = [
-            (connector, bridge_settings(connector), encryption(connector))
-            for connector in connectors
-        ]
+        self._wanted = connectors
+        self._dialled: list[_Dialled] = []
+        self._changed = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Dial the other brokers, and again whenever one is lost."""
+        self._dial()
+        self._following = asyncio.get_running_loop().create_task(self._follow())
+
+    def adopt(self, connectors: list[NetworkConnector]) -> None:
+        """Go by other connectors; bridges of those that are the same as before go on."""
+        self._wanted = connectors
+        self._changed.set()
+
+    async def _follow(self) -> None:
+        """End the bridges of connectors that are gone, and dial those that are new."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            ending = [each for each in self._dialled if each.connector not in self._wanted]
+            # Nobody else may have their client ids before they are gone.
+            self._dial(besides={each.connector.name for each in ending})
+            keepers = [keeper for each in ending for keeper in each.keepers]
+            await asyncio.gather(*(keeper.end() for keeper in keepers))
+            self._dialled = [each for each in self._dialled if each not in ending]
+            gone = {keeper.record for keeper in keepers}
+            self.records[:] = [each for each in self.records if each not in gone]
+            self._dial()
+
+    def _dial(self, besides: Collection[str] = ()) -> None:
+        """Begin with connectors that are new, but for those of names that are in use."""
         loop = asyncio.get_running_loop()
-        for connector, settings, context in self._dialled:
+        known = [each.connector for each in self._dialled]
+        for connector in self._wanted:
+            if connector in known or connector.name in besides:
+                continue
             uri = read_network_uri(connector.uri)
-            for target in uri.targets:
-                keeper = _Keeper(self, settings, context, target, uri.back_off)
+            keepers = [_Keeper(self, connector, each, uri.back_off) for each in uri.targets]
+            self._dialled.append(_Dialled(connector, keepers))
+            for keeper in keepers:
                 self.records.append(keeper.record)
-                self._tasks.append(loop.create_task(keeper.keep()))
+                keeper.task = loop.create_task(keeper.keep())
 
     def abandon(self) -> None:
         """Dial nobody any more."""
-        for task in self._tasks:
-            task.cancel()
+        tasks = [keeper.task for each in self._dialled for keeper in each.keepers]
+        for task in (self._following, *tasks):
+            if task is not None:
+                task.cancel()
 
     async def stop(self) -> None:
         """End all bridges in words, and dial nobody any more."""
@@ -103,6 +137,20 @@ class NetworkConnectors:
         """Return the peer of a bridge that dials."""
         return Peer(self._engine, bridge, self._engine.stamp())
 
+    async def end_bridge(self, bridge: Bridge, record: BridgeRecord) -> None:
+        """End a bridge in words, once what it forwarded is confirmed, or has had its time."""
+        self._engine.stamp()
+        bridge.drain()
+        self._engine.wake()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DRAIN_SECONDS_MAX):
+                while not bridge.is_drained:
+                    await asyncio.sleep(DRAIN_LOOK_SECONDS)
+        if record.bridge is bridge:
+            bridge.stop()
+            self._engine.wake()
+            await asyncio.sleep(STOP_SECONDS)
+
     # What other brokers dialled; see `Acceptor`
 
     def client_id(self, peer: BrokerInfo, client_id: str) -> str:
@@ -137,32 +185,50 @@ class NetworkConnectors:
         bridge.take_over(handed_over)
 
 
+@dataclass(eq=False)
+class _Dialled:
+    """A connector, and who keeps its bridges."""
+
+    connector: NetworkConnector
+    keepers: "list[_Keeper]"
+
+
 class _Keeper:
     """Keeps one bridge: dials, waits until it is lost, and dials again."""
 
     def __init__(
         self,
         owner: NetworkConnectors,
-        settings: BridgeSettings,
-        context: "object",
+        connector: NetworkConnector,
         target: Target,
         back_off: BackOff,
     ) -> None:
+        self._settings = bridge_settings(connector)
         shown = ", ".join(map(str, target.addresses))
-        self.record = BridgeRecord(settings, shown, True, owner.clusters)
+        self.record = BridgeRecord(self._settings, shown, True, owner.clusters)
+        self.task: asyncio.Task[None] | None = None
         self._owner = owner
-        self._settings = settings
-        self._context = context
+        self._connector = connector
         self._target = target
         self._back_off = back_off
         self._delay = back_off.initial_reconnect_delay
+        self._is_ending = False
+
+    async def end(self) -> None:
+        """Dial no more, and end the bridge that there is."""
+        self._is_ending = True
+        bridge = self.record.bridge
+        if bridge is not None:
+            await self._owner.end_bridge(bridge, self.record)
+        if self.task is not None:
+            self.task.cancel()
 
     async def keep(self) -> None:
         """Do so for ever."""
         while True:
             begun = time.monotonic()
             for address in self._order():
-                if self._owner.is_stopping:
+                if self._owner.is_stopping or self._is_ending:
                     return
                 await self._bridge_to(address)
             lived = (time.monotonic() - begun) * 1000
@@ -189,20 +255,31 @@ class _Keeper:
     async def _bridge_to(self, address: PeerAddress) -> None:
         """Bridge to *address* until that ends."""
         record, owner = self.record, self._owner
+        try:
+            settings = with_password(self._settings, self._connector)
+            context = encryption(self._connector) if address.is_encrypted else None
+        except OSError as error:
+            record.failed(str(error))
+            return
         wire = ListenerSettings(
             frame_bytes_max=address.frame_bytes_max,
             inactivity_duration=address.inactivity_duration,
             inactivity_initial_delay=SIGNS_OF_LIFE_MS,
         )
         record.is_over = asyncio.get_running_loop().create_future()
-        bridge = owner.make_bridge(self._settings, wire, record, str(address))
+        bridge = owner.make_bridge(settings, wire, record, str(address))
         peer = owner.make_peer(bridge)
         try:
-            await dial(address, self._context, peer)  # type: ignore[arg-type]
+            await dial(address, context, peer)
         except (OSError, TimeoutError) as error:
             bridge.connection_lost()
             record.failed(str(error) or "no answer in time")
             return
+        except asyncio.CancelledError:
+            # Of a broker that goes on nothing may be left behind.
+            if self._is_ending:
+                bridge.connection_lost()
+            raise
         with suppress(asyncio.CancelledError):
             await asyncio.shield(record.is_over)
             return

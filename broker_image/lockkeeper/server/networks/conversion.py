@@ -1,12 +1,15 @@
-"""Settings of bridges from the resource, with the secrets that its files hold."""
+"""Settings of bridges from the resource, with the secrets that its files hold.
+
+Files are read whenever a bridge is dialled: those of a pod come and change while it runs.
+"""
 
 import ssl
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from lockkeeper.message.destination import Destination, Kind
 from lockkeeper.network.settings import BridgeSettings, Included
-from lockkeeper.server.errors import CannotRunError
 from lockkeeper_api.network_connectors import NetworkConnector, NetworkDestination, NetworkTls
 
 # They are called the same in the resource, and need no other form.
@@ -21,12 +24,11 @@ _SAME = (
 
 
 def bridge_settings(connector: NetworkConnector) -> BridgeSettings:
-    """Return the settings of a connector's bridges. Raises CannotRunError for a missing file."""
+    """Return the settings of a connector's bridges, without the password."""
     ttl = 1 if connector.network_ttl is None else connector.network_ttl
     message, consumer = connector.message_ttl, connector.consumer_ttl
     return BridgeSettings(
         **{name: getattr(connector, name) for name in _SAME},
-        password=_password(connector),
         message_ttl=ttl if message is None else message,
         consumer_ttl=ttl if consumer is None else consumer,
         excluded=_included(connector.excluded_destinations),
@@ -35,32 +37,31 @@ def bridge_settings(connector: NetworkConnector) -> BridgeSettings:
     )
 
 
+def with_password(settings: BridgeSettings, connector: NetworkConnector) -> BridgeSettings:
+    """Return *settings* with the password as its file has it now. Raises OSError."""
+    if connector.password_file is None:
+        return settings
+    try:
+        password = Path(connector.password_file).read_text("utf-8").removesuffix("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OSError(f"passwordFile: {error}") from error
+    return replace(settings, password=password)
+
+
 def encryption(connector: NetworkConnector) -> ssl.SSLContext:
-    """Return what encrypts a connector's connections. Raises CannotRunError for its files."""
+    """Return what encrypts a connector's connections. Raises OSError for its files."""
     tls = connector.tls or NetworkTls()
-    where = f"networkConnectors, {connector.name}: tls"
     try:
         context = ssl.create_default_context(cafile=tls.ca_file)
     except (OSError, ValueError) as error:
-        raise CannotRunError(f"{where}.caFile: {tls.ca_file}: {error}") from error
+        raise OSError(f"tls.caFile: {tls.ca_file}: {error}") from error
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls.certificate_file is not None:
         try:
             context.load_cert_chain(tls.certificate_file, tls.key_file)
         except (OSError, ValueError) as error:
-            name = f"{where}.certificateFile: {tls.certificate_file}"
-            raise CannotRunError(f"{name}: {error}") from error
+            raise OSError(f"tls.certificateFile: {tls.certificate_file}: {error}") from error
     return context
-
-
-def _password(connector: NetworkConnector) -> str | None:
-    if connector.password_file is None:
-        return None
-    try:
-        return Path(connector.password_file).read_text("utf-8").removesuffix("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        where = f"networkConnectors, {connector.name}: passwordFile"
-        raise CannotRunError(f"{where}: {error}") from error
 
 
 def _included(destinations: Iterable[NetworkDestination]) -> tuple[Included, ...]:

@@ -10,13 +10,16 @@ from lockkeeper_api.network_uris import PeerAddress
 
 
 async def dial(address: PeerAddress, context: ssl.SSLContext | None, peer: Peer) -> None:
-    """Connect *peer* to *address*. Raises OSError or TimeoutError, with no socket left open."""
+    """Connect *peer* to *address*, encrypted by *context* if there is one.
+
+    Raises OSError or TimeoutError, with no socket left open.
+    """
     loop = asyncio.get_running_loop()
     async with asyncio.timeout(address.connection_timeout / 1000 or None):
         opened = await _opened(address)
         try:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if context is None or not address.is_encrypted:
+            if context is None:
                 await loop.create_connection(lambda: peer, sock=opened)
                 return
             context.check_hostname = address.verify_host_name
