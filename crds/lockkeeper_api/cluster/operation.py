@@ -47,13 +47,17 @@ class Monitoring(ApiModel):
         return self.kind != "None"
 
 
-class AllowedDestinations(ApiModel):
-    """Namespaces whose Destinations may use the Broker."""
+class AllowedNamespaces(ApiModel):
+    """Namespaces whose resources may use the Broker."""
 
     namespaces: Literal["Same", "All", "Selected"] = "Same"
     """Cluster: the Broker's own namespace, all, or those that `selector` selects."""
     selector: Annotated[Raw, AfterValidator(check_selector)] | None = None
     """Cluster: Selected: a label selector of namespaces; absent: none."""
+
+
+class AllowedDestinations(AllowedNamespaces):
+    """Namespaces whose Destinations may use the Broker."""
 
 
 class Analytics(ApiModel):

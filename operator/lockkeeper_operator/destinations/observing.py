@@ -1,7 +1,6 @@
 """Observes one Destination: its Broker, what that has of it, who else stands for the same."""
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,14 +10,13 @@ from lockkeeper_api import DestinationSpec
 from lockkeeper_api.cluster.operation import AllowedDestinations
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_api.units import format_duration
-from lockkeeper_operator.destinations.allowing import is_allowed
+from lockkeeper_operator.brokers.allowing import is_allowed
 from lockkeeper_operator.destinations.applying import Place
 from lockkeeper_operator.destinations.desired.declaration import owner_of
 from lockkeeper_operator.destinations.observed import BrokerState, DestinationState
 from lockkeeper_operator.destinations.plan import FINALIZER
 from lockkeeper_operator.destinations.status.accepted import TYPE as ACCEPTED
 from lockkeeper_operator.destinations.status.facts import DestinationFacts, Figures
-from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.caches.caches import TARGET_GROUP, Target, target_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.verdict import YES
@@ -30,7 +28,6 @@ from lockkeeper_operator.tools import Tools
 LOST_SECONDS = 20.0
 """Silence of a broker after which a resource that is being deleted waits no more."""
 KINDS = get_args(DestinationSpec.model_fields["kind"].annotation)
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +126,10 @@ class Observer:
             allowed = AllowedDestinations.model_validate(said)
             labels: Mapping[str, str] = {}
             if allowed.namespaces == "Selected" and namespace != target.namespace:
-                labels = await self._labels(namespace)
+                labels = await self._tools.namespaces.readable_labels(namespace)
             return is_allowed(allowed, target.namespace, namespace, labels)
         except (ValueError, KeyError):
             return False
-
-    async def _labels(self, namespace: str) -> Mapping[str, str]:
-        """Return the labels of a namespace, none where they may not be read."""
-        try:
-            return await self._tools.namespaces.labels(namespace)
-        except ApiError as error:
-            if not error.lacks_rights:
-                raise
-            log.warning("the operator cannot read the labels of namespace %s: %s", namespace, error)
-            return {}
 
     async def _holder(self, resource: Manifest, target: Target, broker: Manifest) -> str:
         """Return the older Destination that stands for the same, empty if there is none.

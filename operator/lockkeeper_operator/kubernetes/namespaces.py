@@ -34,6 +34,16 @@ class Namespaces:
         labels: dict[str, str] = found.get("metadata", {}).get("labels", {})
         return labels
 
+    async def readable_labels(self, name: str) -> dict[str, str]:
+        """Return the labels of a namespace, none where they may not be read. Raises ApiError."""
+        try:
+            return await self.labels(name)
+        except ApiError as error:
+            if not error.lacks_rights:
+                raise
+            log.warning("the operator cannot read the labels of namespace %s: %s", name, error)
+            return {}
+
     async def keep(self) -> None:
         """Read again what is wanted, for ever; the store tells of what has changed."""
         while True:

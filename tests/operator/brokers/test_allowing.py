@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from lockkeeper_api.cluster.operation import AllowedDestinations
-from lockkeeper_operator.destinations.allowing import is_allowed
+from lockkeeper_operator.brokers.allowing import is_allowed
 from lockkeeper_operator.kubernetes.label_selectors import matches
 
 LABELS = {"team": "ramp", "stage": "test"}

@@ -1,18 +1,18 @@
-"""Rules by which a Destination of another namespace may live on a Broker."""
+"""Rules by which a resource of another namespace may use a Broker."""
 
 from collections.abc import Mapping
 
-from lockkeeper_api.cluster.operation import AllowedDestinations
+from lockkeeper_api.cluster.operation import AllowedNamespaces
 from lockkeeper_operator.kubernetes.label_selectors import matches
 
 
 def is_allowed(
-    allowed: AllowedDestinations,
+    allowed: AllowedNamespaces,
     broker_namespace: str,
     namespace: str,
     namespace_labels: Mapping[str, str],
 ) -> bool:
-    """Return whether *allowed* lets Destinations of *namespace* in; the Broker's own always may.
+    """Return whether *allowed* lets resources of *namespace* in; the Broker's own always may.
 
     Raises ValueError for a selector that is none.
     """
