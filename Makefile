@@ -43,8 +43,8 @@ setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/loc
 TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver bench broker \
 	broker/selectors charts cli client crash crds fuzz integrations interop journal load message \
 	model operator \
-	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes polling \
-	process) network protocols release server store testing transport interop/network)
+	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes networks \
+	polling process) network protocols release server store testing transport interop/network)
 SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols
 SHARED := $(SHARED):tests/server:tests/operator
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files

@@ -54,22 +54,27 @@ class NetworkTls(ApiModel):
     """Key of the certificate."""
 
 
-class NetworkConnector(ApiModel):
-    """Bridges to the brokers that `uri` names."""
+class ConnectorAddress(ApiModel):
+    """Brokers that a connector dials, and the user that it is there."""
 
     name: str = Field(default="NC", min_length=1, max_length=63, pattern=r"^[A-Za-z0-9_.\-]+$")
     """Name of the connector, unique in the broker; durable subscriptions contain it."""
     uri: Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_checked_uri)]
     """Brokers to dial: `static:(tcp://HOST:PORT,…)` each of them, `masterslave:(…)` or
     `failover:(…)` one of them."""
-    duplex: bool = False
-    """Forward messages the other way, too, over the same connection."""
     user_name: str | None = Field(default=None, max_length=255)
     """Name of the user at the other brokers."""
     password_file: FilePath | None = None
     """File with the user's password."""
     tls: NetworkTls | None = None
     """Certificates towards brokers at `ssl://`."""
+
+
+class ConnectorOptions(ApiModel):
+    """Options of bridges, with ActiveMQ's names and defaults."""
+
+    duplex: bool = False
+    """Forward messages the other way, too, over the same connection."""
     conduit_subscriptions: bool = True
     """Let one consumer stand for all of the other broker's that it can serve."""
     conduit_network_queue_subscriptions: bool = False
@@ -119,13 +124,13 @@ class NetworkConnector(ApiModel):
     """Destinations that are forwarded without any consumer."""
 
     @model_validator(mode="after")
-    def _ttls_agree(self) -> "NetworkConnector":
+    def _ttls_agree(self) -> "ConnectorOptions":
         if self.network_ttl is not None and (self.message_ttl, self.consumer_ttl) != (None, None):
             raise ValueError("networkTTL stands for messageTTL and consumerTTL: give it or them")
         return self
 
     @model_validator(mode="after")
-    def _sync_has_topics(self) -> "NetworkConnector":
+    def _sync_has_topics(self) -> "ConnectorOptions":
         if self.sync_durable_subs and not self.dynamically_included_destinations:
             raise ValueError(SYNC_NEEDS_TOPICS)
         return self
@@ -139,6 +144,10 @@ class NetworkConnector(ApiModel):
             if given.get(name):
                 raise ValueError(f"{name} is not supported: {way_out}")
         return {name: value for name, value in given.items() if name not in NOT_SUPPORTED}
+
+
+class NetworkConnector(ConnectorOptions, ConnectorAddress):
+    """Bridges to the brokers that `uri` names."""
 
 
 def unique_connectors(connectors: list[NetworkConnector]) -> list[NetworkConnector]:

@@ -4,6 +4,21 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class BridgeReport:
+    """A bridge that the broker dials, by the *name* of its connector.
+
+    *waiting* messages are in queues that it forwards, *stranded* of them nobody takes; both are
+    rounded down to powers of ten.
+    """
+
+    name: str
+    connected: bool
+    failure: str = ""
+    waiting: int = 0
+    stranded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a broker says of itself when the operator asks its admin endpoint.
 
@@ -19,3 +34,4 @@ class Report:
     refused: str | None = None
     refusal: str = ""
     version: str | None = None
+    bridges: tuple[BridgeReport, ...] = ()

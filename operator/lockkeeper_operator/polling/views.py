@@ -1,13 +1,14 @@
 """Answers of brokers, made into what plans and statuses are made from."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from lockkeeper_api import DestinationPolicy
 from lockkeeper_operator.kubernetes.hashes import hash_of
-from lockkeeper_operator.polling.report import Report
+from lockkeeper_operator.polling.report import BridgeReport, Report
 
 _AGES = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 28800, 43200, 86400)
 """Seconds that an age is rounded down to, so that a status is not written all the time."""
@@ -46,7 +47,26 @@ def report_of(said: dict[str, Any]) -> Report:
         refused=_text(said.get("refused")),
         refusal=str(said.get("refusal") or ""),
         version=_text(said.get("version")),
+        bridges=tuple(_bridges(said.get("bridges"))),
     )
+
+
+def _bridges(said: Any) -> Iterator[BridgeReport]:
+    """Yield the bridges that the broker itself dials."""
+    for each in said if isinstance(said, list) else ():
+        if isinstance(each, dict) and each.get("initiator") is True:
+            yield BridgeReport(
+                name=str(each.get("name", "")),
+                connected=each.get("state") == "connected",
+                failure=str(each.get("failure") or ""),
+                waiting=rounded_count(_whole(each.get("waiting")) or 0),
+                stranded=rounded_count(_whole(each.get("stranded")) or 0),
+            )
+
+
+def rounded_count(count: int) -> int:
+    """Return a number, rounded down to a power of ten, so that it seldom changes."""
+    return 10 ** (len(str(count)) - 1) if count > 0 else 0
 
 
 def view_of(said: dict[str, Any]) -> DestinationView:

@@ -75,7 +75,8 @@ def test_pods_fit_the_restricted_standard() -> None:
         "readOnlyRootFilesystem": True,
     }
     assert {mount["mountPath"] for mount in container["volumeMounts"]} == {
-        "/var/lib/lockkeeper", "/etc/lockkeeper", "/etc/lockkeeper-secrets", "/tmp",
+        "/var/lib/lockkeeper", "/etc/lockkeeper", "/etc/lockkeeper-secrets",
+        "/etc/lockkeeper-networks", "/tmp",
     }  # fmt: skip
 
 

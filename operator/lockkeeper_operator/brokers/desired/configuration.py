@@ -6,8 +6,10 @@ import yaml
 
 from lockkeeper_api.broker import BrokerSpec, Listener
 from lockkeeper_api.changes import OPERATOR, POD, names, without
+from lockkeeper_api.cluster.access import Access
 from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.meta import API_VERSION
+from lockkeeper_operator.brokers.desired.network_part import networked
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
@@ -18,11 +20,12 @@ ELSEWHERE = names(BrokerSpec, POD, OPERATOR) | {"listeners", "admin", "access"}
 
 def configuration(subject: Subject) -> str:
     """Return the text of the file; defaults are left out, so that it stays the same."""
+    wanted = networked(subject.spec, subject.networks)
     spec: Manifest = {
-        "listeners": [_listener(listener) for listener in subject.spec.listeners],
-        "admin": {"host": EVERYWHERE, **_said(subject.spec.admin)},
-        **_said(subject.spec, exclude=ELSEWHERE),
-        "access": _access(subject),
+        "listeners": [_listener(listener) for listener in wanted.listeners],
+        "admin": {"host": EVERYWHERE, **_said(wanted.admin)},
+        **_said(wanted, exclude=ELSEWHERE),
+        "access": _access(subject, wanted.access),
     }
     resource = {
         "apiVersion": API_VERSION,
@@ -49,7 +52,7 @@ def _listener(listener: Listener) -> Manifest:
     return {"host": EVERYWHERE, **_said(listener, exclude=without(Listener, OPERATOR))}
 
 
-def _access(subject: Subject) -> Manifest:
+def _access(subject: Subject, access: Access) -> Manifest:
     """Return who may connect; nobody else is let in."""
     users = [_said(user) for user in subject.users]
-    return {**_said(subject.spec.access), "users": users}
+    return {**_said(access), "users": users}

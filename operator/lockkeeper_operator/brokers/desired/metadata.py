@@ -17,7 +17,12 @@ from lockkeeper_operator.names import (
 
 def selector(subject: Subject) -> dict[str, str]:
     """Return the labels that the Broker's pods alone have; they never change."""
-    return {NAME_LABEL: "lockkeeper", INSTANCE_LABEL: subject.name}
+    return selector_of(subject.name)
+
+
+def selector_of(broker: str) -> dict[str, str]:
+    """Return the labels that the pods of a Broker alone have in its namespace."""
+    return {NAME_LABEL: "lockkeeper", INSTANCE_LABEL: broker}
 
 
 def master_selector(subject: Subject) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """NetworkPolicy: who may connect to the pods."""
 
-from lockkeeper_operator.brokers.desired.metadata import metadata, selector
+from lockkeeper_operator.brokers.desired.metadata import metadata, selector, selector_of
 from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import NAME_LABEL
@@ -18,7 +18,7 @@ def build(subject: Subject) -> Manifest | None:
         "ports": [_port(listener.port) for listener in subject.spec.listeners],
     }
     if policy.clients:
-        listeners["from"] = list(policy.clients)
+        listeners["from"] = [*policy.clients, *_peers(subject)]
     asked = (subject.spec.admin.port, subject.spec.admin.tls_port)
     admin = {"ports": [_port(number) for number in asked], "from": _askers(subject)}
     return {
@@ -31,6 +31,18 @@ def build(subject: Subject) -> Manifest | None:
             "ingress": [listeners, admin],
         },
     }
+
+
+def _peers(subject: Subject) -> list[Manifest]:
+    """Return the pods of the Brokers whose bridges come in."""
+    dialling = {broker: None for part in subject.networks for broker in part.dialled_by}
+    return [
+        {
+            "namespaceSelector": {"matchLabels": {NAMESPACE_NAME_LABEL: namespace}},
+            "podSelector": {"matchLabels": selector_of(name)},
+        }
+        for namespace, name in dialling
+    ]
 
 
 def _port(number: int) -> Manifest:

@@ -8,6 +8,7 @@ from lockkeeper_api.cluster.access import User
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_api.pod_names import ACCEPT_LOSS_ANNOTATION, FENCED_ANNOTATION
 from lockkeeper_operator.brokers.desired.first_journal import FirstJournal
+from lockkeeper_operator.brokers.desired.network_part import Parts, network_users
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 DEFAULT_USER = User(name="client")
@@ -74,6 +75,8 @@ class Subject:
     """Those that the operator's own authority issues, by the names of listeners."""
     first_journal: FirstJournal | None = None
     """What the journal is filled with before the first start; None for nothing."""
+    networks: Parts = ()
+    """The networks that the Broker is in."""
 
     @property
     def replicas_service(self) -> str:
@@ -89,6 +92,11 @@ class Subject:
     def users_secret(self) -> str:
         """Name of the Secret with the hashes of all users' passwords, for the pods."""
         return f"{self.name}-users"
+
+    @property
+    def networks_secret(self) -> str:
+        """Name of the Secret with what bridges to other Brokers log in with."""
+        return f"{self.name}-networks"
 
     @property
     def admin_secret(self) -> str:
@@ -113,8 +121,8 @@ class Subject:
 
     @property
     def users(self) -> tuple[User, ...]:
-        """Who may connect with a password."""
-        return users_of(self.spec)
+        """Who may connect with a password, bridges of its networks included."""
+        return (*users_of(self.spec), *network_users(self.networks))
 
     @property
     def users_without_secret(self) -> tuple[User, ...]:
@@ -187,6 +195,7 @@ def subject_of(
     admin_certificate: Certificate = Certificate(),
     first_journal: FirstJournal | None = None,
     listener_certificates: Mapping[str, Certificate] | None = None,
+    networks: Parts = (),
 ) -> Subject:
     """Return the subject of a Broker as the API server holds it.
 
@@ -207,6 +216,7 @@ def subject_of(
         admin_certificate=admin_certificate,
         first_journal=first_journal,
         listener_certificates=listener_certificates or {},
+        networks=networks,
     )
 
 

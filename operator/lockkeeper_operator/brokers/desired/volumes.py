@@ -9,6 +9,7 @@ from lockkeeper_operator.names import (
     CONFIGURATION_PATH,
     DATA_PATH,
     KEY_FILE,
+    NETWORKS_PATH,
     SECRETS_PATH,
     TEMPORARY_PATH,
     USERS_FILE,
@@ -21,6 +22,7 @@ ADMIN_FILES = {
 }
 """Where the pods have what is in the admin endpoint's Secret, by its keys."""
 JOURNAL, CONFIGURATION, SECRETS, TEMPORARY = "journal", "configuration", "secrets", "temporary"
+NETWORKS = "networks"
 
 
 def data_directory(subject: Subject) -> str:
@@ -36,6 +38,8 @@ def volumes(subject: Subject) -> list[Manifest]:
         {"name": CONFIGURATION, "configMap": {"name": subject.name}},
         {"name": TEMPORARY, "emptyDir": {}},
         {"name": SECRETS, "projected": {"sources": _sources(subject)}},
+        # There from the start: a Broker joins a network without a new pod.
+        {"name": NETWORKS, "secret": {"secretName": subject.networks_secret, "optional": True}},
     ]
 
 
@@ -46,6 +50,7 @@ def mounts(subject: Subject) -> list[Manifest]:
         {"name": CONFIGURATION, "mountPath": CONFIGURATION_PATH, "readOnly": True},
         {"name": TEMPORARY, "mountPath": TEMPORARY_PATH},
         {"name": SECRETS, "mountPath": SECRETS_PATH, "readOnly": True},
+        {"name": NETWORKS, "mountPath": NETWORKS_PATH, "readOnly": True},
     ]
 
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from lockkeeper_api import DestinationSpec
+from lockkeeper_api.policies.network_bridge_filter import NetworkBridgeFilter
+from lockkeeper_operator.brokers.desired.network_part import filtered
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.polling.views import policy_said
 
@@ -16,10 +18,17 @@ class Declaration:
     policy: dict[str, Any] | None
 
 
-def declaration(resource: Manifest, spec: DestinationSpec) -> Declaration:
-    """Return the declaration of a Destination."""
-    policy = None if spec.policy is None else policy_said(spec.policy)
-    return Declaration(owner_of(resource), policy)
+def declaration(
+    resource: Manifest, spec: DestinationSpec, bridge_filter: NetworkBridgeFilter | None = None
+) -> Declaration:
+    """Return the declaration of a Destination.
+
+    A queue's policy that says nothing of bridges has the *bridge_filter* of its Broker's networks.
+    """
+    policy = spec.policy
+    if policy is not None and bridge_filter is not None and spec.kind == "Queue":
+        policy = filtered(policy, bridge_filter)
+    return Declaration(owner_of(resource), None if policy is None else policy_said(policy))
 
 
 def owner_of(resource: Manifest) -> str:

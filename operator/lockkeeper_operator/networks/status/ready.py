@@ -1,0 +1,12 @@
+"""Ready: all bridges of the network are connected."""
+
+from lockkeeper_operator.kubernetes.verdict import NO, YES, Verdict
+from lockkeeper_operator.networks.status.standing import Standing
+
+TYPE = "Ready"
+
+
+def condition(standing: Standing) -> Verdict:
+    """Return the condition."""
+    status = YES if standing.kind == TYPE else NO
+    return Verdict(TYPE, status, standing.reason, standing.message)
