@@ -26,6 +26,7 @@ from lockkeeper_api.composites import CompositeDestination
 from lockkeeper_api.limits import Limits
 from lockkeeper_api.meta import API_VERSION, LABEL_PATTERN, ApiModel, ApiVersion, Metadata
 from lockkeeper_api.mirrors import MirroredQueues
+from lockkeeper_api.multicast_uris import checked_discovery_uri
 from lockkeeper_api.network_connectors import NetworkConnector, unique_connectors
 from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.quantities import Duration, Size, durations, sizes
@@ -97,6 +98,11 @@ class Listener(ApiModel):
     ] = None
     """Names of brokers that clients are told of: regular expressions, separated by commas; absent:
     all."""
+    discovery_uri: Annotated[
+        str | None, Field(max_length=1024), AfterValidator(checked_discovery_uri)
+    ] = None
+    """Multicast group that is told of the listener, for brokers and clients that look there:
+    `multicast://default`; absent: none (ActiveMQ's discoveryUri)."""
     tls: Tls | None = None
     """Cluster: encryption; absent: none."""
     service: Annotated[ListenerService, OPERATOR] = ListenerService()

@@ -61,7 +61,7 @@ class ConnectorAddress(ApiModel):
     """Name of the connector, unique in the broker; durable subscriptions contain it."""
     uri: Annotated[str, Field(min_length=1, max_length=2048), AfterValidator(_checked_uri)]
     """Brokers to dial: `static:(tcp://HOST:PORT,…)` each of them, `masterslave:(…)` or
-    `failover:(…)` one of them."""
+    `failover:(…)` one of them; `multicast://default` those that tell of themselves there."""
     user_name: str | None = Field(default=None, max_length=255)
     """Name of the user at the other brokers."""
     password_file: FilePath | None = None

@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from lockkeeper_api.broker import BrokerSpec
-from lockkeeper_api.network_uris import PeerAddress, Target, read_network_uri
+from lockkeeper_api.multicast_uris import MulticastGroup
+from lockkeeper_api.network_uris import BackOff, PeerAddress, Target, read_network_uri
 
 ONE, TWO = PeerAddress("one", 61616), PeerAddress("two", 61617)
 
@@ -40,6 +41,23 @@ def test_options_are_read() -> None:
     assert not uri.back_off.use_exponential_back_off
 
 
+def test_a_group_has_activemqs_defaults() -> None:
+    uri = read_network_uri("multicast://default?maxReconnectDelay=7")
+    assert uri.targets == ()
+    assert uri.multicast == MulticastGroup("239.255.2.3", 6155, "default", 500, 1)
+    assert uri.back_off == BackOff(5_000, 7, use_exponential_back_off=False)
+    named = read_network_uri("multicast://239.1.2.3:7000?group=a&timeToLive=4").multicast
+    assert named == MulticastGroup("239.1.2.3", 7000, "a", 500, 4)
+
+
+def test_a_listener_is_told_of_in_a_group() -> None:
+    listener = {"name": "openwire", "discoveryUri": "multicast://default"}
+    (found,) = BrokerSpec.model_validate({"listeners": [listener]}).listeners
+    assert found.discovery_uri == "multicast://default"
+    with pytest.raises(ValidationError, match="expected multicast://default"):
+        BrokerSpec.model_validate({"listeners": [listener | {"discoveryUri": "tcp://a:1"}]})
+
+
 @pytest.mark.parametrize(
     "text, complaint",
     [
@@ -54,7 +72,14 @@ def test_options_are_read() -> None:
         ),
         ("static:(tcp://one:1)?maxReconnectDelay=soon", "expected a number"),
         ("failover:(tcp://one:1)?maxReconnectAttempts=5", "a bridge begins anew by itself"),
-        ("multicast://default", "multicast discovery is not supported: name the brokers"),
+        ("multicast://defualt", "expected multicast://default, or multicast://ADDRESS:PORT"),
+        ("multicast://10.0.0.1:6155", "an IPv4 multicast address"),
+        ("multicast://default?grup=a", "did you mean 'group'"),
+        ("multicast://default?keepAliveInterval=1", "expected 50 to 60000 ms"),
+        ("multicast://default?networkInterface=a/b", "name of a network interface"),
+        ("multicast://default?timeToLive=256", "at most 255"),
+        ("multicast://default?group=a%b", "letters, digits"),
+        ("ldap://host", "ldap discovery is not supported: name the brokers"),
     ],
 )
 def test_uris_of_no_use_are_refused(text: str, complaint: str) -> None:

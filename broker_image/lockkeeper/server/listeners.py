@@ -9,23 +9,29 @@ import logging
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
+from socket import gethostname
 from typing import TypeAlias
 
 from lockkeeper.protocols.handover import Acceptor
 from lockkeeper.server.certificates import Encryption, encryption
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.errors import listening_failed
+from lockkeeper.server.networks.multicast import Announcer
 from lockkeeper.server.reception import Reception
 from lockkeeper.server.secrets import Signature
 from lockkeeper.server.settings import LOOPBACK
 from lockkeeper.transport.listener import EncryptedListener, bind, listen
 from lockkeeper_api.broker import Listener
+from lockkeeper_api.multicast_uris import read_multicast_uri
+from lockkeeper_api.network_uris import PeerAddress, read_found_address
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.05
+EVERYWHERE = ("0.0.0.0", "::")
 Watch: TypeAlias = Callable[[Sequence[Path], Callable[[], None], Signature], None]
 """See `Reloading.watch`."""
 
@@ -45,6 +51,7 @@ class Listeners:
         self._encrypted: dict[str, list[EncryptedListener]] = {}
         self._bound: dict[str, list[socket.socket]] = {}
         self._servers: list[asyncio.Server] = []
+        self._announcers: list[Announcer] = []
 
     async def bind(self, patience: float) -> None:
         """Take the ports; one in use is tried for *patience* seconds. Raises CannotRunError."""
@@ -72,6 +79,22 @@ class Listeners:
             host, port = listener.host or LOOPBACK, self.ports[listener.name]
             tls = " over TLS" if listener.name in self._encryptions else ""
             logger.info("listens on %s:%d (%s%s)", host, port, listener.protocol, tls)
+            self._announce(listener)
+
+    @property
+    def announced(self) -> frozenset[str]:
+        """Addresses that multicast groups are told of."""
+        return frozenset(each.uri for each in self._announcers)
+
+    def _announce(self, listener: Listener) -> None:
+        """Tell a multicast group of a listener, if it is to be found there."""
+        if listener.discovery_uri is None:
+            return
+        group, _ = read_multicast_uri(listener.discovery_uri)
+        encrypted = listener.name in self._encryptions
+        announcer = Announcer(group, _found_at(listener, self.ports[listener.name], encrypted))
+        self._announcers.append(announcer)
+        announcer.begin()
 
     async def _let_in(self, bound: socket.socket, listener: Listener, reception: Reception) -> None:
         """Let clients in at one socket, over TLS where that is asked for. Raises OSError."""
@@ -97,6 +120,8 @@ class Listeners:
 
     def close(self) -> None:
         """Let nobody in any more."""
+        for announcer in self._announcers:
+            announcer.close()
         for server in self._servers:
             server.close()
         for encrypted in chain(*self._encrypted.values()):
@@ -104,6 +129,16 @@ class Listeners:
         for sockets in self._bound.values():
             for bound in sockets:
                 bound.close()
+
+
+def _found_at(listener: Listener, port: int, is_encrypted: bool) -> str:
+    """Return the address by which others find a listener."""
+    for url in listener.advertised_urls:
+        # Others dial what they understand.
+        with suppress(ValueError):
+            return str(read_found_address(url))
+    host = listener.host or LOOPBACK
+    return str(PeerAddress(gethostname() if host in EVERYWHERE else host, port, is_encrypted))
 
 
 async def _bind(listener: Listener, deadline: float) -> list[socket.socket]:

@@ -299,6 +299,7 @@ class BrokerProcess:
                 networks = NetworkConnectors(engine, connectors)
                 self._reloading.networks = networks
                 await listeners.open(engine, networks)
+                networks.announced = listeners.announced
                 self._become("has read the journal")
                 self._has_led = True
                 self._membership.lead()

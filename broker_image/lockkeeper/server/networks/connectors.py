@@ -8,7 +8,6 @@ import random
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from lockkeeper.broker.errors import BrokerError
@@ -24,9 +23,16 @@ from lockkeeper.server.engine import Engine
 from lockkeeper.server.networks.conversion import bridge_settings, encryption, with_password
 from lockkeeper.server.networks.dialling import dial
 from lockkeeper.server.networks.figures import BridgeRecord
+from lockkeeper.server.networks.multicast import Search
 from lockkeeper.transport.peer import Peer
 from lockkeeper_api.network_connectors import NetworkConnector
-from lockkeeper_api.network_uris import BackOff, PeerAddress, Target, read_network_uri
+from lockkeeper_api.network_uris import (
+    BackOff,
+    PeerAddress,
+    Target,
+    read_found_address,
+    read_network_uri,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +50,8 @@ class NetworkConnectors:
         self.records: list[BridgeRecord] = []
         self.is_stopping = False
         self.clusters: list[Cluster] = []
+        self.announced: frozenset[str] = frozenset()
+        """Addresses by which this broker itself is found: nobody dials them."""
         self._engine = engine
         self._bridges = Bridges(engine.broker)
         self._numbers = itertools.count(1)
@@ -71,26 +79,43 @@ class NetworkConnectors:
             ending = [each for each in self._dialled if each.connector not in self._wanted]
             # Nobody else may have their client ids before they are gone.
             self._dial(besides={each.connector.name for each in ending})
-            keepers = [keeper for each in ending for keeper in each.keepers]
+            keepers = [keeper for each in self._dialled for keeper in self._unwanted(each)]
+            for each in ending:
+                each.stop_search()
             await asyncio.gather(*(keeper.end() for keeper in keepers))
+            for each in self._dialled:
+                each.keepers = [keeper for keeper in each.keepers if keeper not in keepers]
             self._dialled = [each for each in self._dialled if each not in ending]
             gone = {keeper.record for keeper in keepers}
             self.records[:] = [each for each in self.records if each not in gone]
             self._dial()
 
+    def _unwanted(self, dialled: "_Dialled") -> "list[_Keeper]":
+        """Return whose brokers have left the group, or whose connector is gone."""
+        if dialled.connector not in self._wanted:
+            return dialled.keepers
+        targets = dialled.targets(self.announced)
+        return [keeper for keeper in dialled.keepers if keeper.target not in targets]
+
     def _dial(self, besides: Collection[str] = ()) -> None:
-        """Begin with connectors that are new, but for those of names that are in use."""
+        """Dial what is new, but for connectors whose names are in use."""
         loop = asyncio.get_running_loop()
         known = [each.connector for each in self._dialled]
         for connector in self._wanted:
             if connector in known or connector.name in besides:
                 continue
-            uri = read_network_uri(connector.uri)
-            keepers = [_Keeper(self, connector, each, uri.back_off) for each in uri.targets]
-            self._dialled.append(_Dialled(connector, keepers))
-            for keeper in keepers:
-                self.records.append(keeper.record)
-                keeper.task = loop.create_task(keeper.keep())
+            self._dialled.append(_Dialled(connector, self._changed))
+        for dialled in self._dialled:
+            if dialled.connector.name in besides:
+                continue
+            dialled.begin_search()
+            kept = [keeper.target for keeper in dialled.keepers]
+            for target in dialled.targets(self.announced):
+                if target not in kept:
+                    keeper = _Keeper(self, dialled.connector, target, dialled.uri.back_off)
+                    dialled.keepers.append(keeper)
+                    self.records.append(keeper.record)
+                    keeper.task = loop.create_task(keeper.keep())
 
     def abandon(self) -> None:
         """Dial nobody any more."""
@@ -98,6 +123,8 @@ class NetworkConnectors:
         for task in (self._following, *tasks):
             if task is not None:
                 task.cancel()
+        for each in self._dialled:
+            each.stop_search()
 
     async def stop(self) -> None:
         """End all bridges in words, and dial nobody any more."""
@@ -185,12 +212,39 @@ class NetworkConnectors:
         bridge.take_over(handed_over)
 
 
-@dataclass(eq=False)
 class _Dialled:
-    """A connector, and who keeps its bridges."""
+    """A connector, and who keeps its bridges; *changed* is set when others are to be dialled."""
 
-    connector: NetworkConnector
-    keepers: "list[_Keeper]"
+    def __init__(self, connector: NetworkConnector, changed: asyncio.Event) -> None:
+        self.connector = connector
+        self.uri = read_network_uri(connector.uri)
+        self.keepers: list[_Keeper] = []
+        group = self.uri.multicast
+        self._search = None if group is None else Search(group, _address_of, changed.set)
+        self._searching: asyncio.Task[None] | None = None
+
+    def targets(self, own: Collection[str]) -> list[Target]:
+        """Return which brokers are to be dialled; never ourselves, at our *own* addresses."""
+        if self._search is None:
+            return list(dict.fromkeys(self.uri.targets))
+        found = sorted(self._search.found - set(own))
+        return [Target((read_found_address(each),)) for each in found]
+
+    def begin_search(self) -> None:
+        """Look for brokers, if they are not named."""
+        if self._search is not None and self._searching is None:
+            retry = self.uri.back_off.initial_reconnect_delay / 1000
+            searching = self._search.keep(retry)
+            self._searching = asyncio.get_running_loop().create_task(searching)
+
+    def stop_search(self) -> None:
+        """Look for nobody any more."""
+        if self._searching is not None:
+            self._searching.cancel()
+
+
+def _address_of(text: str) -> str:
+    return str(read_found_address(text))
 
 
 class _Keeper:
@@ -209,7 +263,7 @@ class _Keeper:
         self.task: asyncio.Task[None] | None = None
         self._owner = owner
         self._connector = connector
-        self._target = target
+        self.target = target
         self._back_off = back_off
         self._delay = back_off.initial_reconnect_delay
         self._is_ending = False
@@ -235,8 +289,8 @@ class _Keeper:
             await asyncio.sleep(self._pause(lived) / 1000)
 
     def _order(self) -> list[PeerAddress]:
-        addresses = list(self._target.addresses)
-        if self._target.is_randomized:
+        addresses = list(self.target.addresses)
+        if self.target.is_randomized:
             random.shuffle(addresses)
         return addresses
 
