@@ -10,7 +10,7 @@ from network_brokers import PAIRS, Member, Network, bodies, until
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
-LOOPBACK = "networkInterface=lo&joinNetworkInterface=lo&initialReconnectDelay=200"
+LOOPBACK = "networkInterface=lo&joinNetworkInterface=lo"
 
 
 @pytest.fixture
@@ -28,7 +28,8 @@ def network(tmp_path: Path) -> Iterator[Network]:
 
 def find(member: Member, group: str) -> None:
     """Have a broker dial whoever is in the group."""
-    member.connectors.append({"name": "found", "uri": group})
+    uri = f"{group}&initialReconnectDelay=200"
+    member.connectors.append({"name": "found", "uri": uri})
 
 
 def dialled(member: Member) -> list[str]:
