@@ -1,6 +1,7 @@
 """Brokers that nobody names find each other in a multicast group, on loopback."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import brokers
@@ -32,13 +33,14 @@ def find(member: Member, group: str) -> None:
     member.connectors.append({"name": "found", "uri": uri})
 
 
-def dialled(member: Member) -> list[str]:
-    """Return where the bridges of ours lead that are connected."""
-    return sorted(
+def dials(member: Member, urls: list[str]) -> bool:
+    """Tell whether the bridges of ours that are connected lead to these brokers."""
+    found = (
         each["address"]
         for each in member.bridges()
         if each["initiator"] and each["state"] == "connected"
     )
+    return sorted(found) == urls
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids=lambda kinds: "-finds-".join(kinds))
@@ -67,9 +69,10 @@ def test_each_dials_all_others_and_never_itself(network: Network, group: str) ->
     network.start()
     urls = {member.url for member in network.members.values()}
     for member in network.members.values():
-        until(lambda one=member: len(dialled(one)) == 2, f"{member.name} dials the others")
-        assert dialled(member) == sorted(urls - {member.url})
+        others = sorted(urls - {member.url})
+        until(partial(dials, member, others), f"{member.name} dials the others")
     network["three"].kill()
     # It could not tell: its silence does.
-    until(lambda: dialled(network["one"]) == [network["two"].url], "nobody dials who is gone")
+    two = [network["two"].url]
+    until(partial(dials, network["one"], two), "nobody dials who is gone")
     until(lambda: len(network["one"].bridges()) == 2, "one bridge each way is left")
