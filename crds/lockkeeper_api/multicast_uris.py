@@ -18,7 +18,7 @@ HOPS_MAX = 255
 
 @dataclass(frozen=True)
 class MulticastGroup:
-    """Where brokers tell of themselves, with ActiveMQ's defaults; `keep_alive_interval` in ms.
+    """Group in which brokers tell of themselves, with ActiveMQ's defaults; intervals in ms.
 
     Brokers of different `group` names pass over each other. `network_interface` is where one's own
     datagrams leave, `join_network_interface` where those of others come; empty: as routes say.

@@ -1,4 +1,4 @@
-"""What brokers tell of themselves by multicast, as ActiveMQ's discovery agent does.
+"""Announcements of brokers by multicast, as ActiveMQ's discovery agent does.
 
 A datagram is `GROUP.ActiveMQ-4.alive.%NAME%URI`, or `dead.` for one that goes. ActiveMQ's NAME is
 always `localhost`. Who sends is not known, so that a datagram may say anything.

@@ -31,7 +31,7 @@ class Announcer:
 
     def begin(self) -> None:
         """Tell of it now, and again at each interval."""
-        self._tell(is_alive=True)
+        self._send_announcement(is_alive=True)
         interval = self._group.keep_alive_interval / 1000
         self._next = asyncio.get_running_loop().call_later(interval, self.begin)
 
@@ -40,12 +40,12 @@ class Announcer:
         if self._next is not None:
             self._next.cancel()
             self._next = None
-            self._tell(is_alive=False)
+            self._send_announcement(is_alive=False)
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
-    def _tell(self, is_alive: bool) -> None:
+    def _send_announcement(self, is_alive: bool) -> None:
         """Send one datagram; what hinders it is logged once, and may pass."""
         group, failure = self._group, ""
         try:
@@ -85,7 +85,7 @@ class Search(asyncio.DatagramProtocol):
             while True:
                 if self._transport is None:
                     told = await self._join(told)
-                self._look(self._neighbours.part_with_silent)
+                self._take_news(self._neighbours.part_with_silent)
                 is_in = self._transport is not None
                 interval = self._group.keep_alive_interval / 1000
                 await asyncio.sleep(interval if is_in else retry_seconds)
@@ -113,13 +113,13 @@ class Search(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
         """See `asyncio.DatagramProtocol`."""
-        self._look(lambda now: self._neighbours.hear(data, now))
+        self._take_news(lambda now: self._neighbours.hear(data, now))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.DatagramProtocol`: it is joined anew."""
         self._transport = None
 
-    def _look(self, act: Callable[[int], None]) -> None:
+    def _take_news(self, act: Callable[[int], None]) -> None:
         act(int(asyncio.get_running_loop().time() * 1000))
         if self._neighbours.found != self.found:
             self.found = frozenset(self._neighbours.found)
