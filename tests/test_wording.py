@@ -29,7 +29,7 @@ RIDDLE = re.compile(
 )
 VERB_WITHOUT_OBJECT = re.compile(r"\w+( (it|them|so|one|that|this))?\.")
 KINDS = {
-    *("Broker.", "Destination.", "JournalAnalysis.", "JournalBackup."),
+    *("Broker.", "Destination.", "BrokerNetwork.", "JournalAnalysis.", "JournalBackup."),
     *("JMSType.", "JMSReplyTo.", "JMSCorrelationID."),
 }
 """Texts of one word that are names."""

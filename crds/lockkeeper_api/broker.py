@@ -13,6 +13,7 @@ from lockkeeper_api.cluster.exposure import ListenerService, Route, Tls
 from lockkeeper_api.cluster.lease import Lease
 from lockkeeper_api.cluster.operation import (
     AllowedDestinations,
+    AllowedNetworks,
     Analytics,
     DisruptionBudget,
     Monitoring,
@@ -352,6 +353,8 @@ class BrokerSpec(ApiModel):
     """Cluster: stop all pods and keep the journal."""
     allowed_destinations: Annotated[AllowedDestinations, OPERATOR] = AllowedDestinations()
     """Cluster: namespaces that Destinations of this Broker may come from."""
+    allowed_networks: Annotated[AllowedNetworks, OPERATOR] = AllowedNetworks()
+    """Cluster: namespaces whose BrokerNetworks may include this Broker."""
     analytics: Annotated[Analytics, OPERATOR] = Analytics()
     """Cluster: regular analyses of the journal."""
 

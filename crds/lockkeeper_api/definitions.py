@@ -4,6 +4,7 @@ from typing import Any
 
 from lockkeeper_api.analysis.status import JournalAnalysisStatus
 from lockkeeper_api.broker import Broker
+from lockkeeper_api.broker_network import BrokerNetwork, BrokerNetworkStatus
 from lockkeeper_api.destination import Destination
 from lockkeeper_api.journal_analysis import JournalAnalysis
 from lockkeeper_api.journal_backup import JournalBackup, JournalBackupStatus
@@ -54,6 +55,20 @@ def destination_definition() -> dict[str, Any]:
     return _definition(Destination, DestinationStatus, "lkd", columns)
 
 
+def broker_network_definition() -> dict[str, Any]:
+    """Return the CustomResourceDefinition of BrokerNetwork."""
+    columns = [
+        _column("Topology", ".spec.topology"),
+        _column("Brokers", ".status.brokers", "integer"),
+        _column("Bridges", ".status.bridges.expected", "integer"),
+        _column("Connected", ".status.bridges.connected", "integer"),
+        _column("Ready", READY),
+        {**_column("Why", WHY), "priority": 1},
+        AGE,
+    ]
+    return _definition(BrokerNetwork, BrokerNetworkStatus, "lkn", columns)
+
+
 def journal_analysis_definition() -> dict[str, Any]:
     """Return the CustomResourceDefinition of JournalAnalysis."""
     columns = [
@@ -89,6 +104,7 @@ def all_definitions() -> dict[str, dict[str, Any]]:
     found = (
         broker_definition(),
         destination_definition(),
+        broker_network_definition(),
         journal_analysis_definition(),
         journal_backup_definition(),
     )

@@ -9,6 +9,7 @@ import yaml
 from pydantic import ValidationError
 
 from lockkeeper_api.broker import Broker
+from lockkeeper_api.broker_network import BrokerNetwork
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.destination import Destination
 from lockkeeper_api.journal_analysis import JournalAnalysis
@@ -19,6 +20,7 @@ from lockkeeper_api.yaml_text import Document, read_documents
 KINDS: dict[str, type[ApiModel]] = {
     "Broker": Broker,
     "Destination": Destination,
+    "BrokerNetwork": BrokerNetwork,
     "JournalAnalysis": JournalAnalysis,
     "JournalBackup": JournalBackup,
 }
@@ -168,7 +170,7 @@ def _identities(resource: ApiModel) -> Iterator[tuple[tuple[object, ...], str]]:
     if isinstance(resource, Broker):
         metadata = resource.metadata
         yield ("Broker", metadata.namespace, metadata.name), f"Broker {metadata.name}"
-    if isinstance(resource, JournalAnalysis | JournalBackup):
+    if isinstance(resource, BrokerNetwork | JournalAnalysis | JournalBackup):
         metadata, kind = resource.metadata, resource.kind
         yield (kind, metadata.namespace, metadata.name), f"{kind} {metadata.name}"
     if isinstance(resource, Destination):

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from lockkeeper_api.broker import Broker
+from lockkeeper_api.broker_network import BrokerNetwork
 from lockkeeper_api.definitions import all_definitions
 from lockkeeper_api.destination import Destination
 from lockkeeper_api.journal_analysis import JournalAnalysis
@@ -34,6 +35,9 @@ def generated_files() -> dict[str, str]:
         "docs/reference/broker.md": reference_page(Broker, "../samples/broker.yaml"),
         "docs/reference/destination.md": reference_page(
             Destination, "../samples/destinations.yaml"
+        ),
+        "docs/reference/broker-network.md": reference_page(
+            BrokerNetwork, "../samples/broker-network.yaml"
         ),
         "docs/reference/journal-analysis.md": reference_page(
             JournalAnalysis, "../samples/journal-analysis.yaml"

@@ -16,7 +16,8 @@ OPERATION = (
     *("replicas", "listeners", "admin", "journal", "locker"),
     "destinationPolicies",
     *("storage", "access", "image", "resources", "pods", "security", "disruptionBudget"),
-    *("monitoring", "update", "paused", "hibernated", "allowedDestinations", "analytics"),
+    *("monitoring", "update", "paused", "hibernated"),
+    *("allowedDestinations", "allowedNetworks", "analytics"),
 )
 """What of a Broker's spec says how it runs, not how it behaves."""
 HEADER = "| Field | Type | Default | Meaning |\n|-|-|-|-|"

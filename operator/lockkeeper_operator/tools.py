@@ -32,6 +32,8 @@ class Tools:
     """Lets the pods of a Broker be asked as soon as possible."""
     cordoned: Callable[[], frozenset[str]]
     """Tells which nodes take no more pods."""
+    brokers_version: Callable[[], int]
+    """Tells a number that changes with any Broker, or with the labels of a namespace."""
     absent: Callable[[str], None]
     """Takes note of a kind that the cluster does not know, and need not."""
 

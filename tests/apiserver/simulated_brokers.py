@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import yaml
 from aiohttp import web
+
+from lockkeeper_api.hashes import hash_of_text
 
 KINDS = {"queues": "Queue", "topics": "Topic"}
 
@@ -28,6 +31,10 @@ class SimulatedBroker:
     master: str = ""
     epoch: int = 0
     destinations: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    failure: str = ""
+    """Why no bridge is connected that it dials; empty: all are."""
+    waiting: int = 0
+    """Messages in queues that its bridges forward."""
     calls: list[str] = field(default_factory=list)
 
     def send(self, kind: str, name: str, count: int = 1) -> None:
@@ -59,7 +66,8 @@ class SimulatedPod:
 
     name: str
     broker: SimulatedBroker
-    configuration: str = ""
+    text: str = ""
+    """The configuration that it runs with."""
     refuses: bool = False
     refused: str | None = None
     silent: bool = False
@@ -69,6 +77,28 @@ class SimulatedPod:
     def leads(self) -> bool:
         """Whether it is the master."""
         return self.broker.master == self.name
+
+    @property
+    def connectors(self) -> list[dict[str, Any]]:
+        """The network connectors of its configuration."""
+        if "networkConnectors" not in self.text:
+            return []
+        return list(yaml.safe_load(self.text)["spec"].get("networkConnectors", ()))
+
+    def bridges(self) -> list[dict[str, Any]]:
+        """Return what it says of the bridges that it dials."""
+        failure = self.broker.failure
+        return [
+            {
+                "name": each["name"],
+                "initiator": True,
+                "state": "waiting" if failure else "connected",
+                "failure": failure or None,
+                "waiting": self.broker.waiting,
+                "stranded": 0,
+            }
+            for each in (self.connectors if self.leads else ())
+        ]
 
 
 class SimulatedBrokers:
@@ -143,10 +173,11 @@ class SimulatedBrokers:
                 "role": "fenced" if pod.fenced else "master" if pod.leads else "standby",
                 "takesOver": not (pod.leads or pod.fenced) and bool(pod.broker.master),
                 "epoch": pod.broker.epoch if pod.leads else None,
-                "configuration": pod.configuration,
+                "configuration": hash_of_text(pod.text),
                 "refused": pod.refused,
                 "refusal": "it is not to its taste" if pod.refused else None,
                 "version": "1.0",
+                "bridges": pod.bridges(),
             }
         )
 
@@ -155,7 +186,7 @@ class SimulatedBrokers:
         if pod.refuses:
             pod.refused = said["hash"]
             return web.json_response({"error": "no", "refused": said["hash"]}, status=422)
-        pod.configuration = said["hash"]
+        pod.text = said["text"]
         return web.json_response({"configuration": said["hash"]})
 
     async def _fence(self, request: web.Request) -> web.Response:

@@ -8,7 +8,6 @@ from typing import Any
 
 from simulated_brokers import SimulatedBroker, SimulatedBrokers, SimulatedPod, context_of
 
-from lockkeeper_api.hashes import hash_of_text
 from lockkeeper_api.pod_names import ROLE_LABEL
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, CLAIM, POD, SECRET, STATEFUL_SET
@@ -110,8 +109,9 @@ class SimulatedNodes:
     async def _make(self, name: str, owner: dict[str, Any], broker: SimulatedBroker) -> None:
         template, address = owner["spec"]["template"], next_address()
         config_map = await self._api.read(CONFIG_MAP, self._namespace, owner["metadata"]["name"])
-        configuration = hash_of_text(config_map["data"]["broker.yaml"])
-        self._simulated.pods[address] = SimulatedPod(name, broker, configuration)
+        self._simulated.pods[address] = SimulatedPod(
+            name, broker, config_map["data"]["broker.yaml"]
+        )
         metadata = {**template["metadata"], "name": name, "namespace": self._namespace}
         if not self.has_tls:
             notes = metadata["annotations"]

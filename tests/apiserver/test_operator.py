@@ -280,7 +280,7 @@ async def test_a_configuration_is_pushed_without_a_restart_and_a_refusal_is_told
         await found.ready("Broker", "demo")
         await until(found, "ConfigurationApplied", "True")
         uid = (await found.get("Pod", "demo-0"))["metadata"]["uid"]
-        before = found.nodes.pod("demo-0").configuration
+        before = found.nodes.pod("demo-0").text
         await found.broker(destinationPolicies=[{"match": "A.>", "recorded": True}])
         await eventually(lambda: _differs(found, before))
         await until(found, "ConfigurationApplied", "True")
@@ -292,7 +292,7 @@ async def test_a_configuration_is_pushed_without_a_restart_and_a_refusal_is_told
 
 
 async def _differs(found: World, before: str) -> bool:
-    return found.nodes.pod("demo-0").configuration != before
+    return found.nodes.pod("demo-0").text != before
 
 
 @in_loop

@@ -12,15 +12,27 @@ from typing import Any, TypeAlias
 import pytest
 from control_plane import ControlPlane
 
-from lockkeeper_api.definitions import broker_definition, destination_definition
+from lockkeeper_api.definitions import (
+    broker_definition,
+    broker_network_definition,
+    destination_definition,
+)
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_operator.kubernetes.api.errors import INVALID, ApiError
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
 from lockkeeper_operator.kubernetes.api.server import ApiServer, connect
 
 Spec: TypeAlias = dict[str, Any]
-DEFINITIONS = {"Broker": broker_definition(), "Destination": destination_definition()}
-REQUIRED: dict[str, Spec] = {"Broker": {}, "Destination": {"brokerRef": {"name": "b"}}}
+DEFINITIONS = {
+    "Broker": broker_definition(),
+    "Destination": destination_definition(),
+    "BrokerNetwork": broker_network_definition(),
+}
+REQUIRED: dict[str, Spec] = {
+    "Broker": {},
+    "Destination": {"brokerRef": {"name": "b"}},
+    "BrokerNetwork": {"brokers": {"selector": {}}},
+}
 ITEMS: dict[str, Any] = {
     "listeners": {"name": "openwire"},
     "virtualTopics": {"name": "V.>"},
@@ -93,6 +105,10 @@ def lease(duration: str, renew: str, retry: str) -> Spec:
 
 def destination(**said: Any) -> Spec:
     return {**REQUIRED["Destination"], **said}
+
+
+def network(**said: Any) -> Spec:
+    return {**REQUIRED["BrokerNetwork"], **said}
 
 
 def tls(**said: Any) -> Spec:
@@ -228,6 +244,24 @@ CASES: dict[tuple[str, str, str], Case] = {
     ("Destination", "spec", "a Destination stays"): Case(
         (destination(name="A", deletionPolicy="Delete"),), destination(name="B"),
         destination(name="A"),
+    ),
+    ("BrokerNetwork", "", "metadata.name: at most 40"): Case((network(),), network(), name="1st"),
+    ("BrokerNetwork", "spec.brokers", "expected selector or references"): Case(
+        (network(), {"brokers": {"references": [{"name": "a"}]}}), {"brokers": {}}
+    ),
+    ("BrokerNetwork", "spec", "topology HubAndSpoke needs hub"): Case(
+        (network(topology="HubAndSpoke", hub={"name": "a"}),), network(hub={"name": "a"})
+    ),
+    ("BrokerNetwork", "spec", "networkTTL stands for"): Case(
+        (network(connector={"networkTTL": 2}), network(connector={"messageTTL": 2})),
+        network(connector={"networkTTL": 2, "consumerTTL": 2}),
+    ),
+    ("BrokerNetwork", "spec", "syncDurableSubs is about topics"): Case(
+        (network(connector={
+            "syncDurableSubs": True,
+            "dynamicallyIncludedDestinations": [{"kind": "Topic", "name": ">"}],
+        }),),
+        network(connector={"syncDurableSubs": True}),
     ),
 }  # fmt: skip
 

@@ -63,3 +63,16 @@ def test_a_broker_is_shown_as_it_is(found: dict[str, Any], expected: str) -> Non
 )
 def test_a_destination_is_shown_as_it_is(found: dict[str, Any], expected: str) -> None:
     assert health("Destination", found) == expected
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (resource(observed=0, Ready="True"), "Progressing"),
+        (resource(Ready="True", Reconciling="False", Stalled="False"), "Healthy"),
+        (resource(Ready="False", Reconciling="True", Stalled="False"), "Progressing"),
+        (resource(Ready="False", Reconciling="False", Stalled="True"), "Degraded"),
+    ],
+)
+def test_a_network_is_shown_as_it_is(found: dict[str, Any], expected: str) -> None:
+    assert health("BrokerNetwork", found) == expected

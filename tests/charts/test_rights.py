@@ -72,7 +72,8 @@ def test_nothing_is_given_to_brokers_that_the_operator_has_not() -> None:
 def test_kinds_that_are_no_children_are_only_looked_at() -> None:
     kinds = {plural(child["kind"]) for child in documents(CHILDREN)}
     looked_at = {"brokers", "destinations", "pods", "events", "podmonitors", "servicemonitors"}
-    looked_at |= {"journalanalyses", "journalbackups", "jobs", "cronjobs", "deployments"}
+    looked_at |= {"brokernetworks", "journalanalyses", "journalbackups"}
+    looked_at |= {"jobs", "cronjobs", "deployments"}
     looked_at |= {"sparkapplications", "scheduledsparkapplications", "ingresses", "tlsroutes"}
     looked_at |= {"certificates", "volumesnapshots"}
     for rule in rules():

@@ -70,6 +70,20 @@ def test_a_pair_that_serves() -> None:
         assert line in text
 
 
+def test_its_networks_have_a_line_each() -> None:
+    def network(name: str, **member: Any) -> dict[str, Any]:
+        said = {"namespace": "shop", "name": "orders", "stranded": 0, **member}
+        return {"metadata": {"name": name}, "status": {"members": [said]}}
+
+    networks = [
+        network("near", bridges={"expected": 2, "connected": 2}),
+        network("far", bridges={"expected": 1, "connected": 0}, stranded=10),
+    ]
+    text = shown(BrokerObjects(broker(READY), [], None, None, [], networks))
+    assert "network near  2 of 2 bridges connected" in text
+    assert "network far  0 of 1 bridge connected  at least 10 messages stranded" in text
+
+
 def test_one_in_trouble_says_what_it_is() -> None:
     waiting = {"restartCount": 4, "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
     upgrading = {

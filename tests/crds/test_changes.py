@@ -48,7 +48,7 @@ def test_a_broker_says_what_each_change_takes() -> None:
     assert names(BrokerSpec, POD) == {"storage", "image", "resources", "pods", "security"}
     assert names(BrokerSpec, OPERATOR) == {
         "replicas", "disruption_budget", "monitoring", "update", "paused", "hibernated",
-        "allowed_destinations", "analytics", "bootstrap",
+        "allowed_destinations", "allowed_networks", "analytics", "bootstrap",
     }  # fmt: skip
     assert names(Listener, OPERATOR) == {"service", "route"}
 

@@ -57,17 +57,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{/* What the operator does to the objects of a namespace; each verb is one it uses. */}}
 {{- define "lockkeeper.rules" -}}
 - apiGroups: [lockkeeper.dev]
-  resources: [brokers, destinations, journalbackups]
+  resources: [brokers, destinations, brokernetworks, journalbackups]
   verbs: [get, list, watch, patch]
 - apiGroups: [lockkeeper.dev]
   resources: [journalanalyses]
   verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [lockkeeper.dev]
-  resources: [brokers/status, destinations/status, journalanalyses/status, journalbackups/status]
+  resources: [brokers/status, destinations/status, brokernetworks/status, journalanalyses/status, journalbackups/status]
   verbs: [get, patch]
 # Where an owner may block the deletion of what it owns, who says so needs this.
 - apiGroups: [lockkeeper.dev]
-  resources: [brokers/finalizers, destinations/finalizers, journalanalyses/finalizers, journalbackups/finalizers]
+  resources: [brokers/finalizers, destinations/finalizers, brokernetworks/finalizers, journalanalyses/finalizers, journalbackups/finalizers]
   verbs: [update]
 - apiGroups: [""]
   resources: [secrets, serviceaccounts, services]

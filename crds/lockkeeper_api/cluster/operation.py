@@ -60,6 +60,10 @@ class AllowedDestinations(AllowedNamespaces):
     """Namespaces whose Destinations may use the Broker."""
 
 
+class AllowedNetworks(AllowedNamespaces):
+    """Namespaces whose BrokerNetworks may include the Broker."""
+
+
 class Analytics(ApiModel):
     """Regular analyses of the journal."""
 

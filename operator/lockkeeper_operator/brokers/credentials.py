@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import secrets
 from base64 import b64decode
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -26,7 +27,7 @@ FOREIGN_SECRET_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """The Broker that credentials are for."""
+    """The Broker, or the owner of a Secret, that credentials are for."""
 
     namespace: str
     name: str
@@ -52,7 +53,7 @@ class CredentialStore:
         self._written: dict[Who, set[str]] = {}
         """Secrets that the API server was seen to have."""
         self._hashes: dict[Who, dict[str, tuple[str, str]]] = {}
-        self._foreign: dict[tuple[str, str], tuple[float, str | None]] = {}
+        self._foreign: dict[tuple[str, str, str], tuple[float, str | None]] = {}
         # A hash takes some 50 ms, as it must; only it leaves the event loop, one at a time.
         self._hashing = ThreadPoolExecutor(1, "hashing")
 
@@ -66,26 +67,31 @@ class CredentialStore:
             for who in [who for who in known if (who.namespace, who.name) == (namespace, name)]:
                 del known[who]
 
-    async def of(self, who: Who, spec: BrokerSpec) -> Credentials:
-        """Return the credentials of a Broker; a user whose Secret is not there has none."""
-        token = await self._own(who, admin_secret_of(who.name), ADMIN_TOKEN_FILE, TOKEN_BYTES)
+    async def of(
+        self, who: Who, spec: BrokerSpec, of_networks: Mapping[str, str] | None = None
+    ) -> Credentials:
+        """Return the credentials of a Broker; a user whose Secret is not there has none.
+
+        *of_networks* are the passwords of users by which bridges come in.
+        """
+        token = await self.made_up(who, admin_secret_of(who.name), ADMIN_TOKEN_FILE, TOKEN_BYTES)
         made_up: dict[str, str] = {}
         known: dict[str, str] = {}
         foreign = False
         for user in users_of(spec):
             if user.secret_name is None:
                 name = made_up_secret_of(who.name, user.name)
-                known[user.name] = await self._own(who, name, "password", PASSWORD_BYTES)
+                known[user.name] = await self.made_up(who, name, "password", PASSWORD_BYTES)
                 made_up[user.name] = known[user.name]
                 continue
             foreign = True
-            password = await self._of_others(who.namespace, user.secret_name)
+            password = await self.of_others(who.namespace, user.secret_name, "password")
             if password is not None:
                 known[user.name] = password
-        hashes = await self._hashes_of(who, known)
+        hashes = await self._hashes_of(who, {**known, **(of_networks or {})})
         return Credentials(made_up, hashes, token, foreign)
 
-    async def _own(self, who: Who, secret: str, key: str, size: int) -> str:
+    async def made_up(self, who: Who, secret: str, key: str, size: int) -> str:
         """Return a value that the operator makes up once, and finds again in its Secret."""
         found = self._caches.children[SECRET.name].get(who.namespace, secret)
         made, written = self._made.setdefault(who, {}), self._written.setdefault(who, set())
@@ -106,15 +112,16 @@ class CredentialStore:
             made[secret] = secrets.token_urlsafe(size)
         return made[secret]
 
-    async def _of_others(self, namespace: str, secret: str) -> str | None:
-        """Return the password in a Secret that somebody else looks after."""
+    async def of_others(self, namespace: str, secret: str, key: str) -> str | None:
+        """Return a value of a Secret that somebody else may look after, None for none."""
         now = asyncio.get_running_loop().time()
-        read_at, password = self._foreign.get((namespace, secret), (-FOREIGN_SECRET_SECONDS, None))
+        place = (namespace, secret, key)
+        read_at, value = self._foreign.get(place, (-FOREIGN_SECRET_SECONDS, None))
         if now - read_at >= FOREIGN_SECRET_SECONDS:
             found = await self._api.read_if_there(SECRET, namespace, secret)
-            password = None if found is None else _value(found, "password")
-            self._foreign[namespace, secret] = (now, password)
-        return password
+            value = None if found is None else _value(found, key)
+            self._foreign[place] = (now, value)
+        return value
 
     async def _hashes_of(self, who: Who, passwords: dict[str, str]) -> dict[str, str]:
         """Return the hashes; one that is in the users' Secret and still right stays."""

@@ -15,6 +15,7 @@ from lockkeeper_operator.brokers.certificates import Certificates
 from lockkeeper_operator.brokers.credentials import CredentialStore, Who
 from lockkeeper_operator.brokers.desired.configuration import configuration
 from lockkeeper_operator.brokers.desired.first_journal import FirstJournal, first_journal
+from lockkeeper_operator.brokers.desired.network_part import PartsOf
 from lockkeeper_operator.brokers.desired.subject import Installation, Subject, subject_of
 from lockkeeper_operator.brokers.desired.target import Desired, desired_of
 from lockkeeper_operator.brokers.events import events_of_status, events_of_steps
@@ -54,8 +55,8 @@ ROUNDS_MAX = 4
 class BrokerReconciler:
     """Brings Brokers to what they are to be."""
 
-    def __init__(self, tools: Tools, installation: Installation) -> None:
-        self._tools = tools
+    def __init__(self, tools: Tools, installation: Installation, parts_of: PartsOf) -> None:
+        self._tools, self._parts_of = tools, parts_of
         self.installation = installation
         self._credentials = CredentialStore(tools.api, tools.caches)
         self._certificates = Certificates(tools.authority, tools.api, tools.caches)
@@ -107,7 +108,9 @@ class BrokerReconciler:
         """Return the subject, and whether it is made from what nobody watches."""
         metadata = resource["metadata"]
         who = Who(metadata["namespace"], metadata["name"], metadata["uid"])
-        found = await self._credentials.of(who, spec)
+        parts = await self._parts_of(who.namespace, who.name)
+        of_networks = {part.user: part.password for part in parts}
+        found = await self._credentials.of(who, spec, of_networks)
         subject = subject_of(
             resource,
             self.installation,
@@ -117,8 +120,10 @@ class BrokerReconciler:
             self._certificates.of_admin(who, self.installation.domain),
             self._first_journal(who.namespace, spec),
             await self._certificates.of_listeners(who, spec, self.installation),
+            parts,
         )
-        return subject, found.foreign or spec.storage.existing_claim is not None
+        foreign = found.foreign or any(part.dials_encrypted for part in parts)
+        return subject, foreign or spec.storage.existing_claim is not None
 
     def _first_journal(self, namespace: str, spec: BrokerSpec) -> FirstJournal | None:
         """Return what the journal is to be filled with before the first start, None for nothing."""

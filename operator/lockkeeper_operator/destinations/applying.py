@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lockkeeper_api import DestinationSpec
 from lockkeeper_api.destination import PURGE_ANNOTATION
-from lockkeeper_operator.destinations.desired.declaration import declaration
+from lockkeeper_operator.destinations.desired.declaration import Declaration
 from lockkeeper_operator.destinations.events import destination_event
 from lockkeeper_operator.destinations.plan import FINALIZER, Action, DestinationStep
 from lockkeeper_operator.kubernetes.api.errors import NOT_FOUND, ApiError
@@ -40,20 +39,23 @@ class DestinationSteps:
         self,
         steps: Sequence[DestinationStep],
         resource: Manifest,
-        spec: DestinationSpec,
+        wanted: Declaration,
         place: Place | None,
+        is_news: bool = False,
     ) -> bool:
         """Do the *steps* in order; returns whether the broker was changed.
 
-        *place* is None where no broker answers. Raises ApiError, BrokerSilentError and
-        BrokerRefusedError; what follows is then left.
+        *wanted* is what the broker is to be told, and *is_news* that it was told something else
+        before; *place* is None where no broker answers.
+
+        Raises ApiError, BrokerSilentError and BrokerRefusedError; what follows is then left.
         """
         changed = False
         for step in steps:
             removed = 0
             # A new master knows of no owners yet; that it is told is nothing to be told of.
             known = place is not None and _key(place) in place.state.owned
-            quiet = step.action is Action.SET_POLICY and not known
+            quiet = step.action is Action.SET_POLICY and (is_news or not known)
             match step.action:
                 case Action.ADD_FINALIZER | Action.REMOVE_FINALIZER:
                     await self._set_finalizer(resource, step.action is Action.ADD_FINALIZER)
@@ -63,7 +65,7 @@ class DestinationSteps:
                     removed = await self._tools.admin.purge(place.master, *_key(place))
                     changed = True
                 case action if action in ON_BROKER and place is not None:
-                    await self._change_broker(step.action, resource, spec, place)
+                    await self._change_broker(step.action, wanted, place)
                     changed = True
                 case _:
                     continue
@@ -72,14 +74,11 @@ class DestinationSteps:
                 await self._tools.recorder.tell(resource, event)
         return changed
 
-    async def _change_broker(
-        self, action: Action, resource: Manifest, spec: DestinationSpec, place: Place
-    ) -> None:
+    async def _change_broker(self, action: Action, wanted: Declaration, place: Place) -> None:
         admin, key = self._tools.admin, _key(place)
         if action in (Action.REMOVE, Action.REMOVE_IF_EMPTY):
             await admin.remove(place.master, *key, if_empty=action is Action.REMOVE_IF_EMPTY)
         else:
-            wanted = declaration(resource, spec)
             await admin.declare(place.master, *key, wanted.policy, wanted.owner)
         said = await admin.destination(place.master, *key)
         place.state.touched[key] = asyncio.get_running_loop().time()

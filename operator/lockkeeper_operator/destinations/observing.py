@@ -11,8 +11,9 @@ from lockkeeper_api.cluster.operation import AllowedDestinations
 from lockkeeper_api.destination import PURGE_ANNOTATION
 from lockkeeper_api.units import format_duration
 from lockkeeper_operator.brokers.allowing import is_allowed
+from lockkeeper_operator.brokers.desired.network_part import FilterOf
 from lockkeeper_operator.destinations.applying import Place
-from lockkeeper_operator.destinations.desired.declaration import owner_of
+from lockkeeper_operator.destinations.desired.declaration import Declaration, declaration
 from lockkeeper_operator.destinations.observed import BrokerState, DestinationState
 from lockkeeper_operator.destinations.plan import FINALIZER
 from lockkeeper_operator.destinations.status.accepted import TYPE as ACCEPTED
@@ -34,19 +35,20 @@ KINDS = get_args(DestinationSpec.model_fields["kind"].annotation)
 class Look:
     """All that is known of a Destination at a time: for its plan, its status and its steps.
 
-    *place* is None where no broker answers.
+    *place* is None where no broker answers; *wanted* is what the broker is to be told.
     """
 
     state: DestinationState
     facts: DestinationFacts
     place: Place | None
+    wanted: Declaration
 
 
 class Observer:
     """Reads what there is of Destinations: in caches, and where those do not tell, at brokers."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._tools = tools
+    def __init__(self, tools: Tools, filter_of: FilterOf) -> None:
+        self._tools, self._filter_of = tools, filter_of
         self._begun = asyncio.get_running_loop().time()
 
     def is_known(self, target: Target) -> bool:
@@ -77,13 +79,16 @@ class Observer:
         view = None
         if polled is not None and acceptable and (not deleting or finalizer):
             view = await self._view(polled, target, fresh=deleting)
-        own = owner_of(resource)
-        wanted = policy_hash(resource.get("spec", {}).get("policy"))
+        bridge_filter = await self._filter_of(target.namespace, target.broker)
+        wanted = declaration(resource, spec, bridge_filter)
+        own = wanted.owner
         facts = replace(
             facts,
             foreign=self._is_foreign(resource, spec, view, own),
             figures=None if view is None else _figures(view),
-            in_sync=view is not None and view.owner == own and view.policy == wanted,
+            in_sync=view is not None
+            and view.owner == own
+            and view.policy == policy_hash(wanted.policy),
         )
         state = DestinationState(
             name=target.name,
@@ -97,7 +102,7 @@ class Observer:
             in_sync=facts.in_sync,
             purge=metadata.get("annotations", {}).get(PURGE_ANNOTATION),
         )
-        return Look(state, facts, self._place(target))
+        return Look(state, facts, self._place(target), wanted)
 
     def _place(self, target: Target) -> Place | None:
         """Return where its broker answers, None where it does not."""

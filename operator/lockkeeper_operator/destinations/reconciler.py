@@ -6,7 +6,9 @@ from pydantic import ValidationError
 
 from lockkeeper_api import DestinationSpec
 from lockkeeper_api.complaints import complaint
+from lockkeeper_operator.brokers.desired.network_part import FilterOf
 from lockkeeper_operator.destinations.applying import DestinationSteps
+from lockkeeper_operator.destinations.desired.declaration import declaration
 from lockkeeper_operator.destinations.observed import DeletionPolicy
 from lockkeeper_operator.destinations.observing import LOST_SECONDS, Look, Observer
 from lockkeeper_operator.destinations.plan import (
@@ -20,6 +22,7 @@ from lockkeeper_operator.destinations.telling import Teller
 from lockkeeper_operator.kubernetes.caches.caches import target_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
+from lockkeeper_operator.polling.views import policy_hash
 from lockkeeper_operator.tools import Tools
 
 WAITING_SECONDS = 2.0
@@ -31,11 +34,14 @@ ROUNDS_MAX = 3
 class DestinationReconciler:
     """Brings Destinations to what they are to be."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: Tools, filter_of: FilterOf) -> None:
+        """*filter_of* tells what a Broker's networks say of queues."""
         self._tools = tools
-        self._observer = Observer(tools)
+        self._observer = Observer(tools, filter_of)
         self._steps = DestinationSteps(tools)
         self._teller = Teller(tools)
+        self._agreed: dict[tuple[str, str], str] = {}
+        """What each Destination's broker was told when it was last in sync, as hashes."""
 
     async def reconcile(self, namespace: str, name: str) -> float | None:
         """Look at a Destination; returns the seconds after which to look again at the latest.
@@ -45,6 +51,7 @@ class DestinationReconciler:
         resource = self._tools.caches.destinations.get(namespace, name)
         if resource is None:
             self._teller.forget(namespace, name)
+            self._agreed.pop((namespace, name), None)
             return None
         if "deletionTimestamp" in resource["metadata"]:
             return await self._end(resource)
@@ -59,10 +66,16 @@ class DestinationReconciler:
 
     async def _bring(self, resource: Manifest, spec: DestinationSpec) -> Look:
         """Do what is to be done, and return what there was at the last look."""
+        key = (resource["metadata"]["namespace"], resource["metadata"]["name"])
         for _ in range(ROUNDS_MAX):
             look = await self._observer.look(resource, spec)
+            told = policy_hash(look.wanted.policy)
+            # A Broker's networks have a word in it: that changes without anybody's drift.
+            is_news = self._agreed.get(key, told) != told
+            if look.facts.in_sync:
+                self._agreed[key] = told
             steps = destination_plan(look.state)
-            if not await self._steps.carry_out(steps, resource, spec, look.place):
+            if not await self._steps.carry_out(steps, resource, look.wanted, look.place, is_news):
                 break
         return look
 
@@ -81,7 +94,7 @@ class DestinationReconciler:
             if self._tools.clock.seconds_since(deleted) < LOST_SECONDS:
                 raise
             released = (DestinationStep(Action.REMOVE_FINALIZER, "BrokerUnreachable"),)
-            await self._steps.carry_out(released, resource, spec, None)
+            await self._steps.carry_out(released, resource, declaration(resource, spec), None)
         return WAITING_SECONDS
 
 

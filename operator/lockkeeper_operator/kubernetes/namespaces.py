@@ -1,4 +1,4 @@
-"""Labels of namespaces, where a Broker lets Destinations in by them.
+"""Labels of namespaces, where a Broker lets Destinations and networks in by them.
 
 Few are of interest, and an operator of some namespaces may not watch any: they are read one by one.
 """

@@ -98,6 +98,9 @@ def _refusal(network: Network, candidate: Candidate) -> Refusal | None:
             "and bridges have passwords: name one that does not"
         )
         return Refusal(key, "ClientCertificates", message)
+    if not (spec.advisory_support or network.spec.connector.static_bridge):
+        message = "advisorySupport: bridges hear of its consumers by advisories; switch them on"
+        return Refusal(key, "NoAdvisories", message)
     if any(user.name == network.user for user in spec.access.users):
         message = f"access.users: {network.user} is the network's own user; rename that one"
         return Refusal(key, "UserTaken", message)

@@ -25,6 +25,7 @@ class Inquiry:
         first, state.heard = not state.heard, True
         if news.pods or first:
             self._wakes.brokers.add(key)
+            self._wakes.all_networks(self._caches)
         if news.master or first:
             self._wakes.destinations_of(self._caches, key)
         for kind, destination in news.destinations:

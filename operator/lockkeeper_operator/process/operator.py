@@ -22,7 +22,10 @@ from lockkeeper_operator.kubernetes.cordons import Cordons
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.namespaces import Namespaces
 from lockkeeper_operator.kubernetes.recorder import Recorder
+from lockkeeper_operator.networks.observing import NetworkObserver
+from lockkeeper_operator.networks.reconciler import NetworkReconciler
 from lockkeeper_operator.polling.admin_endpoint import AdminEndpoints
+from lockkeeper_operator.polling.poll_state import BrokerKey
 from lockkeeper_operator.polling.poller import Poller
 from lockkeeper_operator.process.election import Candidate, Election, LeadershipLostError
 from lockkeeper_operator.process.endpoint import Endpoint
@@ -36,7 +39,7 @@ from lockkeeper_operator.process.workers import Work, work
 from lockkeeper_operator.tools import Tools
 
 BROKER_WORKERS, DESTINATION_WORKERS, ASKING_WORKERS, ANALYSIS_WORKERS = 4, 8, 32, 2
-BACKUP_WORKERS = 2
+BACKUP_WORKERS, NETWORK_WORKERS = 2, 1
 AUTHORITY_SUFFIX = "-authority"
 """Of the Secret with the operator's authority, behind the name of its Lease."""
 log = logging.getLogger(__name__)
@@ -69,8 +72,10 @@ class Operator:
         )
         self._cordons = Cordons(api, self._cordons_changed)
         self._tools = self._made_tools()
-        self._brokers = BrokerReconciler(self._tools, options.installation)
-        self._destinations = DestinationReconciler(self._tools)
+        self._observer = NetworkObserver(self._tools, around.domain)
+        self._networks = NetworkReconciler(self._tools, self._observer, self._wake)
+        self._brokers = BrokerReconciler(self._tools, options.installation, self._observer.parts_of)
+        self._destinations = DestinationReconciler(self._tools, self._observer.bridge_filter_of)
         image = options.analytics_image or analytics_image(around.image)
         self._analyses = AnalysisReconciler(
             self._tools, self.caches.analyses, image, around.domain, self.metrics.analyses.ended
@@ -133,6 +138,9 @@ class Operator:
                 "Destination", DESTINATION_WORKERS, wakes.destinations,
                 self._destinations.reconcile, resync,
             ),
+            Work(
+                "BrokerNetwork", NETWORK_WORKERS, wakes.networks, self._networks.reconcile, resync
+            ),
             Work("Asking", ASKING_WORKERS, wakes.asking, self._inquiry.ask),
             Work("JournalAnalysis", ANALYSIS_WORKERS, self._analysed, self._analyses.reconcile),
             Work("JournalBackup", BACKUP_WORKERS, self._saved, self._backups.reconcile),
@@ -159,6 +167,7 @@ class Operator:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._election.resign()
         self._brokers.close()
+        self._observer.close()
         await self._admin.close()
         await self.endpoint.stop()
         await self.api.close()
@@ -213,8 +222,14 @@ class Operator:
             clock=clock,
             ask=self._wakes.asking.add,
             cordoned=lambda: self._cordons.nodes,
+            brokers_version=lambda: self._wakes.brokers_version,
             absent=lambda kind: self.upkeep.lost(kind),
         )
+
+    def _wake(self, broker: BrokerKey) -> None:
+        """Have a Broker looked at, and its Destinations."""
+        self._wakes.brokers.add(broker)
+        self._wakes.destinations_of(self.caches, broker)
 
     def _trusted(self, trust: Trust) -> None:
         self._admin.trust(trust.authorities)
@@ -240,6 +255,7 @@ class Operator:
         return {
             "Broker": len(wakes.brokers),
             "Destination": len(wakes.destinations),
+            "BrokerNetwork": len(wakes.networks),
             "Asking": len(wakes.asking),
             "JournalAnalysis": len(self._analysed),
             "JournalBackup": len(self._saved),

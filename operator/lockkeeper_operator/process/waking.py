@@ -2,7 +2,13 @@
 
 from collections.abc import Callable
 
-from lockkeeper_operator.kubernetes.api.kinds import BROKER, DESTINATION, NAMESPACE, POD
+from lockkeeper_operator.kubernetes.api.kinds import (
+    BROKER,
+    BROKER_NETWORK,
+    DESTINATION,
+    NAMESPACE,
+    POD,
+)
 from lockkeeper_operator.kubernetes.caches.caches import (
     BROKER_GROUP,
     TARGET_GROUP,
@@ -12,18 +18,23 @@ from lockkeeper_operator.kubernetes.caches.caches import (
 )
 from lockkeeper_operator.kubernetes.caches.store import Name
 from lockkeeper_operator.kubernetes.manifests import Manifest
-from lockkeeper_operator.names import INSTANCE_LABEL
+from lockkeeper_operator.names import INSTANCE_LABEL, NETWORK_INSTANCE
 from lockkeeper_operator.polling.poll_state import BrokerKey, PollStates
 from lockkeeper_operator.process.queue import WorkQueue
 
 
 class Wakes:
-    """Puts keys into the queues of Brokers, Destinations, and Brokers whose pods are asked."""
+    """Puts keys into the queues of Brokers, Destinations, networks, and Brokers whose pods are
+    asked.
+    """
 
     def __init__(self) -> None:
         self.brokers: WorkQueue[BrokerKey] = WorkQueue()
         self.destinations: WorkQueue[Name] = WorkQueue()
+        self.networks: WorkQueue[Name] = WorkQueue()
         self.asking: WorkQueue[BrokerKey] = WorkQueue()
+        self.brokers_version = 0
+        """Changes with any Broker, and with labels by which namespaces are let in."""
         self.poll_states = PollStates()
 
     def changed(
@@ -37,13 +48,16 @@ class Wakes:
             self._broker(caches, (metadata["namespace"], metadata["name"]), before, after)
         elif kind == DESTINATION.name:
             self._destination(caches, present, before, after)
+        elif kind == BROKER_NETWORK.name:
+            self.networks.add((metadata["namespace"], metadata["name"]))
         elif kind == NAMESPACE.name:
             if before is not None:
                 self._namespace(caches, metadata["name"])
+                self._brokers_changed(caches)
         elif kind == POD.name:
             self._pod(broker_of(metadata))
         else:
-            self.brokers.add(broker_of(metadata))
+            self._child(*broker_of(metadata))
 
     def destinations_of(self, caches: Caches, broker: BrokerKey) -> None:
         """Have all Destinations of a Broker looked at."""
@@ -54,6 +68,8 @@ class Wakes:
         self, caches: Caches, key: BrokerKey, before: Manifest | None, after: Manifest | None
     ) -> None:
         self.brokers.add(key)
+        if (_essence(before), _labels(before)) != (_essence(after), _labels(after)):
+            self._brokers_changed(caches)
         if _essence(before) != _essence(after):
             self.destinations_of(caches, key)
             self.asking.add(key)
@@ -81,6 +97,22 @@ class Wakes:
             if found is not None:
                 for each in _standing_for(caches, target_of(found)):
                     self.destinations.add(each)
+
+    def all_networks(self, caches: Caches) -> None:
+        """Have all networks looked at: there are few."""
+        for name in caches.networks.names():
+            self.networks.add(name)
+
+    def _brokers_changed(self, caches: Caches) -> None:
+        self.brokers_version += 1
+        self.all_networks(caches)
+
+    def _child(self, namespace: str, instance: str) -> None:
+        """Look at whose child it is: a network's, or a Broker's."""
+        if instance.startswith(NETWORK_INSTANCE):
+            self.networks.add((namespace, instance.removeprefix(NETWORK_INSTANCE)))
+        else:
+            self.brokers.add((namespace, instance))
 
     def _pod(self, broker: BrokerKey) -> None:
         """Ask first: what a pod says of itself counts more than what its object says."""
@@ -117,6 +149,12 @@ def broker_of(metadata: Manifest) -> BrokerKey:
     """Return whose pod or child an object is, by its labels."""
     labels = metadata.get("labels", {})
     return metadata.get("namespace", ""), labels.get(INSTANCE_LABEL, "")
+
+
+def _labels(broker: Manifest | None) -> dict[str, str]:
+    """Return by what networks select a Broker."""
+    found: dict[str, str] = (broker or {"metadata": {}})["metadata"].get("labels", {})
+    return found
 
 
 def _essence(broker: Manifest | None) -> tuple[object, ...]:

@@ -85,6 +85,7 @@ def test_whoever_is_kept_out_is_told_of_and_the_others_are_bridged() -> None:
     kept_out = [
         candidate("asks", listeners=[{"name": "openwire", "tls": tls}]),
         candidate("other", listeners=[{"name": "other"}]),
+        candidate("silent", advisorySupport=False),
         candidate("taken", access={"users": [user]}),
         Candidate("shop", "wrong"),
     ]
@@ -93,6 +94,7 @@ def test_whoever_is_kept_out_is_told_of_and_the_others_are_bridged() -> None:
     assert reasons(picky, A, B, *kept_out) == {
         "asks": "ClientCertificates",
         "other": "NoListener",
+        "silent": "NoAdvisories",
         "taken": "UserTaken",
         "wrong": "InvalidBroker",
         "gone": "BrokerNotFound",

@@ -9,19 +9,21 @@ from lockkeeper.cli.errors import CommandError
 from lockkeeper_api.pod_names import ROLE_LABEL
 
 BROKERS, DESTINATIONS = "brokers.lockkeeper.dev", "destinations.lockkeeper.dev"
+NETWORKS = "brokernetworks.lockkeeper.dev"
 MASTER = "master"
 CONTAINER = "broker"
 
 
 @dataclass(frozen=True)
 class BrokerObjects:
-    """One Broker: itself, its pods, Lease, claim, and the Destinations of its namespace."""
+    """One Broker: itself, its pods, Lease, claim, Destinations and networks of its namespace."""
 
     broker: Manifest
     pods: Sequence[Manifest]
     lease: Manifest | None
     claim: Manifest | None
     destinations: Sequence[Manifest]
+    networks: Sequence[Manifest] = ()
 
     @property
     def name(self) -> str:
@@ -40,6 +42,7 @@ def broker_objects(kubectl: Kubectl, name: str) -> BrokerObjects:
         kubectl.find("leases.coordination.k8s.io", name),
         kubectl.find("persistentvolumeclaims", claim) if claim else None,
         [each for each in kubectl.list(DESTINATIONS) if _is_on(each, broker)],
+        [each for each in kubectl.list(NETWORKS) if member_of(each, broker) is not None],
     )
 
 
@@ -74,6 +77,13 @@ def condition(resource: Manifest, kind: str) -> Manifest:
         if each["type"] == kind:
             return dict(each)
     return {"type": kind, "status": "Unknown", "reason": "NotSeenYet", "message": ""}
+
+
+def member_of(network: Manifest, broker: Manifest) -> Manifest | None:
+    """Return what a network's status tells of a Broker, None if it is not in it."""
+    key = (broker["metadata"]["namespace"], broker["metadata"]["name"])
+    members: Sequence[Manifest] = network.get("status", {}).get("members", ())
+    return next((each for each in members if (each["namespace"], each["name"]) == key), None)
 
 
 def seconds_since(time: str, now: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from lockkeeper.cli.cluster.kubectl import Kubectl, KubectlError, Manifest
-from lockkeeper.cli.cluster.objects import BROKERS, CONTAINER, DESTINATIONS, pods_of
+from lockkeeper.cli.cluster.objects import BROKERS, CONTAINER, DESTINATIONS, NETWORKS, pods_of
 
 CHILDREN = (
     "statefulsets.apps", "services", "configmaps", "persistentvolumeclaims", "serviceaccounts",
@@ -75,6 +75,7 @@ def _parts(kubectl: Kubectl, name: str) -> Iterator[tuple[str, Callable[[], str]
     """Yield the files of the report and how each is made."""
     selector = f"--selector=app.kubernetes.io/instance={name}"
     yield "broker.yaml", lambda: _yaml([kubectl.get(BROKERS, name)])
+    yield "networks.yaml", lambda: _yaml(kubectl.list(NETWORKS))
     yield "destinations.yaml", lambda: _yaml(_destinations(kubectl, name))
     yield "pods.yaml", lambda: _yaml(pods_of(kubectl, name))
     for kind in CHILDREN:

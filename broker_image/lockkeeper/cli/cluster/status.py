@@ -16,6 +16,7 @@ from lockkeeper.cli.cluster.objects import (
     BrokerObjects,
     broker_objects,
     condition,
+    member_of,
     role_of,
     seconds_since,
 )
@@ -50,6 +51,8 @@ def tree(found: BrokerObjects, now: float) -> Tree:
         pods.add(_pod(pod, now))
     root.add(_lock(found, now))
     root.add(_journal(found))
+    for network in found.networks:
+        root.add(_network(network, found.broker))
     _add_destinations(root, found)
     return root
 
@@ -123,6 +126,20 @@ def _journal(found: BrokerObjects) -> Text:
     return Text(text, "" if phase == "Bound" else "yellow")
 
 
+def _network(network: Manifest, broker: Manifest) -> Text:
+    """Return how the bridges are that a Broker dials in a network, and what nobody takes."""
+    member = member_of(network, broker) or {}
+    bridges = member.get("bridges", {})
+    expected, connected = bridges.get("expected", 0), bridges.get("connected", 0)
+    parts = [
+        f"network {network['metadata']['name']}",
+        f"{connected} of {counted(expected, 'bridge')} connected",
+    ]
+    if member.get("stranded"):
+        parts.append(f"at least {counted(member['stranded'], 'message')} stranded")
+    return Text("  ".join(parts), "" if connected == expected else "yellow")
+
+
 def _add_destinations(root: Tree, found: BrokerObjects) -> None:
     count = len(found.destinations)
     branch = root.add(Text(f"destinations  {counted(count, 'resource')}"))
@@ -151,4 +168,5 @@ def _data(found: BrokerObjects) -> Manifest:
         "lease": found.lease,
         "claim": found.claim,
         "destinations": list(found.destinations),
+        "networks": list(found.networks),
     }

@@ -36,6 +36,11 @@ class NetworkPart:
     bridge_filter: NetworkBridgeFilter | None = None
     """For queues whose policies say nothing of it; None: as they are."""
 
+    @property
+    def dials_encrypted(self) -> bool:
+        """Whether some of the other ends show certificates."""
+        return any("(ssl://" in connector.uri for connector in self.connectors)
+
 
 Parts: TypeAlias = tuple[NetworkPart, ...]
 FilterOf: TypeAlias = Callable[[str, str], Coroutine[Any, Any, NetworkBridgeFilter | None]]

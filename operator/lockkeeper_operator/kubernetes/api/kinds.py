@@ -36,6 +36,7 @@ class Kind:
 
 BROKER = Kind(API_VERSION, "Broker", "brokers")
 DESTINATION = Kind(API_VERSION, "Destination", "destinations")
+BROKER_NETWORK = Kind(API_VERSION, "BrokerNetwork", "brokernetworks")
 JOURNAL_ANALYSIS = Kind(API_VERSION, "JournalAnalysis", "journalanalyses")
 JOURNAL_BACKUP = Kind(API_VERSION, "JournalBackup", "journalbackups")
 POD = Kind("v1", "Pod", "pods")
@@ -85,7 +86,7 @@ OPTIONAL_KINDS = (*MONITORS, TLS_ROUTE, CERTIFICATE)
 BY_NAME = {
     kind.name: kind
     for kind in (
-        *(BROKER, DESTINATION, JOURNAL_BACKUP, POD, NAMESPACE, EVENT, *JOBS),
+        *(BROKER, DESTINATION, BROKER_NETWORK, JOURNAL_BACKUP, POD, NAMESPACE, EVENT, *JOBS),
         *CHILDREN,
         *OPTIONAL_KINDS,
     )

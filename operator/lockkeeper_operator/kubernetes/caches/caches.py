@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from lockkeeper_api.destination import DestinationSpec
 from lockkeeper_operator.kubernetes.api.kinds import (
     BROKER,
+    BROKER_NETWORK,
     CHILDREN,
     DESTINATION,
     JOURNAL_ANALYSIS,
@@ -26,12 +27,9 @@ OWN = "=".join(OWN_LABEL)
 BROKER_GROUP, TARGET_GROUP = "broker", "target"
 WATCHED_CHILDREN = tuple(kind for kind in (*CHILDREN, *OPTIONAL_KINDS) if kind is not LEASE)
 """Leases change every few seconds each: they are read when they are needed."""
-WATCHED = tuple(
-    dict.fromkeys((BROKER, DESTINATION, JOURNAL_ANALYSIS, JOURNAL_BACKUP, POD, *WATCHED_CHILDREN))
-)
-
-RESOURCES = (BROKER, DESTINATION, JOURNAL_ANALYSIS, JOURNAL_BACKUP)
+RESOURCES = (BROKER, DESTINATION, BROKER_NETWORK, JOURNAL_ANALYSIS, JOURNAL_BACKUP)
 """What people write."""
+WATCHED = tuple(dict.fromkeys((*RESOURCES, POD, *WATCHED_CHILDREN)))
 
 Told = Callable[[str, Manifest | None, Manifest | None], None]
 """Is told of a kind's object before and after each change."""
@@ -66,7 +64,7 @@ def selector_of(kind: Kind, class_name: str = "") -> str:
 
 
 class Caches:
-    """Stores of Brokers, Destinations, analyses, backups, pods, and of children by their kinds.
+    """Stores of what people write, of pods, and of children by their kinds.
 
     *changed* is told of all but analyses and backups, *analysed* and *saved* of those; an analysis
     that is a Broker's child is in two stores. Namespaces are put in by who reads one. Of what
@@ -79,6 +77,7 @@ class Caches:
         self._changed, self.class_name = changed, class_name
         self.brokers = self._store(BROKER, lambda _: ())
         self.destinations = self._store(DESTINATION, _groups_of_destination)
+        self.networks = self._store(BROKER_NETWORK, lambda _: ())
         self.pods = self._store(POD, _groups_of_child)
         self.namespaces = self._store(NAMESPACE, lambda _: ())
         self.analyses = Store(JOURNAL_ANALYSIS, lambda _: (), analysed, self._is_mine)
@@ -124,8 +123,8 @@ class Caches:
 
     def stores(self) -> tuple[Store, ...]:
         """Return all stores."""
-        first = (self.brokers, self.destinations, self.pods, self.namespaces)
-        return (*first, *self.children.values())
+        first = (self.brokers, self.destinations, self.networks)
+        return (*first, self.pods, self.namespaces, *self.children.values())
 
     def _store(self, kind: Kind, groups_of: Callable[[Manifest], Groups]) -> Store:
         def changed(before: Manifest | None, after: Manifest | None) -> None:

@@ -12,6 +12,7 @@ _LEVEL = 3
 _KEPT_OF_STATUS = {
     "Broker": None,
     "Destination": None,
+    "BrokerNetwork": None,
     "JournalAnalysis": None,
     "JournalBackup": None,
     "StatefulSet": ("observedGeneration",),
