@@ -108,10 +108,10 @@ def keep_evidence(namespace: Namespace) -> None:
     """Write down what there is when a test fails."""
     folder = RESULTS / namespace.name
     folder.mkdir(parents=True, exist_ok=True)
-    kinds = "brokers,destinations,lkj,all,pvc,leases,configmaps,events"
+    kinds = "brokers,destinations,lkn,lkj,all,pvc,leases,configmaps,events"
     files = {
         "objects.txt": ("get", kinds, "-o", "wide", "--show-labels"),
-        "objects.yaml": ("get", "brokers,destinations,lkj,jobs,pods,leases", "-o", "yaml"),
+        "objects.yaml": ("get", "brokers,destinations,lkn,lkj,jobs,pods,leases", "-o", "yaml"),
     }
     for name, arguments in files.items():
         (folder / name).write_text(namespace.kubectl(*arguments, check=False), "utf-8")
