@@ -33,6 +33,7 @@ THOROUGH = re.compile(
     r"|client/test_closing_within\.py.*\[activemq-.*(-function\]|-stop_in_)"
     r"|client/test_listener_again\.py.*\[activemq-.*(INDIVIDUAL|\.CONNECTION|\.SESSION)"
     r"|client/test_listener_container\.py.*processed_once\[activemq-.*-function"
+    r"|client/test_listener_container\.py.*retry_holds.*\[activemq-.*INDIVIDUAL"
     # Each broker is once the one that is killed, and once the one that goes on.
     r"|interop/test_(directory_exchange|durable_wildcards)\.py"
     r".*\[(activemq-lockkeeper-stop|lockkeeper-activemq-kill)"
