@@ -12,7 +12,7 @@ import javax.jms.MessageProducer;
 import javax.jms.Session;
 import org.apache.activemq.ActiveMQConnection;
 import org.apache.activemq.ActiveMQSession;
-import org.apache.activemq.BlobMessage;
+import org.apache.activemq.command.ActiveMQBlobMessage;
 
 /**
  * Blob messages of two clients, of which this is one, over a file server: the addresses of broker
@@ -34,7 +34,7 @@ final class Blobs {
                         addresses[0] + "?jms.blobTransferPolicy.uploadUrl=" + addresses[1]);
         ActiveMQSession session =
                 (ActiveMQSession) connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
-        BlobMessage asked = next(session.createConsumer(scene.queue("asked")));
+        ActiveMQBlobMessage asked = next(session.createConsumer(scene.queue("asked")));
         same("video/mp4", asked.getMimeType(), "the MIME type");
         same(true, asked.isDeletedByBroker(), "deleted by the broker");
         try (InputStream stream = asked.getInputStream()) {
