@@ -34,6 +34,7 @@ from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.page.story import NEEDED
 from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.kept import kept_files, kept_for_bytes
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reading.pins import written_bytes
@@ -137,8 +138,8 @@ def analyze(
     former = _former(beside, latest or str(out), checked.directories, destination, names)
     asked = _Asked(checked, options, now, names, held, former)
     journals = [journal_files(directory) for directory in checked.directories]
-    size = written_bytes(journals, SMALL_BYTES)
-    files = sum(map(len, journals))
+    size = written_bytes(journals, SMALL_BYTES) + sum(map(kept_for_bytes, checked.directories))
+    files = sum(map(len, [*journals, *map(kept_files, checked.directories)]))
     out.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=".scratch-", dir=out))
     try:

@@ -63,8 +63,10 @@ def listed(session: SparkSession, directories: Sequence[str], skip_corrupt: bool
     asked = parse_options({"path": ",".join(directories)})
     there = {}
     for table in (DATA_FILES, JOURNALS):
-        batches = table.batches(replace(asked, columns=table.default_columns))
-        there[table.name] = session.createDataFrame(pa.Table.from_batches(batches))
+        columns = table.default_columns
+        batches = table.batches(replace(asked, columns=columns))
+        told = pa.Table.from_batches(batches, table.arrow(columns))
+        there[table.name] = session.createDataFrame(told)
     files = [each for directory in asked.directories for each in unchecked(directory)]
     there[CHECKED_FILES.name] = _checked(session, files, skip_corrupt)
     return there

@@ -1,9 +1,11 @@
 """Options of a reader, as values; `options` makes them of texts."""
 
 from dataclasses import dataclass
+from urllib.parse import unquote
 
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.message.destination import Destination, Kind, path_matches
+from lockkeeper_analytics.reading.kept import BROKER_FOLDER
 from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.schema import DEFAULT_COLUMNS
 from lockkeeper_analytics.reading.storage import name_of
@@ -70,8 +72,13 @@ class ReadOptions:
         return min(filter(None, (self.until, self.at_most)), default=0)
 
     def broker_of(self, directory: str) -> str:
-        """Return the name for *directory*'s rows: that given for it, or else its last part."""
-        return self.given_name(directory) or name_of(directory)
+        """Return the name for *directory*'s rows: that given for it, or else its last part.
+
+        The folder of a broker's history has its name behind a mark.
+        """
+        last = name_of(directory)
+        told = unquote(last.removeprefix(BROKER_FOLDER)) if last.startswith(BROKER_FOLDER) else last
+        return self.given_name(directory) or told
 
     def given_name(self, directory: str) -> str:
         """Return the name that was given for *directory*, or nothing."""

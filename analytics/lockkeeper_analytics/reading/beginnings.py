@@ -8,8 +8,10 @@ looked at whole.
 from collections.abc import Container, Iterable, Sequence
 
 from lockkeeper.journal.files import FILE_ID_MAX
+from lockkeeper_analytics.errors import OptionError
 from lockkeeper_analytics.reading.batches import read_chunks
 from lockkeeper_analytics.reading.edges import first_told
+from lockkeeper_analytics.reading.kept import kept_files
 from lockkeeper_analytics.reading.located import located
 from lockkeeper_analytics.reading.partitions import Neighbour, is_held_elsewhere, journal_files
 from lockkeeper_analytics.reading.pins import Pins
@@ -25,8 +27,13 @@ def last_files(
 ) -> dict[str, int]:
     """Return of each directory what `last_file_until` says of its files, or those *pinned*.
 
-    Raises NoJournalError, OSError, GoneError.
+    Raises NoJournalError, OSError, GoneError, and OptionError for a history of records: there,
+    records may tell no time, and the files beside them that did are gone.
     """
+    directories = tuple(directories)
+    for each in directories:
+        if kept_files(each):
+            raise OptionError(f"option until: {each} is a history of records, which is told whole")
     if pinned is None:
         return {each: last_file_until(journal_files(each), until) for each in directories}
     return {each: last_file_until(pinned.get(each, ()), until, True) for each in directories}

@@ -16,6 +16,7 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
+from lockkeeper_analytics.reading.kept import kept_files
 from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.ranges import ranges_of
 from lockkeeper_analytics.reading.storage import ARCHIVE, DataFile, beside, list_folder, open_file
@@ -66,14 +67,18 @@ def plan_parts(
     """Return the parts of all journals in *directories*, in journal order; files are only listed.
 
     Files last changed before *since* (ms) are left out, and those whose number is not between
-    the two *numbers*. With *pinned* the files are those, as they were. Raises NoJournalError.
+    the two *numbers*. With *pinned* the files are those, as they were. Of a directory with a
+    history of records, its files are the parts. Raises NoJournalError.
     """
+    first, last = numbers
     parts: list[Part] = []
     for directory in directories:
+        kept = kept_files(directory)
+        parts += [Part(directory, *file) for file in kept if first <= file.file_id <= last]
         files = journal_files(directory) if pinned is None else pinned.get(directory, ())
         there = ranges_of(file.file_id for file in files)
         for index, file in enumerate(files):
-            if file.changed >= since and numbers[0] <= file.file_id <= numbers[1]:
+            if file.changed >= since and first <= file.file_id <= last:
                 part = part_of(directory, files, index, is_pinned=pinned is not None)
                 parts.append(replace(part, there=there))
     return parts
@@ -82,10 +87,10 @@ def plan_parts(
 def journal_files(directory: str) -> list[DataFile]:
     """Return the data files of *directory*, archived ones too, in order.
 
-    Raises NoJournalError.
+    There are none where it has a history of records. Raises NoJournalError.
     """
     files = all_files(directory)
-    if not files:
+    if not files and not kept_files(directory):
         raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
     return list(files.values())
 

@@ -13,6 +13,8 @@ from lockkeeper_analytics.reading.bulk import Bulk, Flags
 from lockkeeper_analytics.reading.bulk_columns import BULK_BUILDERS
 from lockkeeper_analytics.reading.columns import BUILDERS
 from lockkeeper_analytics.reading.edges import timed
+from lockkeeper_analytics.reading.kept import is_kept
+from lockkeeper_analytics.reading.kept_rows import read_kept
 from lockkeeper_analytics.reading.located import Located, located
 from lockkeeper_analytics.reading.partitions import Part, is_held_elsewhere
 from lockkeeper_analytics.reading.pins import gone
@@ -34,6 +36,9 @@ def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     it has deleted has no rows, or with `must_exist` raises FileNotFoundError. Of a part that is
     pinned, GoneError tells that the file is gone or shorter.
     """
+    if is_kept(part.path):
+        yield from read_kept(part, options)
+        return
     for place in filter(None, (part.path, sibling_in_archive(part.path), part.held)):
         try:
             if part.is_pinned:

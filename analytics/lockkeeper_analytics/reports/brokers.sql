@@ -25,7 +25,7 @@ life AS (
     FROM broker_events GROUP BY directory
 )
 SELECT directory,
-    coalesce(named, regexp_extract(directory, '([^/]+)/*$', 1)) AS broker,
+    coalesce(named, regexp_extract(directory, '(?:broker=)?([^/]+)/*$', 1)) AS broker,
     coalesce(sent, 0) AS sent,
     coalesce(acknowledged, 0) AS acknowledged,
     coalesce(dead_lettered, 0) AS dead_lettered,

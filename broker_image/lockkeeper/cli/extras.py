@@ -15,7 +15,7 @@ _DISTRIBUTIONS = {"py4j": "pyspark", "yaml": "PyYAML"}
 
 _EXTRAS = {
     "send": CLI, "receive": CLI, "browse": CLI, "dlq": CLI, "": CLI,
-    "analyze": "analytics", "sql": "analytics",
+    "analyze": "analytics", "sql": "analytics", "trace": "analytics", "keep": "analytics",
 }  # fmt: skip
 """Extras of commands by name, "" for a command line without one; all others need the broker's."""
 

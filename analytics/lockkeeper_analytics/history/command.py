@@ -1,0 +1,32 @@
+"""`lockkeeper keep`: what came to journals since the last run, added to a history of records."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lockkeeper_analytics.arguments import Directories, SkipCorrupt
+
+
+def keep(
+    directories: Directories,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder of the history, which is made if need be.")
+    ] = Path("history"),
+    skip_corrupt: SkipCorrupt = False,
+) -> None:
+    """Add what came to journals since the last run to a history of records, as Parquet."""
+    # Arrow takes a moment to import, and `--help` does without.
+    from lockkeeper_analytics.history import keeping
+    from lockkeeper_analytics.tables.options import parse_options
+
+    options = {"paths": json.dumps(directories), "corrupt": "skip" if skip_corrupt else "fail"}
+    kept = keeping.keep(parse_options(options), out)
+    typer.echo(f"{kept.records:,} records added to {out}")
+    if kept.lost:
+        typer.echo(
+            f"lockkeeper: {kept.lost} ranges were removed before they were read (records of the "
+            "kind `lost` name them): run more often, or have the broker archive its files",
+            err=True,
+        )

@@ -1,0 +1,233 @@
+"""The history of records: Parquet files that keep what journals held, also when that is gone.
+
+    FOLDER/broker=north/day=2026-11-18/db-00000007-000000004096.parquet
+
+Each run appends the whole batches that came since the last one. It goes on where that ended, so
+that nothing is read twice; of a file that is still written to, too. Up to STEP_BYTES of a journal
+are one step: a file for each day that its records were written on, named by where the step begins.
+The last one that is put in its place says where the next step begins. Files of a step that did not
+come to that are removed by the next run, which repeats the step: no row is lost or there twice.
+"""
+
+import fcntl
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote
+from zlib import crc32
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lockkeeper_analytics.errors import AnalyticsError, NoJournalError, OptionError
+from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.kept import (
+    BROKER_FOLDER,
+    DAY_FOLDER,
+    NO_DAY,
+    kept_files,
+    kept_name,
+)
+from lockkeeper_analytics.reading.partitions import all_files, part_of
+from lockkeeper_analytics.reading.records import LOST
+from lockkeeper_analytics.reading.schema import BROKER, DEFAULT_COLUMNS
+from lockkeeper_analytics.reading.storage import DataFile, open_file
+from lockkeeper_analytics.streams.offsets import JournalOffset, Lost, offset_fields, offset_from
+from lockkeeper_analytics.streams.tail import Tail
+from lockkeeper_analytics.tables.records import TABLE
+
+VERSION = "1"
+"""Of the files' schema; columns may come behind the others without another one."""
+COLUMNS = tuple(name for name in DEFAULT_COLUMNS if name != BROKER)
+"""The columns of files; `broker` and `day` are those of their folders."""
+
+STEP_BYTES = 32 * 1024 * 1024
+
+_VERSION, _NEXT = b"lockkeeper.schema", b"lockkeeper.next"
+_LOCK, _UNFINISHED = ".lock", ".unfinished"
+_CHECKED_BYTES = 4096
+"""So much before the place where a run ended tells whether the journal is still the same."""
+
+
+class Kept(NamedTuple):
+    """How many records a run has added, and how many ranges were gone before it read them."""
+
+    records: int = 0
+    lost: int = 0
+
+
+def keep(options: ReadOptions, folder: Path) -> Kept:
+    """Append the records of the journals in *options* that *folder* has not.
+
+    All of them are kept, whatever else the options ask for. Raises NoJournalError, OptionError for
+    two journals of one broker, CorruptBatchError unless that is to be skipped, and AnalyticsError
+    where *folder* has records of another journal, or another run writes to it.
+    """
+    skips = ReadOptions(options.directories, skip_corrupt=options.skip_corrupt, columns=COLUMNS)
+    names = {each: options.broker_of(each) for each in options.directories}
+    name, count = Counter(names.values()).most_common(1)[0]
+    if count > 1:
+        raise OptionError(f"option path: two directories are of {name!r}: name each, NAME=DIR")
+    kept = Kept()
+    for directory, name in names.items():
+        place = folder / f"{BROKER_FOLDER}{quote(name, safe='')}"
+        with _alone(place):
+            added = _Appending(directory, place, skips).run()
+        kept = Kept(kept.records + added.records, kept.lost + added.lost)
+    return kept
+
+
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Let no other run write to *place* meanwhile. Raises AnalyticsError when one does."""
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / _LOCK).open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            reason = "another run writes to it; run again when that is done"
+            raise AnalyticsError(f"{place}: {reason}") from None
+        yield
+
+
+class _Appending:
+    """Appends what one journal has to its place in the history."""
+
+    def __init__(self, directory: str, place: Path, options: ReadOptions) -> None:
+        self.tail = Tail(directory, _files_of(directory), options.skip_corrupt)
+        self.place = place
+        self.options = options
+
+    def run(self) -> Kept:
+        """Append all steps that there are, and return how much that was."""
+        kept = Kept()
+        begin = self._beginning()
+        while (end := self.tail.advance(begin, STEP_BYTES)).place != begin.place:
+            rows = pa.Table.from_batches(self._rows(begin, end), TABLE.arrow(COLUMNS))
+            if rows.num_rows:
+                self._write(rows, begin, end)
+            lost = pc.sum(pc.equal(rows["kind"], LOST)).as_py() or 0
+            kept = Kept(kept.records + rows.num_rows - lost, kept.lost + lost)
+            begin = end
+        return kept
+
+    def _beginning(self) -> JournalOffset:
+        """Return where the last whole step ended, and remove what stands behind it."""
+        begin = None
+        unfinished = list(self.place.glob(f"{DAY_FOLDER}*/*{_UNFINISHED}"))
+        for path in [Path(file.path) for file in reversed(kept_files(str(self.place)))]:
+            told = pq.read_schema(path).metadata
+            if told[_VERSION] != VERSION.encode():
+                raise AnalyticsError(
+                    f"{path}: schema {told[_VERSION].decode()} is not {VERSION}, the one that this "
+                    "version of Lockkeeper writes; keep records in another folder"
+                )
+            if _NEXT in told:
+                begin = self._checked(json.loads(told[_NEXT]))
+                break
+            unfinished.append(path)
+        for path in unfinished:
+            path.unlink()
+        return begin or self.tail.earliest()
+
+    def _checked(self, told: dict[str, Any]) -> JournalOffset:
+        """Return the offset that is *told*. Raises AnalyticsError where the journal is another."""
+        checksum = told.pop("checksum")
+        offset = offset_from(told, str(self.place))
+        file = self.tail.files.get(offset.file)
+        is_another = offset.file > max(self.tail.files)
+        if file is not None:
+            is_another = file.size < offset.position or self._checksum(offset) != checksum
+        if is_another:
+            raise AnalyticsError(
+                f"{self.tail.directory}: it is not the journal of which {self.place} has the "
+                f"records before byte {offset.position} of db-{offset.file}.log, or a copy was put "
+                "back; keep its records under another name (NAME=DIR), or in another folder"
+            )
+        return offset
+
+    def _checksum(self, offset: JournalOffset) -> int:
+        """Return a checksum over what stands before *offset* in its file."""
+        if offset.file not in self.tail.files:
+            return 0
+        start = max(offset.position - _CHECKED_BYTES, 0)
+        with open_file(self.tail.files[offset.file].path) as file:
+            file.seek(start)
+            return crc32(file.read(offset.position - start))
+
+    def _rows(self, begin: JournalOffset, end: JournalOffset) -> Iterator[pa.RecordBatch]:
+        """Yield the records between two offsets, and a row for each range that is gone."""
+        files = list(self.tail.files.values())
+        for span in self.tail.spans(begin, end):
+            if isinstance(span, Lost):
+                yield TABLE.lost_row(span, self.options)
+                continue
+            index = files.index(span.file)
+            part = part_of(self.tail.directory, files, index, span.start, span.end)
+            try:
+                yield from TABLE.rows(replace(part, must_exist=True), self.options)
+            except FileNotFoundError:
+                lost = Lost(part.directory, part.file_id, span.start)
+                yield TABLE.lost_row(lost, self.options)
+
+    def _write(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
+        """Put the rows of a step in their places; from the last one on they count."""
+        told = {_VERSION: VERSION.encode()}
+        behind = {**offset_fields(end), "checksum": self._checksum(end)}
+        days = _days(rows)
+        # In the order in which the next run finds them: the last one is the first that it sees.
+        found = sorted(days.unique().to_pylist(), key=lambda day: (day != NO_DAY, day))
+        paths = []
+        for number, day in enumerate(found, 1):
+            if number == len(found):
+                told[_NEXT] = json.dumps(behind).encode()
+            folder = self.place / f"{DAY_FOLDER}{day}"
+            folder.mkdir(exist_ok=True)
+            paths.append(folder / kept_name(*begin.place))
+            some = rows.filter(pc.equal(days, day)).replace_schema_metadata(told)
+            _write_through(some, _unfinished(paths[-1]))
+        for path in paths:
+            _unfinished(path).replace(path)
+            _sync(path.parent)
+
+
+def _files_of(directory: str) -> dict[int, DataFile]:
+    files = all_files(directory)
+    if not files:
+        raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
+    return files
+
+
+def _unfinished(path: Path) -> Path:
+    """Return where the file is written that is to be put at *path*; no reader looks there."""
+    return path.with_name(f".{path.name}{_UNFINISHED}")
+
+
+def _days(rows: pa.Table) -> pa.ChunkedArray:
+    """Return for each row the day on which it was written, or the next one before that is known."""
+    known = pc.fill_null_forward(rows["written_after"].combine_chunks())
+    days = known.cast(pa.timestamp("us")).cast(pa.date32()).cast(pa.string())
+    return pc.fill_null(days, NO_DAY)
+
+
+def _write_through(rows: pa.Table, path: Path) -> None:
+    """Write *rows* to *path*, and to the disk."""
+    with path.open("wb") as file:
+        pq.write_table(rows, file, compression="zstd")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Have the names in *folder* on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
