@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from lockkeeper_analytics import __main__, job
 from lockkeeper_analytics.reports.report import Row
 from lockkeeper_analytics.spark.session import start_session, suited
 
@@ -18,6 +19,7 @@ from journal_reports import asked
 GOLDEN = Path(__file__).parents[1] / "golden" / "kahadb"
 
 Reporter = Callable[..., list[Row]]
+Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -49,3 +51,23 @@ def report(request: pytest.FixtureRequest) -> Reporter:
     return lambda name, *directories: (
         journal_in(spark, *directories).report(name).toArrow().to_pylist()
     )
+
+
+@pytest.fixture
+def command(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Command:
+    """Return what runs `lockkeeper analyze` in this process: exit code, output, errors.
+
+    It takes the Spark of these tests for its own: another Java would take most of the time.
+    """
+    monkeypatch.setattr(job, "start_session", lambda *_: spark)
+    monkeypatch.setattr(spark, "stop", lambda: None)
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["analyze", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            sys.exit(__main__.main())
+        return int(ended.value.code or 0), *capsys.readouterr()
+
+    return run

@@ -2,7 +2,6 @@
 
 import re
 from datetime import timedelta
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -194,16 +193,14 @@ def test_the_page_has_the_rules_and_who_broke_them(files):
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path):
-    from test_job import analyze
-
+def test_the_command_ends_with_a_code_of_its_own(tmp_path, command):
     journal = lived(tmp_path / "journal")
     rules = ("--rule", "ORDERS: lag > 5s for 20s", "--rule", "backlog > 1000")
-    done = analyze(journal, tmp_path / "report", "--report", "backlog", *rules)
-    assert done.returncode == 3, done.stderr
-    assert "broken: ORDERS: lag > 5s for 20s: ORDERS for 25 s from" in done.stderr
-    assert "backlog > 1000" not in done.stderr
-    wrong = analyze(journal, tmp_path / "report", "--rule", "p99 < 5s")
-    assert wrong.returncode == 1
-    assert wrong.stderr == "lockkeeper: rule 'p99 < 5s': expected > or >= behind p99, not <\n"
+    out = ("--out", tmp_path / "report", "--report", "backlog")
+    code, _, said = command(journal, *out, *rules)
+    assert code == 3, said
+    assert "broken: ORDERS: lag > 5s for 20s: ORDERS for 25 s from" in said
+    assert "backlog > 1000" not in said
+    code, _, said = command(journal, *out, "--rule", "p99 < 5s")
+    assert code == 1
+    assert said == "lockkeeper: rule 'p99 < 5s': expected > or >= behind p99, not <\n"

@@ -1,8 +1,6 @@
 """Fields of bodies: a sample of each destination, by format, without a value; only if asked for."""
 
 import json
-import subprocess
-import sys
 
 import pyarrow.parquet as pq
 import pytest
@@ -112,16 +110,10 @@ def test_nobody_gets_the_report_who_has_not_asked():
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_the_command_tells_them_by_spark(journal, tmp_path):
-    options = ["--out", str(tmp_path), "--report", "bodies", "--mask", "*.card"]
-    done = subprocess.run(
-        [sys.executable, "-m", "lockkeeper_analytics", str(journal), *options],
-        capture_output=True,
-        text=True,
-        timeout=550,
-    )
-    assert done.returncode == 0, done.stderr
+def test_the_command_tells_them_by_spark(journal, tmp_path, command):
+    options = ("--out", tmp_path, "--report", "bodies", "--mask", "*.card")
+    code, _, said = command(journal, *options)
+    assert code == 0, said
     found = told(pq.read_table(tmp_path / "bodies.parquet").to_pylist())
     assert found["ORDERS", "json", "$.***"] == ("hidden", 2)
     assert found["ORDERS", "json", "$.id"] == ("integer, string", 3)
