@@ -2,7 +2,6 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import duckdb
@@ -18,7 +17,9 @@ from lockkeeper_analytics import job
 from lockkeeper_analytics.facts.journal import AT_A_TIME, journal_of, read_journals, settled
 from lockkeeper_analytics.narrowing import COUNTING, REPORTS, Narrowing
 from lockkeeper_analytics.reading.asked import is_asked_for
+from lockkeeper_analytics.reports import GROUPS
 from lockkeeper_analytics.reports import REPORTS as ALL_REPORTS
+from lockkeeper_analytics.spark.questions import answers
 from lockkeeper_analytics.sql import query
 from lockkeeper_analytics.tables.options import parse_options
 
@@ -208,25 +209,24 @@ def test_views_take_destinations_with_signs_of_sql_and_of_patterns(place):
     assert asked("FROM backlog_report", {"path": place[0], "destination": ">"})
 
 
-@pytest.fixture(scope="module")
-def journal(spark, place, tmp_path_factory):
-    source = read_journals(spark, [place[0]])
-    return settled(source, tmp_path_factory.mktemp("frames"))
-
-
 @pytest.mark.spark
 @pytest.mark.slow
-def test_narrowed_reports_of_spark_are_those_of_the_whole_journal_cut_down(journal, place, told):
+def test_narrowed_reports_of_spark_are_those_of_the_whole_journal_cut_down(
+    spark, place, told, tmp_path
+):
     narrowing = narrowing_of(options_of("both", place))
-    narrowed = replace(journal, narrowing=narrowing)
+    source = read_journals(spark, [place[0]])
+    journal = settled(source, tmp_path / "frames", narrowing, is_small=True)
 
-    def answer(name):
-        return narrowed.report(name).toArrow().to_pylist()
+    def answer(group):
+        questions = {report.name: journal.question(report.name) for report in GROUPS[group]}
+        return answers(spark, questions, 10_000)
 
     # As many at a time as a job asks for.
     with ThreadPoolExecutor(AT_A_TIME) as pool:
-        for name, rows in zip(REPORTS, pool.map(answer, REPORTS), strict=True):
-            assert_same(rows, cut_down(name, told, narrowing))
+        for tables in pool.map(answer, GROUPS):
+            for name, table in tables.items():
+                assert_same(table.to_pylist(), cut_down(name, told, narrowing))
 
 
 @pytest.mark.spark
@@ -236,7 +236,7 @@ def test_until_tells_what_was_then_but_for_what_keeps_files(spark, tmp_path):
     options = {"path": str(tmp_path / "made"), "until": str(START + 1000)}
     source = journal_in(spark, tmp_path / "made").source
     source.records.persist()
-    journal = journal_of(source, narrowing_of(options))
+    journal = journal_of(source, narrowing_of(options), is_small=True)
     garbage = journal.report("garbage").toArrow().to_pylist()
     assert_same(garbage, asked("FROM garbage_report", {"path": options["path"]}))
     backlog = journal.report("backlog").toArrow().to_pylist()
