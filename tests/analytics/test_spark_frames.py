@@ -25,11 +25,15 @@ def journal(tmp_path_factory):
 
 
 def test_every_table_and_report_is_a_frame(spark, journal):
+    # The rows of all that are told from records are those of test_tables_defined.py.
+    counted = {*frames.TABLE_NAMES} - frames.TOLD_TABLES.keys() | {"transactions"}
     for name in frames.TABLE_NAMES:
         found = frames.table(spark, name, str(journal))
         # Spark knows of some columns that they are never null.
         assert found.schema.simpleString() == frames.SCHEMAS[name].simpleString(), name
-        assert found.count() == asked(f"SELECT count(*) AS n FROM {name}", journal)[0]["n"], name
+        if name in counted:
+            (row,) = asked(f"SELECT count(*) AS n FROM {name}", journal)
+            assert found.count() == row["n"], name
     backlog = frames.report(spark, "backlog", str(journal), destination="ORDERS")
     (row,) = backlog.collect()
     assert (row["destination"], row["waiting"]) == ("ORDERS", 1)
