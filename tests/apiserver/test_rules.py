@@ -128,6 +128,7 @@ def user(**said: Any) -> Spec:
     return {"access": {"users": [said]}}
 
 
+URLS = ["tcp://a:61616"]
 LEASE_BOUNDS = "expected 100ms to 10m"
 LEASE = lease("10s", "6s", "1s")
 PORTS = "a cluster needs to know ports beforehand: a port for each, 0 is for local processes"
@@ -151,6 +152,14 @@ CASES: dict[tuple[str, str, str], Case] = {
     ),
     ("Broker", "spec.listeners[].route", "expected exactly one of gateway"): Case(
         (route(ingressClassName="nginx"), route(gateway={"name": "g"})), route()
+    ),
+    ("Broker", "spec.listeners[]", "updateClusterClients and rebalanceClusterClients"): Case(
+        (
+            {"listeners": [{"name": "a", "updateClusterClients": True, "advertisedUrls": URLS}]},
+            {"listeners": [{"name": "a", "rebalanceClusterClients": True, "advertisedUrls": URLS}]},
+            {"listeners": [{"name": "a"}]},
+        ),
+        {"listeners": [{"name": "a", "rebalanceClusterClients": True}]},
     ),
     ("Broker", "spec.listeners[].tls", "expected at most one of secretName"): Case(
         (tls(), tls(secretName="a"), tls(issuerRef={"name": "a"})),

@@ -84,6 +84,6 @@ def test_the_source_distribution_has_the_definitions_and_no_tests(built: Path) -
     with tarfile.open(archive) as opened:
         found = {name.split("/", 1)[-1] for name in opened.getnames()}
     definitions = {name for name in tracked("crds") if name.endswith(".yaml")}
-    assert len(definitions) == 4
+    assert len(definitions) == 5
     assert definitions | {"LICENSE", "NOTICE", "CHANGELOG.md"} <= found
     assert not {name for name in found if name.startswith("tests")}
