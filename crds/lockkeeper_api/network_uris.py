@@ -5,14 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lockkeeper_api.multicast_uris import MulticastGroup, read_multicast_uri
+from lockkeeper_api.multicast_uris import PORT_MAX, MulticastGroup, read_multicast_uri
 from lockkeeper_api.uri_options import count, flag, read_options, read_query, unknown
 
 _COMPOSITE = re.compile(r"([a-z]+):(?://)?\((.*)\)(?:\?([^()]*))?", re.DOTALL)
 _ADDRESS = re.compile(
     r"(tcp|nio|ssl|nio\+ssl)://(\[[0-9a-fA-F:.]+\]|[^\s:/?#()\[\]]+):([0-9]{1,5})/?(?:\?(.*))?"
 )
-PORT_MAX = 65_535
 DISCOVERIES = ("ldap", "zeroconf", "rendezvous", "peer")
 """Ways of ActiveMQ to find brokers that are not named, which are not there."""
 MULTICAST = "multicast"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 NEIGHBOURS_MAX: Final = 64
-URI_CHARACTERS_MAX: Final = 1024
+DATAGRAM_CHARACTERS_MAX: Final = 1024
 SILENT_INTERVALS: Final = 10
 """After so many intervals without a word a broker counts as gone: as with ActiveMQ."""
 _TYPE: Final = ".ActiveMQ-4."
@@ -48,7 +48,7 @@ class Neighbours:
             text = datagram.decode()
         except UnicodeDecodeError:
             return
-        if not text.startswith(self._begins) or len(text) > URI_CHARACTERS_MAX:
+        if not text.startswith(self._begins) or len(text) > DATAGRAM_CHARACTERS_MAX:
             return
         state, delimiter, told = text.removeprefix(self._begins).partition(_DELIMITER)
         _, second, uri = told.partition(_DELIMITER)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pydantic import ValidationError
 
 from lockkeeper_api import BrokerSpec
-from lockkeeper_api.complaints import complaint
 from lockkeeper_operator.brokers.applying import Applier
 from lockkeeper_operator.brokers.bootstrapping import STATEFUL_SET, filling
 from lockkeeper_operator.brokers.certificates import Certificates
@@ -91,7 +90,7 @@ class BrokerReconciler:
         except ValidationError as error:
             now = asyncio.get_running_loop().time()
             self._tools.poll_states.open((namespace, name), now).heard = True
-            await self._refuse(resource, error)
+            await self._tools.refuse(resource, BrokerSpec, error, invalid_status)
             return None
         try:
             subject, foreign = await self._subject(resource, spec)
@@ -251,17 +250,6 @@ class BrokerReconciler:
             await self._tools.write_status(resource, status)
             event = Event("Warning", "ReconcileFailed", str(error))
             await self._tools.recorder.tell(resource, event)
-
-    async def _refuse(self, resource: Manifest, error: ValidationError) -> None:
-        """Tell what is wrong with a spec."""
-        found = (complaint(BrokerSpec, each) for each in error.errors())
-        problems = "; ".join(f"spec.{path}: {reason}" for path, reason in found)
-        previous, metadata = resource.get("status", {}), resource["metadata"]
-        now = self._tools.clock.text()
-        status = invalid_status(problems, previous, metadata["generation"], now)
-        if status is not None:
-            await self._tools.write_status(resource, status)
-            await self._tools.recorder.tell(resource, Event("Warning", "InvalidSpec", problems))
 
 
 def _child_of(step: Step) -> Key | None:

@@ -5,12 +5,10 @@ from collections.abc import Callable, Mapping
 from pydantic import ValidationError
 
 from lockkeeper_api.broker_network import BrokerNetworkSpec
-from lockkeeper_api.complaints import complaint
 from lockkeeper_operator.kubernetes.api.kinds import SECRET
 from lockkeeper_operator.kubernetes.children.child_steps import Children, child_steps
 from lockkeeper_operator.kubernetes.children.steps import Conflict
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
-from lockkeeper_operator.kubernetes.events import Event
 from lockkeeper_operator.kubernetes.hashes import hash_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.names import INSTANCE_LABEL
@@ -56,7 +54,7 @@ class NetworkReconciler:
             network = network_of(resource)
         except ValidationError as error:
             self._ask((namespace, name), {})
-            await self._refuse(resource, error)
+            await self._tools.refuse(resource, BrokerNetworkSpec, error, invalid_status)
             return None
         membership = await self._observer.membership(network)
         refused = await self._keep_secret(network)
@@ -114,14 +112,3 @@ class NetworkReconciler:
             await self._tools.write_status(resource, status)
             for event in events_of(previous, status):
                 await self._tools.recorder.tell(resource, event)
-
-    async def _refuse(self, resource: Manifest, error: ValidationError) -> None:
-        """Tell what is wrong with a spec."""
-        found = (complaint(BrokerNetworkSpec, each) for each in error.errors())
-        problems = "; ".join(f"spec.{path}: {reason}" for path, reason in found)
-        previous, metadata = resource.get("status", {}), resource["metadata"]
-        now = self._tools.clock.text()
-        status = invalid_status(problems, previous, metadata["generation"], now)
-        if status is not None:
-            await self._tools.write_status(resource, status)
-            await self._tools.recorder.tell(resource, Event("Warning", "InvalidSpec", problems))
