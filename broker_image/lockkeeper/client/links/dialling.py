@@ -11,6 +11,12 @@ from lockkeeper.client.errors import BrokerUrlError
 from lockkeeper.client.tls import SecureSocket
 from lockkeeper.client.url import Address
 
+SECOND_DIAL_SECONDS = 0.25
+"""How long a dial may go unanswered before another goes beside it (RFC 8305 section 5).
+
+Each further one waits twice as long.
+"""
+
 
 async def dial(address: Address) -> "socket.socket | SecureSocket":
     """Return a connected socket that does not block. Raises OSError."""
@@ -36,29 +42,62 @@ async def dial(address: Address) -> "socket.socket | SecureSocket":
 
 async def open_socket(host: str, port: int) -> socket.socket:
     """Return a socket that is connected to the first address of *host* that answers."""
-    loop = asyncio.get_running_loop()
     failure: OSError | None = None
-    for family, kind, protocol, _, where in await _addresses(host, port):
+    for address in await _addresses(host, port):
         try:
-            opened = socket.socket(family, kind, protocol)
+            return await _connected_soon(address)
         except OSError as error:
-            # This system does not speak IPv6, say.
-            failure = error
-            continue
-        opened.setblocking(False)
-        try:
-            await loop.sock_connect(opened, where)
-            _refuse_itself(opened)
-        except OSError as error:
-            opened.close()
             # asyncio tells who was called, and not what came of it.
             failure = OSError(error.errno, os.strerror(error.errno)) if error.errno else error
-        except BaseException:
-            opened.close()
-            raise
-        else:
-            return opened
     raise failure or OSError(f"{host} has no address")
+
+
+async def _connected_soon(address: "tuple[Any, ...]") -> socket.socket:
+    """Return a connected socket: of another dial, where the first gets no answer. Raises OSError.
+
+    A dial in the moment in which kube-proxy changes its rules leads nowhere, and what Linux sends
+    again after a second goes the same way. A dial from another port takes the new way.
+    """
+    dials = [asyncio.ensure_future(_connected(address))]
+    patience = SECOND_DIAL_SECONDS
+    try:
+        while not (answered := await _first_of(dials, patience)):
+            dials.append(asyncio.ensure_future(_connected(address)))
+            patience *= 2
+        first = answered.pop()
+        dials.remove(first)
+        return first.result()
+    finally:
+        for dial in dials:
+            _give_up(dial)
+
+
+async def _first_of(
+    dials: "list[asyncio.Future[socket.socket]]", seconds: float
+) -> "set[asyncio.Future[socket.socket]]":
+    """Return which of these are answered within this time, as soon as one is."""
+    return (await asyncio.wait(dials, timeout=seconds, return_when=asyncio.FIRST_COMPLETED))[0]
+
+
+def _give_up(dial: "asyncio.Future[socket.socket]") -> None:
+    """End a dial that is no longer wanted, also when it has just been answered."""
+    if dial.done() and not dial.cancelled() and dial.exception() is None:
+        dial.result().close()
+    dial.cancel()
+
+
+async def _connected(address: "tuple[Any, ...]") -> socket.socket:
+    """Return a socket that is connected to this address. Raises OSError."""
+    family, kind, protocol, _, where = address
+    opened = socket.socket(family, kind, protocol)
+    try:
+        opened.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(opened, where)
+        _refuse_itself(opened)
+    except BaseException:
+        opened.close()
+        raise
+    return opened
 
 
 def _refuse_itself(opened: socket.socket) -> None:
