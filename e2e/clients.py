@@ -13,7 +13,7 @@ HOST_NAME_LABEL = "kubernetes.io/hostname"
 DRAIN_SECONDS_MAX = 60.0
 LOST_CONNECTION = "client connection lost"
 RECONNECTING = (
-    "?maxReconnectDelay=500&nested.connectionTimeout=1000"
+    "?initialReconnectDelay=100&maxReconnectDelay=500&nested.connectionTimeout=1000"
     "&nested.wireFormat.maxInactivityDuration=10000"
 )
 """What the Secret's URL has, too: see docs/operating/failover.md."""

@@ -17,7 +17,7 @@ BALANCER_CLASS = "example.com/nobody"
 HOST = "mq.example.org"
 TLS_ROUTES = "tlsroutes.gateway.networking.k8s.io"
 REACH_SECONDS = 3.0
-RECONNECTING = "?maxReconnectDelay=500&nested.connectionTimeout=1000"
+RECONNECTING = "?initialReconnectDelay=100&maxReconnectDelay=500&nested.connectionTimeout=1000"
 
 
 def listener(**service: Any) -> dict[str, Any]:

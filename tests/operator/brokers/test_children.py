@@ -207,7 +207,7 @@ def test_the_client_secret_has_all_that_an_application_needs() -> None:
         "port": "61616",
         "uri": "failover:(tcp://departures-0.departures-replicas.airport.svc.cluster.local:61616,"
         "tcp://departures-1.departures-replicas.airport.svc.cluster.local:61616)"
-        "?maxReconnectDelay=500&nested.connectionTimeout=1000"
+        "?initialReconnectDelay=100&maxReconnectDelay=500&nested.connectionTimeout=1000"
         "&nested.wireFormat.maxInactivityDuration=10000",
         "username": "client",
         "password": "secret",

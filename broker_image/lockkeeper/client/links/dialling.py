@@ -55,8 +55,9 @@ async def open_socket(host: str, port: int) -> socket.socket:
 async def _connected_soon(address: "tuple[Any, ...]") -> socket.socket:
     """Return a connected socket: of another dial, where the first gets no answer. Raises OSError.
 
-    A dial in the moment in which kube-proxy changes its rules leads nowhere, and what Linux sends
-    again after a second goes the same way. A dial from another port takes the new way.
+    A Service in a cluster that leads to nobody refuses six dials of a pod at once, then one each
+    second, and is silent to others (icmp_ratelimit of Linux). Linux asks again after a second: too
+    late for whom a new master waits.
     """
     dials = [asyncio.ensure_future(_connected(address))]
     patience = SECOND_DIAL_SECONDS
