@@ -76,8 +76,8 @@ test: $(STAMP) ## every test but the thorough ones, with coverage; COVER= withou
 	@$(BIN)/coverage erase
 	@failures=$$(mktemp); trap 'rm -f "$$failures"' EXIT; \
 	tests() { \
-		printf '\033[1m==> %s\033[0m\n' "$$1"; \
-		$(BIN)/pytest --durations=12 --durations-min=15 -m "$${@:2}"; \
+		printf '\033[1m==> %s\033[0m (%s)\n' "$$1" "$$(date +%T)"; \
+		$(BIN)/pytest --instafail --durations=12 --durations-min=15 -m "$${@:2}"; \
 	}; \
 	again() { tests "Once more, alone: $$1" "$$2" --last-failed $${3:-} | tee -a "$$failures"; }; \
 	twice() { \

@@ -1,10 +1,12 @@
 """What holds for all tests: messages go from state to state as their table says; no deadlines."""
 
+import faulthandler
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import settings
 
 from lockkeeper import speedups
@@ -16,6 +18,7 @@ settings.register_profile("lockkeeper", deadline=None)
 settings.load_profile("lockkeeper")
 
 
+TEARDOWN_SECONDS_MAX = 120.0
 REPLACES = pytest.mark.skip(
     reason="compiled modules call each other: nothing can be put in between"
 )
@@ -82,6 +85,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("replaces"):
             item.add_marker(REPLACES)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Tell where all threads are, and end the process, where what a test leaves does not end.
+
+    pytest-timeout watches no test that has failed; the next worker of pytest-xdist goes on.
+    """
+    stderr = item.config.stash[fault_handler_stderr_fd_key]
+    faulthandler.dump_traceback_later(TEARDOWN_SECONDS_MAX, exit=True, file=stderr)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 class CheckedState:
