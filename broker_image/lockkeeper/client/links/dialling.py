@@ -59,11 +59,11 @@ async def _connected_soon(address: "tuple[Any, ...]") -> socket.socket:
     second, and is silent to others (icmp_ratelimit of Linux). Linux asks again after a second: too
     late for whom a new master waits.
     """
-    dials = [asyncio.ensure_future(_connected(address))]
+    dials = [asyncio.create_task(_connected(address))]
     patience = SECOND_DIAL_SECONDS
     try:
         while not (answered := await _first_of(dials, patience)):
-            dials.append(asyncio.ensure_future(_connected(address)))
+            dials.append(asyncio.create_task(_connected(address)))
             patience *= 2
         first = answered.pop()
         dials.remove(first)
@@ -74,13 +74,13 @@ async def _connected_soon(address: "tuple[Any, ...]") -> socket.socket:
 
 
 async def _first_of(
-    dials: "list[asyncio.Future[socket.socket]]", seconds: float
-) -> "set[asyncio.Future[socket.socket]]":
+    dials: "list[asyncio.Task[socket.socket]]", seconds: float
+) -> "set[asyncio.Task[socket.socket]]":
     """Return which of these are answered within this time, as soon as one is."""
     return (await asyncio.wait(dials, timeout=seconds, return_when=asyncio.FIRST_COMPLETED))[0]
 
 
-def _give_up(dial: "asyncio.Future[socket.socket]") -> None:
+def _give_up(dial: "asyncio.Task[socket.socket]") -> None:
     """End a dial that is no longer wanted, also when it has just been answered."""
     if dial.done() and not dial.cancelled() and dial.exception() is None:
         dial.result().close()
