@@ -61,10 +61,6 @@ THOROUGH = re.compile(
     r"|bench/test_clients\.py.*\[lockkeeper\]"
     # Kills of every broker by every way: one is enough for each change.
     r"|integrations/test_celery_chaos.*(activemq|early|failover)"
-    # DuckDB answers the same questions at once; Spark takes a minute for each.
-    r"|test_spark_traces_a_message_as_duckdb_does.(ID:|it's)"
-    # A server of its own: Connect takes the ways of the other sessions.
-    r"|test_every_cell_of_the_notebook_runs_by_spark_connect"
     r"|integrations/test_(celery|kombu_suite)\.py.*activemq"
     # Of random ones some are tried with each change.
     r"|test_cleaned_journals\.py.*\[[2-5]\d\]"
@@ -73,12 +69,25 @@ THOROUGH = re.compile(
     r"|test_no_frame_of_a_stranger_takes_long.False-"
 )
 """Tests by their names, which `make thorough` runs and `make test` does not."""
+THOROUGH_WITH_SPARK = re.compile(
+    # DuckDB runs the same SQL texts (ADR 0021) and has these cases in `make test`. There Spark
+    # makes every table and every report of one journal, a job, a stream and a page.
+    r"analytics/test_(agreements|beginnings|bodies|collected|far_times|files_of_now|history"
+    r"|line_breaks|object_store|pins|pushdown|reports_narrowed|spark_frames)\.py"
+    r"|analytics/test_report_sql\.py.*\[ActiveMQ's"
+    r"|analytics/test_session\.py.*(planned_once|several_threads)"
+    r"|analytics/test_stream\.py.*a_restart\[True\]"
+    # Jupyter's kernel and the broker of the demo's notebook, for a minute.
+    r"|analytics/test_notebook\.py"
+)
+"""Tests that need Spark, of the same kind: a minute of two cores each, whatever the journal."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what takes long, and what replaces parts of compiled modules, where those run."""
     for item in items:
-        if THOROUGH.search(item.nodeid):
+        by_spark = item.get_closest_marker("spark") and THOROUGH_WITH_SPARK.search(item.nodeid)
+        if by_spark or THOROUGH.search(item.nodeid):
             item.add_marker(pytest.mark.thorough)
     if speedups.running.finder is None:
         return
