@@ -41,8 +41,8 @@ ALWAYS: tuple[type[BaseHandler], ...] = (
 class Answer(Protocol):
     """Answer of a server, of which only the body is of interest."""
 
-    def read(self, size: int, /) -> bytes:
-        """Return at most *size* bytes, none at the end."""
+    def read1(self, size: int, /) -> bytes:
+        """Return at most *size* bytes as soon as there are some, none at the end."""
 
     def close(self) -> None:
         """Let the server go."""
@@ -116,12 +116,14 @@ class _Limited(RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fill the buffer as far as there is something; return how many bytes that are."""
+        wanted = min(len(buffer), self._bytes_max + 1 - self._count)
         try:
-            found = self._answer.read(min(len(buffer), self._bytes_max + 1 - self._count))
+            # `read` takes all that comes in a chunk whose length is below 0, whatever is wanted.
+            found = self._answer.read1(wanted)
         except (OSError, HTTPException, ValueError) as error:
             raise BlobError(f"{self._url} after {self._count} bytes: {error}") from error
         self._count += len(found)
-        if self._count > self._bytes_max:
+        if len(found) > wanted or self._count > self._bytes_max:
             raise BlobError(f"{self._url} has more than {self._bytes_max} bytes (bytes_max)")
         left = getattr(self._answer, "length", None)
         if not found and left:
