@@ -43,3 +43,20 @@ def test_the_length_of_a_chunk_costs_no_memory(size: bytes) -> None:
             assert tracemalloc.get_traced_memory()[1] < 2 * 1024 * 1024
         finally:
             tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("..%2F..%2Fetc%2Fpasswd", "passwd"),
+        ("%2Fetc%2Fpasswd", "passwd"),
+        ("..%5C..%5Cboot.ini", "boot.ini"),
+        ("a.txt%00.png", ".png"),
+        ("a/..", ""),
+        ("%2E%2E", ""),
+        (".", ""),
+        ("..%2F", ""),
+    ],
+)
+def test_a_name_leads_into_no_other_folder(path: str, name: str) -> None:
+    assert Blob(f"http://example.org/{path}").name == name

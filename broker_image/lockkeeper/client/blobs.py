@@ -35,9 +35,13 @@ class Blob:
 
     @property
     def name(self) -> str:
-        """The last part of the URL's path, without its escapes; empty when there is none."""
+        """The last part of the URL's path, without its escapes; empty when there is none.
+
+        A file may be called so in any folder: neither an escape nor dots lead out of it.
+        """
         path = re.split("[?#]", self.url.partition("://")[2])[0]
-        return unquote(path.rpartition("/")[2]) if "/" in path else ""
+        name = re.split(r"[/\\\0]", unquote(path))[-1] if "/" in path else ""
+        return "" if name in (".", "..") else name
 
     def open(
         self,
