@@ -1,4 +1,4 @@
-"""Blobs whose servers or senders mean harm: what they say costs no memory, no file and no secret."""
+"""Blobs of those who mean harm: what they say costs no memory, no file and no secret."""
 
 import socket
 import tracemalloc
@@ -8,7 +8,8 @@ from threading import Thread
 
 import pytest
 
-from lockkeeper.client import Blob, BlobError
+from lockkeeper.client import Blob, BlobError, BrokerUrlError
+from lockkeeper.client.url import parse_url
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -60,3 +61,33 @@ def test_the_length_of_a_chunk_costs_no_memory(size: bytes) -> None:
 )
 def test_a_name_leads_into_no_other_folder(path: str, name: str) -> None:
     assert Blob(f"http://example.org/{path}").name == name
+
+
+def test_errors_tell_no_secret_of_a_url_and_take_one_line() -> None:
+    with pytest.raises(BlobError) as caught:
+        Blob("http://ann:secret@127.0.0.1:9/a?signature=secret").open()
+    assert str(caught.value).startswith("http://127.0.0.1:9/a?… has a user name")
+    assert "secret" not in str(caught.value)
+    with answering(
+        [b"HTTP/1.1 302 Found\r\nLocation: http://b:secret@c/d?e=secret\r\n\r\n"]
+    ) as url:
+        with pytest.raises(BlobError, match=r"it has moved to http://c/d\?…,") as caught:
+            Blob(f"{url}?signature=secret").open()
+        assert "secret" not in str(caught.value)
+    with pytest.raises(BlobError) as caught:
+        Blob("http://127.0.0.1/\r\nERROR it burns").open()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://[::1/a", "http://[a]/", "http://a\u2100b/"])
+def test_a_url_that_is_none_is_an_error_of_blobs(url: str) -> None:
+    with pytest.raises(BlobError, match=r"is no URL|not known|idna"):
+        Blob(url).open()
+
+
+@pytest.mark.parametrize("place", ["ann:secret@files/", "files/?token=secret"])
+def test_an_upload_url_with_a_secret_is_refused(place: str) -> None:
+    url = f"tcp://a:1?jms.blobTransferPolicy.uploadUrl=http://{place}"
+    with pytest.raises(BrokerUrlError, match="all who receive blobs would be told") as caught:
+        parse_url(url)
+    assert "secret" not in str(caught.value)

@@ -7,7 +7,7 @@ from os import fsencode
 from pathlib import Path
 from typing import BinaryIO, Protocol
 from urllib.error import HTTPError
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 from urllib.request import (
     BaseHandler,
     FileHandler,
@@ -54,8 +54,8 @@ def download(url: str, timeout: float, bytes_max: int, schemes: Collection[str])
     length = getattr(answer, "length", None)
     if length is not None and length > bytes_max:
         answer.close()
-        raise BlobError(f"{url} has {length} bytes, and {bytes_max} are allowed (bytes_max)")
-    return BufferedReader(_Limited(url, answer, bytes_max))
+        raise BlobError(f"{shown(url)} has {length} bytes, and {bytes_max} are allowed (bytes_max)")
+    return BufferedReader(_Limited(shown(url), answer, bytes_max))
 
 
 def put_file(
@@ -75,12 +75,28 @@ def _named(file: BinaryIO) -> str:
     return f"-{quote(fsencode(Path(name).name))}" if isinstance(name, str) else ""
 
 
+def shown(url: str) -> str:
+    """Return *url* for people and logs: on one line, and without what may be secret in it."""
+    head, mark, _ = url.partition("?")
+    scheme, slashes, rest = head.partition("://")
+    place, slash, path = rest.partition("/")
+    text = f"{scheme}{slashes}{place.rpartition('@')[2]}{slash}{path}{mark and '?…'}"
+    return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
+
+
 def _checked(url: str, schemes: Collection[str]) -> str:
     unknown = sorted(set(schemes) - HANDLERS.keys())
     if unknown:
         raise ValueError(f"blobs are at {', '.join(HANDLERS)}, never at {unknown[0]!r} (schemes)")
     if url.partition(":")[0].lower() not in schemes:
-        raise BlobError(f"{url} is not opened: only {', '.join(schemes)} is allowed (schemes)")
+        allowed = ", ".join(schemes)
+        raise BlobError(f"{shown(url)} is not opened: only {allowed} is allowed (schemes)")
+    try:
+        has_user = "@" in urlsplit(url).netloc
+    except ValueError as error:
+        raise BlobError(f"{shown(url)} is no URL: {error}") from error
+    if has_user:
+        raise BlobError(f"{shown(url)} has a user name, which is not sent: leave it out of the URL")
     return url
 
 
@@ -93,11 +109,11 @@ def _answer(request: Request, timeout: float, schemes: Collection[str]) -> Answe
         answer: Answer = opener.open(request, timeout=timeout)
         return answer
     except (OSError, HTTPException, ValueError) as error:
-        text = f"{request.get_method()} {request.full_url}: {error}"
+        text = f"{request.get_method()} {shown(request.full_url)}: {error}"
         if isinstance(error, HTTPError):
             error.close()
             if elsewhere := error.headers.get("Location"):
-                text += f"; it has moved to {elsewhere}, which is not opened unasked"
+                text += f"; it has moved to {shown(elsewhere)}, which is not opened unasked"
         raise BlobError(text) from error
 
 

@@ -36,7 +36,7 @@ DEFAULT_TLS_PORT = 61617
 NESTED = "nested."
 USER, PASSWORD, CLIENT_ID = "jms.userName", "jms.password", "jms.clientID"
 JMS = "jms."
-_SECRET = re.compile(rf"({re.escape(PASSWORD)}=)[^&)'\"]*")
+_SECRET = re.compile(rf"({re.escape(PASSWORD)}=|uploadUrl=https?(?:://|%3A%2F%2F))[^&)'\"]*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,6 +161,8 @@ def _uris(value: str) -> tuple[str, ...]:
 def _http_url(value: str) -> str:
     if not value.startswith(("http://", "https://")):
         raise ValueError("must begin with http:// or https://")
+    if set(value) & set("@?#"):
+        raise ValueError("has a user name or a query, which all who receive blobs would be told")
     return value
 
 
