@@ -142,6 +142,29 @@ def test_a_run_that_ends_anywhere_loses_no_record_and_doubles_none(
         assert not list(folder.rglob("*.unfinished"))
 
 
+@pytest.mark.parametrize("moves", [1, 2])
+def test_a_step_that_counts_is_finished_though_the_broker_has_removed_its_records(
+    maker, tmp_path, monkeypatch, moves
+):
+    folder, move, left = tmp_path / "history", Path.replace, [moves]
+
+    def moving(path, target):
+        if not left[0]:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return move(path, target)
+
+    expected = places(wanted(maker.directory))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", moving)
+        with pytest.raises(KeyboardInterrupt):
+            keep(folder, maker.directory)
+    (maker.directory / "db-1.log").unlink()
+    keep(folder, maker.directory)
+    assert places(kept(folder)) == expected
+    assert not list(folder.rglob("*.unfinished"))
+
+
 def test_what_the_broker_removes_stays_and_what_nobody_read_is_named(maker, tmp_path):
     folder = tmp_path / "history"
     keep(folder, maker.directory)

@@ -5,8 +5,9 @@
 Each run appends the whole batches that came since the last one. It goes on where that ended, so
 that nothing is read twice; of a file that is still written to, too. Up to STEP_BYTES of a journal
 are one step: a file for each day that its records were written on, named by where the step begins.
-The last one that is put in its place says where the next step begins. Files of a step that did not
-come to that are removed by the next run, which repeats the step: no row is lost or there twice.
+The last day's says where the next step begins. It is put in its place before the others, when all
+are on the disk: a run that finds it puts in place what is left of its step, also when the journal
+has these records no more. One that does not removes the files of the step, and repeats it.
 """
 
 import fcntl
@@ -118,9 +119,8 @@ class _Appending:
         return kept
 
     def _beginning(self) -> JournalOffset:
-        """Return where the last whole step ended, and remove what stands behind it."""
-        begin = None
-        unfinished = list(self.place.glob(f"{DAY_FOLDER}*/*{_UNFINISHED}"))
+        """Return where the last step ended, finish that one, and remove what stands behind it."""
+        begin, last, behind = None, "", []
         for path in [Path(file.path) for file in reversed(kept_files(str(self.place)))]:
             told = pq.read_schema(path).metadata
             if told[_VERSION] != VERSION.encode():
@@ -129,10 +129,15 @@ class _Appending:
                     "version of Lockkeeper writes; keep records in another folder"
                 )
             if _NEXT in told:
-                begin = self._checked(json.loads(told[_NEXT]))
+                begin, last = self._checked(json.loads(told[_NEXT])), path.name
                 break
-            unfinished.append(path)
-        for path in unfinished:
+            behind.append(path)
+        for path in self.place.glob(f"{DAY_FOLDER}*/*{_UNFINISHED}"):
+            if path.name == _unfinished_name(last):
+                _put_in_place(path.with_name(last))
+            else:
+                behind.append(path)
+        for path in behind:
             path.unlink()
         return begin or self.tail.earliest()
 
@@ -177,7 +182,7 @@ class _Appending:
                 yield TABLE.lost_row(lost, self.options)
 
     def _write(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
-        """Put the rows of a step in their places; from the last one on they count."""
+        """Put the rows of a step in their places, once all are on the disk: then they count."""
         told = {_VERSION: VERSION.encode()}
         behind = {**offset_fields(end), "checksum": self._checksum(end)}
         days = _days(rows)
@@ -192,9 +197,10 @@ class _Appending:
             paths.append(folder / kept_name(*begin.place))
             some = rows.filter(pc.equal(days, day)).replace_schema_metadata(told)
             _write_through(some, _unfinished(paths[-1]))
-        for path in paths:
-            _unfinished(path).replace(path)
-            _sync(path.parent)
+        for changed in (self.place, *(path.parent for path in paths)):
+            _sync(changed)
+        for path in reversed(paths):
+            _put_in_place(path)
 
 
 def _files_of(directory: str) -> dict[int, DataFile]:
@@ -206,7 +212,17 @@ def _files_of(directory: str) -> dict[int, DataFile]:
 
 def _unfinished(path: Path) -> Path:
     """Return where the file is written that is to be put at *path*; no reader looks there."""
-    return path.with_name(f".{path.name}{_UNFINISHED}")
+    return path.with_name(_unfinished_name(path.name))
+
+
+def _unfinished_name(name: str) -> str:
+    return f".{name}{_UNFINISHED}"
+
+
+def _put_in_place(path: Path) -> None:
+    """Give the file that is to be at *path* its name, also on the disk."""
+    _unfinished(path).replace(path)
+    _sync(path.parent)
 
 
 def _days(rows: pa.Table) -> pa.ChunkedArray:
