@@ -2,9 +2,7 @@
 
 import asyncio
 import itertools
-import logging
 import os
-import random
 import time
 from collections.abc import Collection
 from contextlib import suppress
@@ -20,23 +18,12 @@ from lockkeeper.protocols.cluster import Cluster
 from lockkeeper.protocols.handover import HandedOver
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.engine import Engine
-from lockkeeper.server.networks.conversion import bridge_settings, encryption, with_password
-from lockkeeper.server.networks.dialling import dial
+from lockkeeper.server.networks.dialled import Dialled
 from lockkeeper.server.networks.figures import BridgeRecord
-from lockkeeper.server.networks.multicast import Search
+from lockkeeper.server.networks.keeper import Keeper
 from lockkeeper.transport.peer import Peer
 from lockkeeper_api.network_connectors import NetworkConnector
-from lockkeeper_api.network_uris import (
-    BackOff,
-    PeerAddress,
-    Target,
-    read_found_address,
-    read_network_uri,
-)
 
-logger = logging.getLogger(__name__)
-
-SIGNS_OF_LIFE_MS = 10_000
 STOP_SECONDS = 0.2
 DRAIN_SECONDS_MAX = 5.0
 """How long the other broker may take to confirm the last messages of a bridge that is to end."""
@@ -57,7 +44,7 @@ class NetworkConnectors:
         self._numbers = itertools.count(1)
         self._begun = f"{os.getpid()}-{time.time_ns() // 1_000_000}"
         self._wanted = connectors
-        self._dialled: list[_Dialled] = []
+        self._dialled: list[Dialled] = []
         self._changed = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
 
@@ -90,7 +77,7 @@ class NetworkConnectors:
             self.records[:] = [each for each in self.records if each not in gone]
             self._dial()
 
-    def _unwanted(self, dialled: "_Dialled") -> "list[_Keeper]":
+    def _unwanted(self, dialled: Dialled) -> list[Keeper]:
         """Return whose brokers have left the group, or whose connector is gone."""
         if dialled.connector not in self._wanted:
             return dialled.keepers
@@ -104,7 +91,7 @@ class NetworkConnectors:
         for connector in self._wanted:
             if connector in known or connector.name in besides:
                 continue
-            self._dialled.append(_Dialled(connector, self._changed))
+            self._dialled.append(Dialled(connector, self._changed))
         for dialled in self._dialled:
             if dialled.connector.name in besides:
                 continue
@@ -112,7 +99,7 @@ class NetworkConnectors:
             kept = [keeper.target for keeper in dialled.keepers]
             for target in dialled.targets(self.announced):
                 if target not in kept:
-                    keeper = _Keeper(self, dialled.connector, target, dialled.uri.back_off)
+                    keeper = Keeper(self, dialled.connector, target, dialled.uri.back_off)
                     dialled.keepers.append(keeper)
                     self.records.append(keeper.record)
                     keeper.task = loop.create_task(keeper.keep())
@@ -210,132 +197,3 @@ class NetworkConnectors:
         if connection.sender is not None:
             connection.sender.hand_over(bridge)
         bridge.take_over(handed_over)
-
-
-class _Dialled:
-    """A connector, and who keeps its bridges; *changed* is set when others are to be dialled."""
-
-    def __init__(self, connector: NetworkConnector, changed: asyncio.Event) -> None:
-        self.connector = connector
-        self.uri = read_network_uri(connector.uri)
-        self.keepers: list[_Keeper] = []
-        group = self.uri.multicast
-        self._search = None if group is None else Search(group, _address_of, changed.set)
-        self._searching: asyncio.Task[None] | None = None
-
-    def targets(self, own: Collection[str]) -> list[Target]:
-        """Return which brokers are to be dialled; never ourselves, at our *own* addresses."""
-        if self._search is None:
-            return list(dict.fromkeys(self.uri.targets))
-        found = sorted(self._search.found - set(own))
-        return [Target((read_found_address(each),)) for each in found]
-
-    def begin_search(self) -> None:
-        """Look for brokers, if they are not named."""
-        if self._search is not None and self._searching is None:
-            retry = self.uri.back_off.initial_reconnect_delay / 1000
-            searching = self._search.keep(retry)
-            self._searching = asyncio.get_running_loop().create_task(searching)
-
-    def stop_search(self) -> None:
-        """Look for nobody any more."""
-        if self._searching is not None:
-            self._searching.cancel()
-
-
-def _address_of(text: str) -> str:
-    return str(read_found_address(text))
-
-
-class _Keeper:
-    """Keeps one bridge: dials, waits until it is lost, and dials again."""
-
-    def __init__(
-        self,
-        owner: NetworkConnectors,
-        connector: NetworkConnector,
-        target: Target,
-        back_off: BackOff,
-    ) -> None:
-        self._settings = bridge_settings(connector)
-        shown = ", ".join(map(str, target.addresses))
-        self.record = BridgeRecord(self._settings, shown, True, owner.clusters)
-        self.task: asyncio.Task[None] | None = None
-        self._owner = owner
-        self._connector = connector
-        self.target = target
-        self._back_off = back_off
-        self._delay = back_off.initial_reconnect_delay
-        self._is_ending = False
-
-    async def end(self) -> None:
-        """Dial no more, and end the bridge that there is."""
-        self._is_ending = True
-        bridge = self.record.bridge
-        if bridge is not None:
-            await self._owner.end_bridge(bridge, self.record)
-        if self.task is not None:
-            self.task.cancel()
-
-    async def keep(self) -> None:
-        """Do so for ever."""
-        while True:
-            begun = time.monotonic()
-            for address in self._order():
-                if self._owner.is_stopping or self._is_ending:
-                    return
-                await self._bridge_to(address)
-            lived = (time.monotonic() - begun) * 1000
-            await asyncio.sleep(self._pause(lived) / 1000)
-
-    def _order(self) -> list[PeerAddress]:
-        addresses = list(self.target.addresses)
-        if self.target.is_randomized:
-            random.shuffle(addresses)
-        return addresses
-
-    def _pause(self, lived: float) -> float:
-        """Return for how long to wait, in ms, after a bridge that lived for so long."""
-        back_off = self._back_off
-        if lived >= back_off.min_connect_time:
-            self._delay = back_off.initial_reconnect_delay
-            return self._delay
-        pause = self._delay
-        if back_off.use_exponential_back_off:
-            longer = self._delay * back_off.back_off_multiplier
-            self._delay = int(min(back_off.max_reconnect_delay, longer))
-        return pause
-
-    async def _bridge_to(self, address: PeerAddress) -> None:
-        """Bridge to *address* until that ends."""
-        record, owner = self.record, self._owner
-        try:
-            settings = with_password(self._settings, self._connector)
-            context = encryption(self._connector) if address.is_encrypted else None
-        except OSError as error:
-            record.failed(str(error))
-            return
-        wire = ListenerSettings(
-            frame_bytes_max=address.frame_bytes_max,
-            inactivity_duration=address.inactivity_duration,
-            inactivity_initial_delay=SIGNS_OF_LIFE_MS,
-        )
-        record.is_over = asyncio.get_running_loop().create_future()
-        bridge = owner.make_bridge(settings, wire, record, str(address))
-        peer = owner.make_peer(bridge)
-        try:
-            await dial(address, context, peer)
-        except (OSError, TimeoutError) as error:
-            bridge.connection_lost()
-            record.failed(str(error) or "no answer in time")
-            return
-        except asyncio.CancelledError:
-            # Of a broker that goes on nothing may be left behind.
-            if self._is_ending:
-                bridge.connection_lost()
-            raise
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(record.is_over)
-            return
-        peer.abort()
-        raise asyncio.CancelledError
