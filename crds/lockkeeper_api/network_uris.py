@@ -15,6 +15,7 @@ _ADDRESS = re.compile(
 DISCOVERIES = ("ldap", "zeroconf", "rendezvous", "peer")
 """Ways of ActiveMQ to find brokers that are not named, which are not there."""
 MULTICAST = "multicast"
+MULTIPLIER_MAX = 1000
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,19 @@ def _address(text: str) -> PeerAddress:
     match = _ADDRESS.fullmatch(text)
     if match is None or not 0 < int(match[3]) <= PORT_MAX:
         raise ValueError(f"expected tcp://HOST:PORT or ssl://HOST:PORT, found {text!r}")
+    try:
+        match[2].encode("idna")
+    except UnicodeError as error:
+        raise ValueError(f"{match[2]!r} is no host name: {error}") from None
     options = read_options(read_query(match[4], text), _ADDRESS_OPTIONS, text)
     return PeerAddress(match[2].strip("[]"), int(match[3]), match[1].endswith("ssl"), **options)
+
+
+def _multiplier(text: str) -> float:
+    number = float(text)
+    if not 1 <= number <= MULTIPLIER_MAX:
+        raise ValueError(f"expected 1 to {MULTIPLIER_MAX}")
+    return number
 
 
 def _one_attempt(text: str) -> int:
@@ -155,7 +167,7 @@ _BACK_OFF: dict[str, tuple[str, Callable[[str], Any]]] = {
     "initialReconnectDelay": ("initial_reconnect_delay", count),
     "maxReconnectDelay": ("max_reconnect_delay", count),
     "useExponentialBackOff": ("use_exponential_back_off", flag),
-    "backOffMultiplier": ("back_off_multiplier", float),
+    "backOffMultiplier": ("back_off_multiplier", _multiplier),
     "minConnectTime": ("min_connect_time", count),
 }
 # ActiveMQ's of its multicast discovery agent.

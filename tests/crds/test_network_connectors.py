@@ -64,6 +64,9 @@ def test_a_listener_is_told_of_in_a_group() -> None:
         ("statik:(tcp://one:1)", "did you mean 'static'"),
         ("static:(tcp://one)", "expected tcp://HOST:PORT"),
         ("static:(tcp://one:99999)", "expected tcp://HOST:PORT"),
+        ("static:(tcp://one..example:1)", "'one..example' is no host name"),
+        ("static:(tcp://one:1)?backOffMultiplier=0.5", "expected 1 to 1000"),
+        ("static:(tcp://one:1)?backOffMultiplier=nan", "expected 1 to 1000"),
         ("static:()", "names no broker"),
         ("static:(tcp://one:1)?initialReconectDelay=1", "did you mean 'initialReconnectDelay'"),
         (

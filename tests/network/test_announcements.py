@@ -51,6 +51,8 @@ def test_who_is_silent_for_ten_intervals_is_gone(neighbours: Neighbours) -> None
         b"default.ActiveMQ-4.asleep.%localhost%tcp://hub:61616",
         b"default.ActiveMQ-4.alive.%localhost%udp://hub:61616",
         b"default.ActiveMQ-4.alive.%localhost%tcp://hub",
+        b"default.ActiveMQ-4.alive.%localhost%tcp://hub..example:1",
+        b"default.ActiveMQ-4.alive.%localhost%tcp://" + b"h" * 64 + b":1",
         b"default.ActiveMQ-4.alive.%localhost%tcp://hub:61616\xff",
         b"default.ActiveMQ-4.alive.%localhost%tcp://" + b"h" * 1000 + b":61616",
         b"",

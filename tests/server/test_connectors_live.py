@@ -73,6 +73,24 @@ def test_connectors_come_and_go_without_a_restart(near: Secured, far: Secured) -
     assert near.status()["pid"] == pid
 
 
+def test_an_address_that_cannot_be_dialled_is_told_and_the_others_are_tried(
+    near: Secured, far: Secured
+) -> None:
+    password(near).write_text("water\n")
+    never = f"tcp://127.0.0.1:1?connectionTimeout={'9' * 400}"
+    uri = f"static:({never})?{QUICK}"
+    assert near.push(connector(near, far, uri=uri))[0] == 200
+    eventually(lambda: "too large" in (bridge(near)["failure"] or ""))
+    uri = f"masterslave:({never},tcp://127.0.0.1:{far.port})?{QUICK}"
+    assert near.push(connector(near, far, uri=uri))[0] == 200
+    eventually(lambda: bridge(near)["state"] == "connected")
+    uri = f"static:(tcp://far..example:{far.port})"
+    status, answer = near.push(connector(near, far, uri=uri))
+    assert status == 422 and "'far..example' is no host name" in str(answer)
+    assert near.push(USERS)[0] == 200
+    eventually(lambda: bridge(near)["state"] == "none")
+
+
 def test_only_bridges_that_change_begin_anew(near: Secured, far: Secured) -> None:
     password(near).write_text("water\n")
     assert near.push(connector(near, far))[0] == 200

@@ -19,6 +19,8 @@ from lockkeeper_api.network_connectors import NetworkConnector
 from lockkeeper_api.network_uris import BackOff, PeerAddress, Target
 
 SIGNS_OF_LIFE_MS = 10_000
+PAUSE_MS_MIN = 10
+"""Between two rounds of dialling, also where the delays of a URI are 0."""
 
 
 class Owner(Protocol):
@@ -81,7 +83,7 @@ class Keeper:
                     return
                 await self._bridge_to(address)
             lived = (time.monotonic() - begun) * 1000
-            await asyncio.sleep(self._pause(lived) / 1000)
+            await asyncio.sleep(max(PAUSE_MS_MIN, self._pause(lived)) / 1000)
 
     def _order(self) -> list[PeerAddress]:
         addresses = list(self.target.addresses)
@@ -120,7 +122,8 @@ class Keeper:
         peer = owner.make_peer(bridge)
         try:
             await dial(address, context, peer)
-        except (OSError, TimeoutError) as error:
+        except Exception as error:
+            # Whatever it is: the bridge is dialled again, and its record tells why it is not there.
             bridge.connection_lost()
             record.failed(str(error) or "no answer in time")
             return
