@@ -1,11 +1,13 @@
 """The flight recorder tells who came and went, within limits, and delays nothing."""
 
 import json
+from itertools import repeat
 from typing import Any
 
 import pytest
 
-from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.bridging import begin_bridge
+from lockkeeper.broker.connections import Connection, NetworkPeer
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.policy import PolicyMap
@@ -122,6 +124,33 @@ def test_consumers_and_producers_tell_what_they_are_for() -> None:
     producers = scene.events("producerOpened", "producerClosed")
     assert [line.get("destination") for line in producers] == ["queue://ORDERS", None] * 2
     assert [line["producer"][-1] for line in producers] == ["1", "2", "1", "2"]
+
+
+WAYS = [(True, False, "out"), (False, True, "in"), (True, True, "both")]
+
+
+@pytest.mark.parametrize(("goes", "comes", "direction"), WAYS)
+def test_a_bridge_tells_whom_it_leads_to_and_what_went(
+    goes: bool, comes: bool, direction: str
+) -> None:
+    scene = Scene()
+    connection = scene.client()
+    peer = NetworkPeer("ID:far", "far", connector="to-far", forwards=comes)
+    connection.network = peer
+    begin_bridge(scene.broker, connection, peer, is_forwarded_to=goes)
+    (started,) = scene.events("bridgeStarted")
+    assert (started["bridge"], started["peer"], started["peerId"]) == ("to-far", "far", "ID:far")
+    assert (started["brokerId"], started["direction"]) == ("ID:b", direction)
+    assert started["connection"] == "ID:c-1:1"
+    for figures in ((3, 2), (3, 2), (5, 2)):
+        peer.figures = repeat(figures).__next__
+        scene.later(INTERVAL)
+    counted = scene.events("bridgeCounted")
+    assert [(line["forwarded"], line["received"]) for line in counted] == [(3, 2), (5, 2)]
+    peer.figures = lambda: (6, 4)
+    scene.broker.disconnect(connection)
+    (closed,) = scene.events("connectionClosed")
+    assert (closed["forwarded"], closed["received"]) == (6, 4)
 
 
 def test_who_only_listens_to_advisories_is_no_event() -> None:

@@ -1,10 +1,15 @@
-"""Bridges as the core knows them: a connection over which messages go to another broker."""
+"""Bridges as the core knows them: a connection with another broker at its end."""
 
 from lockkeeper.broker.connections import Connection, NetworkPeer
 from lockkeeper.broker.core import Broker
 
 
-def begin_forwarding(broker: Broker, connection: Connection, peer: NetworkPeer) -> None:
-    """Note that messages go to another broker from now on, until the connection ends."""
-    peer.is_forwarded_to = True
-    broker.context.advisories.bridge_started(connection, peer)
+def begin_bridge(
+    broker: Broker, connection: Connection, peer: NetworkPeer, is_forwarded_to: bool
+) -> None:
+    """Note that a connection is a bridge from now on, until it ends.
+
+    With *is_forwarded_to* messages go to the other broker.
+    """
+    peer.is_forwarded_to = is_forwarded_to
+    broker.context.events.bridge_started(connection, peer)

@@ -1,5 +1,6 @@
 """Connections as the core sees them: who is there, and what is to be told to them."""
 
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from lockkeeper.broker.access.rights import Rights
@@ -46,30 +47,48 @@ class Audit(Protocol):
         """Tell whether a message has come before."""
 
 
-class NetworkPeer:
-    """Another broker, by its id and name; `paths` are those of its temporary destinations.
+def _no_figures() -> tuple[int, int]:
+    return 0, 0
 
-    A path is the ids of the brokers from the one that a destination was made at to this peer. With
-    `is_forwarded_to` messages go to it, whose confirmations are waited for: it has to be read,
-    and what it may send is limited by itself. One that `has_dialled` is where the bridge began.
+
+class NetworkPeer:
+    """Another broker, by its id and name; `connector` is the name of the bridge to it.
+
+    `paths` are those of its temporary destinations: the ids of the brokers from the one that a
+    destination was made at to this peer. With `is_forwarded_to` messages go to it, whose
+    confirmations are waited for: it has to be read, and what it may send is limited by itself. One
+    that `forwards` sends messages here; one that `has_dialled` is where the bridge began. `figures`
+    tells how many messages it has confirmed, and how many it has brought that were new.
     """
 
     __slots__ = (
         "broker_id",
         "broker_name",
         "broker_url",
+        "connector",
+        "figures",
+        "forwards",
         "has_dialled",
         "is_forwarded_to",
         "paths",
     )
 
     def __init__(
-        self, broker_id: str, broker_name: str, broker_url: str = "", has_dialled: bool = False
+        self,
+        broker_id: str,
+        broker_name: str,
+        broker_url: str = "",
+        has_dialled: bool = False,
+        connector: str = "",
+        forwards: bool = False,
     ) -> None:
         self.broker_id = broker_id
         self.broker_name = broker_name
         self.broker_url = broker_url
         self.has_dialled = has_dialled
+        self.connector = connector
+        self.forwards = forwards
+        self.figures: Callable[[], tuple[int, int]] = _no_figures
         self.is_forwarded_to = False
         self.paths: dict[Destination, tuple[str, ...]] = {}
 

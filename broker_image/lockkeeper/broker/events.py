@@ -17,13 +17,16 @@ from lockkeeper.store.base import Reference, Subscription
 
 
 class ClientListener(Protocol):
-    """Hears of connections, consumers and producers: once in the life of each."""
+    """Hears of connections, bridges, consumers and producers: once in the life of each."""
 
     def connected(self, connection: Connection) -> None:
         """Hear of a new connection."""
 
     def disconnected(self, connection: Connection) -> None:
         """Hear that a connection has ended; its consumers and producers have before."""
+
+    def bridge_started(self, connection: Connection, peer: NetworkPeer) -> None:
+        """Hear that a connection is a bridge to another broker, until it ends."""
 
     def consumer_added(self, consumer: Consumer) -> None:
         """Hear of a new consumer."""
@@ -53,9 +56,6 @@ class MessageListener(Protocol):
 
     def subscription_removed(self, subscription: Subscription) -> None:
         """Hear that a durable subscription was deleted."""
-
-    def bridge_started(self, connection: Connection, peer: NetworkPeer) -> None:
-        """Hear that messages are forwarded to another broker, until the connection ends."""
 
     def replay(self, consumer: Consumer, source: Destination) -> None:
         """Tell a new consumer of advisories what exists already."""
@@ -115,6 +115,11 @@ class ClientEvents:
         """See `ClientListener.disconnected`."""
         for listener in self._listeners:
             listener.disconnected(connection)
+
+    def bridge_started(self, connection: Connection, peer: NetworkPeer) -> None:
+        """See `ClientListener.bridge_started`."""
+        for listener in self._listeners:
+            listener.bridge_started(connection, peer)
 
     def consumer_added(self, consumer: Consumer) -> None:
         """See `ClientListener.consumer_added`."""

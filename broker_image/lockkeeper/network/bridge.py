@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, Protocol, cast
 
-from lockkeeper.broker.bridging import begin_forwarding
+from lockkeeper.broker.bridging import begin_bridge
 from lockkeeper.broker.connections import NetworkPeer
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, internal_error
@@ -118,6 +118,8 @@ class Bridge:
             self._begin_forwarding()
             if self.demand is not None and handed_over.subscriptions is not None:
                 self.demand.synchronize(handed_over.subscriptions)
+        elif self.peer is not None:
+            begin_bridge(self._broker, self.connection, self.peer, is_forwarded_to=False)
         self.receive_data(handed_over.rest)
 
     # The session
@@ -312,8 +314,14 @@ class Bridge:
             raise ProtocolError(f"the bridge leads back to this broker, {self._broker.name}")
         connection = self.connection
         self.peer = connection.network = NetworkPeer(
-            broker_id, info.broker_name or "", info.broker_url or "", not self.is_initiator
+            broker_id,
+            info.broker_name or "",
+            info.broker_url or "",
+            has_dialled=not self.is_initiator,
+            connector=self.settings.name,
+            forwards=self.settings.duplex or not self.is_initiator,
         )
+        self.peer.figures = self._figures
         # Its messages are looked up in the audit, and noted there.
         connection.fault_tolerant = connection.reconnected = True
         connection.audit = self._bridges.audit
@@ -322,6 +330,14 @@ class Bridge:
         )
         if self._listener is not None:
             self._listener.begun(self)
+
+    def _figures(self) -> tuple[int, int]:
+        """See `NetworkPeer.figures`."""
+        forwarder, inbound = self.forwarder, self.inbound
+        return (
+            0 if forwarder is None else forwarder.dequeued,
+            0 if inbound is None else inbound.taken - inbound.duplicates,
+        )
 
     def _introduce(self) -> None:
         """Say who we are, and ask for consumers."""
@@ -344,7 +360,7 @@ class Bridge:
         )
         self._advisories = AdvisoryWindow(settings, self._identifier)
         self.demand = DemandBook(broker, self._bridges, self.connection, self.peer, settings)
-        begin_forwarding(broker, self.connection, self.peer)
+        begin_bridge(broker, self.connection, self.peer, is_forwarded_to=True)
         own_url = self._own_url if self.is_initiator else None
         for command in introduction(broker, settings, self._identifier, own_url):
             self._send(command)

@@ -1,14 +1,15 @@
-"""The flight recorder's events of connections, consumers and producers.
+"""The flight recorder's events of connections, bridges, consumers and producers.
 
 What peers control is bounded: texts are cut, and events beyond a rate are only counted. Lines
 wait here until something is written anyway.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 from lockkeeper.broker.advisories.names import is_advisory
-from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.connections import Connection, NetworkPeer
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.subscriptions.consumer import Consumer, Peer
 from lockkeeper.message.destination import Destination
@@ -32,6 +33,7 @@ class ClientRecorder:
         self._allowed_at = broker.steady
         self._slow: dict[Consumer, tuple[int, int]] = {}
         self._told: set[Consumer] = set()
+        self._counted: dict[Connection, dict[str, object]] = {}
 
     def take_events(self, most: int = EVENTS_AT_ONCE_MAX) -> list[dict[str, Any]]:
         """Return what is to be written, the oldest *most* events, and forget them."""
@@ -49,7 +51,20 @@ class ClientRecorder:
 
     def disconnected(self, connection: Connection) -> None:
         """See `ClientListener.disconnected`."""
-        self._add_event("connectionClosed", **_connection(connection))
+        self._counted.pop(connection, None)
+        self._add_event("connectionClosed", **_connection(connection), **_figures(connection))
+
+    def bridge_started(self, connection: Connection, peer: NetworkPeer) -> None:
+        """See `ClientListener.bridge_started`."""
+        self._add_event(
+            "bridgeStarted",
+            **_connection(connection),
+            brokerId=self._broker.broker_id,
+            bridge=peer.connector,
+            peer=peer.broker_name or None,
+            peerId=peer.broker_id,
+            direction=_direction(peer),
+        )
 
     def consumer_added(self, consumer: Consumer) -> None:
         """See `ClientListener.consumer_added`."""
@@ -82,6 +97,14 @@ class ClientRecorder:
     ) -> None:
         """See `ClientListener.producer_removed`."""
         self._add_event("producerClosed", **_producer(connection, identifier, destination))
+
+    def note_bridges(self, connections: Iterable[Connection]) -> None:
+        """Tell how many messages have gone over bridges, of those where that has changed."""
+        for connection in connections:
+            figures = _figures(connection)
+            if figures and self._counted.get(connection) != figures:
+                self._counted[connection] = figures
+                self._add_event("bridgeCounted", **_connection(connection), **figures)
 
     def note_slow_consumers(self, consumers: list[Consumer]) -> None:
         """Tell of consumers that are slow, once until they move.
@@ -121,6 +144,19 @@ def _connection(connection: Peer) -> dict[str, object]:
         "clientId": connection.client_id or None,
         "user": connection.user_name or None,
     }
+
+
+def _figures(connection: Connection) -> dict[str, object]:
+    """Return how many messages have gone over a bridge, each way; nothing of a client."""
+    peer = connection.network
+    return {} if peer is None else dict(zip(("forwarded", "received"), peer.figures(), strict=True))
+
+
+def _direction(peer: NetworkPeer) -> str:
+    """Return which way messages go over a bridge, seen from here."""
+    if not peer.is_forwarded_to:
+        return "in"
+    return "both" if peer.forwards else "out"
 
 
 def _consumer(consumer: Consumer) -> dict[str, object]:

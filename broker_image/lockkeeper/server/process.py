@@ -290,7 +290,8 @@ class BrokerProcess:
         now, self._epoch = engine.now, epoch
         store.begin_term(epoch, now, broker.name, self.name)
         cause = cause_of_start(past.last_trace)
-        details = {"replica": self.name, "epoch": epoch} | ({"cause": cause} if cause else {})
+        details = {"brokerId": broker.broker_id, "replica": self.name, "epoch": epoch}
+        details |= {"cause": cause} if cause else {}
         recorder.event("takeover" if waited else "start", now, **details)
         self._reloading.serve(engine, given, self.name)
         try:

@@ -75,6 +75,7 @@ class FlightRecorder:
                 return False
             self._statistics_at = steady
             connections = self._broker.connections.values()
+            self._clients.note_bridges(connections)
             self._clients.note_slow_consumers(
                 [each for one in connections for each in one.consumers.values()]
             )

@@ -153,7 +153,9 @@ class Advisories:
             self._send(listeners, connection_removal(connection))
 
     def bridge_started(self, connection: "Connection", peer: "NetworkPeer") -> None:
-        """Tell that messages are forwarded to another broker from now on."""
+        """Tell that messages are forwarded to another broker from now on, if they are."""
+        if not peer.is_forwarded_to:
+            return
         if (listeners := self.listeners(NETWORK_BRIDGES)) is not None:
             self._send(listeners, bridge_info(peer), bridge_properties(connection, peer))
 
