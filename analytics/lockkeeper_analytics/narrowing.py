@@ -133,6 +133,7 @@ REPORTS = {
     "poison": Kept(_ORIGIN, _LAST),
     "duplicates": Kept(since=_LAST),
     "brokers": _WHOLE,
+    "network": _WHOLE,
     "takeovers": Kept(None, _AT),
     "garbage": _WHOLE,
     "inventory": _WHOLE,

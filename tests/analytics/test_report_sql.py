@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from journal_maker import START, JournalMaker
 from journal_two_runs import write_two_runs
+from network_journals import grown
 from report_rows import assert_same, plain
 
 from lockkeeper.client import Acknowledge, connect
@@ -64,7 +65,7 @@ def journal(request, spark, tmp_path_factory):
     if is_ours:
         write_two_runs(folder / "made")
         (folder / "used").mkdir()
-        places = [folder / "made", used(folder / "used")]
+        places = [folder / "made", used(folder / "used"), *grown(folder / "network")]
     else:
         places = [request.path.parents[1] / "golden" / "kahadb" / name for name in ACTIVEMQ]
     directories = list(map(str, places))

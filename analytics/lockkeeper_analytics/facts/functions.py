@@ -13,6 +13,11 @@ SEVERAL = -1
 """Of what keeps a file, two are as good as many: one of them can go, and the file stays."""
 
 _FUNCTIONS = (
+    "hops_of(way ARRAY<STRING>)"
+    " RETURNS ARRAY<STRUCT<before: STRING, source: STRING, way: STRING, target: STRING>>"
+    " RETURN transform(sequence(1, size(way)), place -> named_struct("
+    "'before', array_join(slice(way, 1, place - 1), chr(0)), 'source', get(way, place - 1),"
+    " 'way', array_join(slice(way, 1, place), chr(0)), 'target', get(way, place)))",
     "milliseconds_between(moment TIMESTAMP, other TIMESTAMP) RETURNS BIGINT"
     " RETURN div(unix_micros(other) - unix_micros(moment), 1000)",
     "no_counts() RETURNS MAP<STRING, BIGINT> RETURN CAST(map() AS MAP<STRING, BIGINT>)",

@@ -58,6 +58,7 @@ RECORD_COLUMNS = (
     "ack_type",
     "ack_cause",
     "retroactive",
+    "broker_path",
 )
 """The columns of the data source that facts and reports are made of."""
 

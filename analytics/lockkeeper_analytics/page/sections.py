@@ -5,12 +5,16 @@ from html import escape
 from typing import Any
 
 from lockkeeper_analytics.page.labels import Labels, Tables
+from lockkeeper_analytics.page.network import network
 from lockkeeper_analytics.page.plots import plot_name
 from lockkeeper_analytics.page.tables import table
 from lockkeeper_analytics.page.timeline import timeline
 from lockkeeper_analytics.reports.report import Bars, Report, Row
 
-INSTEAD: Mapping[str, Callable[[list[Row]], str]] = {"takeovers": timeline}
+INSTEAD: Mapping[str, Callable[[list[Row]], str]] = {
+    "takeovers": timeline,
+    "network": network,
+}
 """What stands in place of a plot, for reports that tell a story."""
 
 Groups = Mapping[str, tuple[Report, ...]]

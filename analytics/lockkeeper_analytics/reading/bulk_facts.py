@@ -15,7 +15,6 @@ from lockkeeper_analytics.reading.frames import (
     CAUSE_PROPERTY,
     RETRY_PROPERTY,
     Head,
-    Tail,
     cause_in,
     retry_in,
 )
@@ -166,7 +165,7 @@ FACTS: dict[str, Builder] = {
         for name in Head._fields
         if name in COLUMNS and name not in ("persistent", "priority")
     },
-    **{name: _rare(name, TAIL, name) for name in ("jms_type", "user_id") if name in Tail._fields},
+    **{name: _rare(name, TAIL, name) for name in ("jms_type", "user_id", "broker_path")},
     **{name: _ack(name) for name in ("ack_type", "consumer_id", "ack_cause")},
     # A chunk with records of subscriptions is read one by one.
     **{name: _absent(name) for name in ("selector", "no_local", "retroactive")},

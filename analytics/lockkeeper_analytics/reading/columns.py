@@ -250,6 +250,7 @@ BUILDERS: dict[str, Builder] = {
     "compressed": _tail("compressed"),
     "redeliveries": _tail("redeliveries"),
     "user_id": _tail("user_id"),
+    "broker_path": _tail("broker_path"),
     "properties": _properties,
     "dead_letter_cause": _told("dead_letter_cause", cause_in),
     "retry_of": _told("retry_of", retry_in),

@@ -9,6 +9,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from lockkeeper.message import openwire
+from lockkeeper.message.broker_path import names_of
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.layout import (
     BLOB_MESSAGE,
@@ -62,6 +63,7 @@ class Tail(NamedTuple):
     compressed: bool
     redeliveries: int
     user_id: str | None
+    broker_path: list[str] | None = None
 
 
 def stored_time(data: bytes, start: int, end: int) -> int:
@@ -138,6 +140,7 @@ class FrameReader:
             fields.compressed,
             fields.redelivery_counter,
             fields.user_id,
+            list(names_of(fields.broker_path)) or None,
         )
 
     def _lead(self, data: bytes, start: int, end: int) -> _Lead:

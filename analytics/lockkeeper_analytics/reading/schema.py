@@ -36,6 +36,7 @@ FLAG = ("boolean", pa.bool_())
 TIME = ("timestamp", TIMESTAMP)
 MAP = ("map<string,string>", pa.map_(pa.string(), pa.string()))
 BYTES = ("binary", pa.binary())
+TEXTS = ("array<string>", pa.list_(pa.string()))
 
 DIRECTORY, BROKER = "directory", "broker"
 _RECORD, _TIMES, _HEAD, _TAIL = Needs.RECORD, Needs.TIMES, Needs.HEAD, Needs.TAIL
@@ -89,6 +90,7 @@ _ALL = (
     ("retroactive", FLAG, _RECORD, "it wants what the topic has stored already"),
     ("trace", TEXT, _RECORD, "text of a trace record that is not the flight recorder's"),
     ("recorder", TEXT, _RECORD, "JSON of a flight recorder line"),
+    ("broker_path", TEXTS, _TAIL, "ids of the brokers that the message has left; null: of none"),
     ("body", TEXT, Needs.BODY | _TAIL, "text bodies; map and stream bodies as JSON"),
     ("content", BYTES, Needs.BODY | _TAIL, "bytes and object bodies, inflated"),
 )

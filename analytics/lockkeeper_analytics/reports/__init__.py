@@ -16,6 +16,7 @@ from lockkeeper_analytics.reports import (
     inventory,
     latency,
     latency_over_time,
+    network,
     pattern,
     poison,
     producers,
@@ -56,6 +57,7 @@ GROUPS: dict[str, tuple[Report, ...]] = {
     ),
     "Brokers and journal": (
         brokers.REPORT,
+        network.REPORT,
         takeovers.REPORT,
         garbage.REPORT,
         inventory.REPORT,

@@ -20,12 +20,11 @@ late AS (
     FROM acknowledged GROUP BY directory
 ),
 life AS (
-    SELECT directory, max_by(broker_name, position) AS named,
-        count_if(event = 'takeover') AS takeovers
+    SELECT directory, count_if(event = 'takeover') AS takeovers
     FROM broker_events GROUP BY directory
 )
 SELECT directory,
-    coalesce(named, regexp_extract(directory, '(?:broker=)?([^/]+)/*$', 1)) AS broker,
+    broker,
     coalesce(sent, 0) AS sent,
     coalesce(acknowledged, 0) AS acknowledged,
     coalesce(dead_lettered, 0) AS dead_lettered,
@@ -35,6 +34,7 @@ SELECT directory,
     bytes, seconds,
     coalesce(sent, 0) / greatest(seconds, 1) AS per_second
 FROM of_records
+JOIN broker_names USING (directory)
 LEFT JOIN sums USING (directory)
 LEFT JOIN held USING (directory)
 LEFT JOIN late USING (directory)

@@ -4,9 +4,9 @@ A file may go when nothing live is in it, and when every file whose messages its
 gone or goes with it: otherwise those messages would come back.
 """
 
-from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.schema import FLAG, INT, LONG, TEXT, TEXTS, TIME
 from lockkeeper_analytics.tables.derived import derived_table
-from lockkeeper_analytics.tables.shape import COUNTS, NUMBERS, TEXTS
+from lockkeeper_analytics.tables.shape import COUNTS, NUMBERS
 
 TABLE = derived_table(
     "files",

@@ -1,8 +1,8 @@
 """`messages`: one row for each message, with what became of it."""
 
-from lockkeeper_analytics.reading.schema import COLUMNS, INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.schema import COLUMNS, INT, LONG, TEXT, TEXTS, TIME
 from lockkeeper_analytics.tables.derived import derived_table
-from lockkeeper_analytics.tables.shape import TEXTS, Type
+from lockkeeper_analytics.tables.shape import Type
 
 FACTS = (
     "message_type",
@@ -21,6 +21,7 @@ FACTS = (
     "compressed",
     "properties",
     "retry_of",
+    "broker_path",
 )
 """Columns of records that a message keeps as they are; only those asked for are decoded."""
 

@@ -14,7 +14,7 @@ SELECT message_rows.directory, journals.broker, message_rows.destination_kind, m
     message_rows.record_bytes,
     message_type, said.producer_id, persistent, said.priority, sent_at, expires_at,
     correlation_id, said.group_id, group_sequence, reply_to, jms_type, said.redeliveries, user_id,
-    compressed, properties, retry_of
+    compressed, properties, retry_of, broker_path
 FROM message_rows
 LEFT JOIN (SELECT * FROM placed WHERE kind IN ('add', 'update')) said
     ON message_rows.directory = said.directory AND located = said.position

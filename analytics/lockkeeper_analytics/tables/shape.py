@@ -15,7 +15,6 @@ from lockkeeper_analytics.streams.offsets import Lost
 
 ROWS_PER_BATCH = 8192
 
-TEXTS = ("array<string>", pa.list_(pa.string()))
 NUMBERS = ("array<bigint>", pa.list_(pa.int64()))
 COUNTS = ("map<string,bigint>", pa.map_(pa.string(), pa.int64()))
 

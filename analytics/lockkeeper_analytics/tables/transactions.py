@@ -1,8 +1,8 @@
 """`transactions`: one row for each transaction, as they end; then those without an outcome."""
 
-from lockkeeper_analytics.reading.schema import INT, LONG, TEXT, TIME
+from lockkeeper_analytics.reading.schema import INT, LONG, TEXT, TEXTS, TIME
 from lockkeeper_analytics.tables.derived import derived_table
-from lockkeeper_analytics.tables.shape import NUMBERS, TEXTS
+from lockkeeper_analytics.tables.shape import NUMBERS
 
 TABLE = derived_table(
     "transactions",
