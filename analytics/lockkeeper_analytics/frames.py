@@ -28,7 +28,7 @@ from lockkeeper_analytics.spark.datasource import FORMAT
 from lockkeeper_analytics.spark.session import register
 from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tables.options import parse_options
-from lockkeeper_analytics.trace.steps import PARTS, part_text
+from lockkeeper_analytics.trace.steps import FACTS, PARTS, part_text
 from lockkeeper_analytics.trace.steps import TABLES as TABLES_READ
 
 TABLE_NAMES = tuple(TABLES)
@@ -88,6 +88,8 @@ def trace(session: SparkSession, identifier: str, *directories: str) -> DataFram
     """
     literal = quoted(identifier).replace("{", "{{").replace("}", "}}")
     named = {each: table(session, each, *directories) for each in TABLES_READ}
+    journal = journal_of(read_journals(session, directories))
+    named |= {each: journal.frame(each) for each in FACTS}
     for part in PARTS:
         # Else each that reads it would work it out anew, from the journals.
         named[part] = kept_frame(session.sql(part_text(part, literal), **named))

@@ -9,6 +9,7 @@ import pytest
 from journal_lived import lived
 from journal_maker import message_id
 from journal_reports import asked
+from network_journals import grown
 
 from lockkeeper_analytics import frames
 from lockkeeper_analytics.errors import OptionError
@@ -50,6 +51,13 @@ def test_a_wrong_name_says_which_there_are(spark, journal):
 def test_spark_traces_a_message_as_duckdb_does(spark, journal, identifier):
     told = frames.trace(spark, identifier, str(journal)).toArrow().to_pylist()
     assert told == trace(identifier, [str(journal)])
+
+
+def test_spark_follows_a_message_from_broker_to_broker(spark, tmp_path):
+    some = [str(each) for each in grown(tmp_path) if each.name != "south"]
+    for identifier in ("north-client-1:1:1:1", "north-client-1:1:1:5"):
+        told = frames.trace(spark, identifier, *some).toArrow().to_pylist()
+        assert told == trace(identifier, some)
 
 
 def test_spark_finds_the_data_source_by_itself(journal, tmp_path):

@@ -27,7 +27,7 @@ def trace(
         str, typer.Option("--memory", help="Upper bound of DuckDB's memory; then it spills.")
     ] = "1GB",
 ) -> None:
-    """Tell the life of a message, its copies and its dead letters, from journals of brokers."""
+    """Tell the life of a message, of its copies and dead letters, from broker to broker."""
     # DuckDB takes a moment to import, and `--help` does without.
     from lockkeeper_analytics.trace import steps
 
@@ -52,7 +52,7 @@ def told(step: Row) -> dict[str, str]:
     exact = earliest == latest or not earliest or not latest
     return {
         "time": (earliest or latest) if exact else f"{earliest} to {latest}",
-        "broker": step["broker"],
+        "broker": step["broker"] if step["directory"] else f"{step['broker']} (not given)",
         "destination": f"{step['destination_kind']}://{step['destination']}",
         "step": step["step"].replace("_", " "),
         "message": step["message_id"],
@@ -72,6 +72,9 @@ def _details(step: Row) -> list[str]:
         ("went to {}", step["target"]),
         ("subscription {}", step["subscription"]),
         ("redelivered {} times", step["redeliveries"]),
+        ("from broker {}", step["from_broker"]),
+        ("to broker {}", step["to_broker"]),
+        ("over bridge {}", step["bridge"]),
         (who + " {}", step["client"]),
         ("in {}", step["transaction"]),
         ("cause: {}", cause),

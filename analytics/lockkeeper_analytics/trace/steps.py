@@ -12,7 +12,8 @@ from lockkeeper_analytics.tables.database import MEMORY_LIMIT, quoted
 from lockkeeper_analytics.values import values_of
 
 TABLES = ("messages", "acks", "records")
-PARTS = ("ids", "lives", "ends")
+FACTS = ("hops", "broker_ids", "broker_names", "bridges", "unattended")
+PARTS = ("ids", "lives", "ends", "ways", "departures", "stays")
 """What the steps are made of, a few rows each; a part may read those before it."""
 
 
@@ -48,14 +49,14 @@ def question(identifier: str) -> str:
 def part_text(part: str, literal: str) -> str:
     """Return the SQL of a part, or of `steps`, for the identifier as a *literal* of the engine.
 
-    What it reads, tables and the parts before it, has its name in braces.
+    What it reads, tables, facts and the parts before it, has its name in braces.
     """
     return _text(part).replace("{id}", literal)
 
 
 def _plain(part: str, literal: str) -> str:
     text = _text(part)
-    for name in (*TABLES, *PARTS):
+    for name in (*TABLES, *FACTS, *PARTS):
         text = text.replace(f"{{{name}}}", name)
     return text.replace("{id}", literal)
 
