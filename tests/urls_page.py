@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lockkeeper.client import url_options
-from lockkeeper.client.core.options import ConnectionOptions, PrefetchPolicy, Timeouts
+from lockkeeper.client.core.options import (
+    BlobTransferPolicy,
+    ConnectionOptions,
+    PrefetchPolicy,
+    Timeouts,
+)
 from lockkeeper.client.core.redelivery import RedeliveryPolicy
 from lockkeeper.client.tls import TlsOptions
 from lockkeeper.client.url import CLIENT_ID, PASSWORD, USER
@@ -162,7 +167,19 @@ SECTIONS = (
             "jms.dispatchAsync": "let the broker dispatch in a thread of its own, if it has any",
             "jms.producerWindowSize": "bytes that a producer sends ahead of the broker's taking "
             "them; 0: no limit",
-            "jms.blobTransferPolicy.uploadUrl": "where `session.upload` puts files with HTTP",
+        },
+    ),
+    Section(
+        "Blobs",
+        "Where `session.upload` puts files: with HTTP, or into a directory (`file:///…`). The "
+        "first of these that is set is taken.",
+        url_options.BLOB_OPTIONS,
+        BlobTransferPolicy,
+        {
+            "jms.blobTransferPolicy.uploadUrl": "whatever the broker says",
+            "jms.blobTransferPolicy.brokerUploadUrl": "until the broker tells its own; ActiveMQ "
+            "and Lockkeeper tell none",
+            "jms.blobTransferPolicy.defaultUploadUrl": "where nothing else is said",
         },
     ),
 )
@@ -182,6 +199,7 @@ MISSING_OPTIONS = {
     "`optimizedMessageDispatch`": "The event loop takes what comes; there is no thread a session.",
     "`jms.sendAcksAsync`, `copyMessageOnSend`, `objectMessageSerializationDefered`, "
     "`trustedPackages`": "An acknowledgement never waits, and a message is encoded at once.",
+    "`jms.blobTransferPolicy.bufferSize`": "A blob is read in pieces as large as is asked for.",
     "`jms.nonBlockingRedelivery`, `jms.consumerFailoverRedeliveryWaitPeriod`": "A message that "
     "comes again keeps its place before the others.",
 }

@@ -199,5 +199,20 @@ def test_a_file_that_is_not_taken_is_told(server: FileServer, tmp_path: Path) ->
         upload(BytesIO(b"x"), url, "text/plain")
     with pytest.raises(FileNotFoundError):
         upload(tmp_path / "missing", url, "text/plain")
-    with pytest.raises(BlobError, match="only http, https is allowed"):
-        upload(BytesIO(b"x"), tmp_path.as_uri(), "text/plain")
+    with pytest.raises(BlobError, match="only http, https, file is allowed"):
+        upload(BytesIO(b"x"), "ftp://127.0.0.1/", "text/plain")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(BlobError, match=r"was not written: .*file"):
+        upload(BytesIO(b"x"), (tmp_path / "file").as_uri(), "text/plain")
+
+
+def test_a_file_is_copied_into_a_directory_that_is_made(tmp_path: Path) -> None:
+    (tmp_path / "ä film.mp4").write_bytes(BYTES)
+    directory = tmp_path / "made here" / "as well"
+    blob, other = (
+        upload(tmp_path / "ä film.mp4", directory.as_uri(), "video/mp4") for _ in range(2)
+    )
+    assert blob.url != other.url
+    assert len([*directory.iterdir()]) == 2
+    assert (blob.name.endswith("-ä film.mp4"), blob.deleted_by_broker) == (True, True)
+    assert blob.read(schemes=("file",)) == BYTES

@@ -131,6 +131,59 @@ def test_a_broker_of_a_lower_version_is_understood(version: int) -> None:
         assert ack.ack_type == AckType.STANDARD
 
 
+BLOB_OPTION = "?jms.blobTransferPolicy."
+
+
+@pytest.mark.parametrize(
+    ("options", "of_broker", "url"),
+    [
+        ("", None, "http://localhost:8080/uploads/"),
+        ("", "https://blobs/", "https://blobs/"),
+        (f"{BLOB_OPTION}brokerUploadUrl=http://mine", "https://blobs/", "https://blobs/"),
+        (f"{BLOB_OPTION}brokerUploadUrl=http://mine", None, "http://mine"),
+        (f"{BLOB_OPTION}defaultUploadUrl=file:///mine", None, "file:///mine"),
+        (f"{BLOB_OPTION}defaultUploadUrl=file:///mine", "https://blobs/", "https://blobs/"),
+        (f"{BLOB_OPTION}uploadUrl=file:///mine", "https://blobs/", "file:///mine"),
+    ],
+)
+def test_a_broker_tells_where_blobs_go_unless_the_url_says_it(
+    peer: ScriptedPeer, options: str, of_broker: str | None, url: str
+) -> None:
+    def serve() -> None:
+        peer.shake_hands()
+        peer.send(openwire.BrokerInfo(broker_upload_url=of_broker))
+        see_off(peer)
+
+    background = Background(serve)
+    with connect(f"{peer.address}{options}") as connection:
+        assert connection.session().blob_upload_url == url
+    background.join()
+
+
+def test_a_broker_does_not_choose_a_file_of_this_machine(
+    peer: ScriptedPeer, open_connection: Connect
+) -> None:
+    reported: list[MessagingError] = []
+
+    def serve() -> None:
+        greet(peer)
+        peer.answer(peer.serve_until(openwire.ConsumerInfo)[-1])
+        peer.send(openwire.BrokerInfo(broker_upload_url="file:///etc"))
+        see_off(peer)
+
+    background = Background(serve)
+    connection = open_connection(peer.address)
+    connection.on_error = reported.append
+    session = connection.session()
+    session.consumer("ORDERS")
+    while not reported:
+        time.sleep(0.01)
+    assert session.blob_upload_url == "http://localhost:8080/uploads/"
+    connection.close()
+    background.join()
+    assert "'file:///etc' is not followed: only http and https are" in str(reported[0])
+
+
 def test_everything_is_said_again_to_the_next_broker_with_its_old_number(
     peer: ScriptedPeer, open_connection: Connect
 ) -> None:

@@ -5,6 +5,7 @@ from http.client import HTTPException
 from io import BufferedReader, RawIOBase
 from os import fsencode
 from pathlib import Path
+from shutil import copyfileobj
 from typing import BinaryIO, Protocol
 from urllib.error import HTTPError
 from urllib.parse import quote, urlsplit
@@ -19,6 +20,7 @@ from urllib.request import (
     ProxyHandler,
     Request,
     UnknownHandler,
+    url2pathname,
 )
 from uuid import uuid4
 
@@ -61,12 +63,26 @@ def download(url: str, timeout: float, bytes_max: int, schemes: Collection[str])
 def put_file(
     file: BinaryIO, upload_url: str, mime_type: str, timeout: float, schemes: Collection[str]
 ) -> str:
-    """Put a file below *upload_url* with HTTP, and return its URL; see `blobs.upload`."""
-    url = f"{upload_url.removesuffix('/')}/{uuid4()}{_named(file)}"
+    """Put a file below *upload_url*, and return its URL; see `blobs.upload`."""
+    url = f"{_checked(upload_url, schemes).removesuffix('/')}/{uuid4()}{_named(file)}"
+    if upload_url.partition(":")[0].lower() == "file":
+        _write_file(file, url)
+        return url
     # Without a length it goes in chunks, as a stream does from Java.
-    request = Request(_checked(url, schemes), file, {"Content-Type": mime_type}, method="PUT")
+    request = Request(url, file, {"Content-Type": mime_type}, method="PUT")
     _answer(request, timeout, schemes).close()
     return url
+
+
+def _write_file(file: BinaryIO, url: str) -> None:
+    """Copy a file to where a `file:` URL says, as ActiveMQ's FileSystemBlobStrategy does."""
+    path = Path(url2pathname(urlsplit(url).path))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as copy:
+            copyfileobj(file, copy)
+    except OSError as error:
+        raise BlobError(f"{url} was not written: {error}") from error
 
 
 def _named(file: BinaryIO) -> str:

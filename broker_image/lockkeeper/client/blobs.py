@@ -18,6 +18,8 @@ BLOB_BYTES_MAX = 100 * 1024 * 1024
 BLOB_SECONDS_MAX = 30.0
 MIME_TYPE = "application/octet-stream"
 SCHEMES = ("http", "https")
+UPLOAD_SCHEMES = (*SCHEMES, "file")
+"""Those of URLs that the application has chosen itself."""
 Source: TypeAlias = "str | PathLike[str] | BinaryIO"
 """A file by its path, or an open one."""
 
@@ -77,6 +79,8 @@ def upload(
 ) -> Blob:
     """Put a file below *upload_url* under a name that is new, and return the blob to be sent.
 
+    With `file:` that is a directory, which is made unless it is there.
+
     Waits in its thread, up to *timeout* seconds for each answer. Raises BlobError when the server
     does not take it, OSError when the file cannot be read.
     """
@@ -88,5 +92,5 @@ def upload(
             file = stack.enter_context(Path(source).open("rb"))
         else:
             file = source
-        url = put_file(file, upload_url, mime_type, timeout, SCHEMES)
+        url = put_file(file, upload_url, mime_type, timeout, UPLOAD_SCHEMES)
     return Blob(url, mime_type, deleted_by_broker=True)

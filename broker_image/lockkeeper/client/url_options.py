@@ -6,7 +6,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from lockkeeper.client.core.options import ConnectionOptions, PrefetchPolicy, Timeouts
+from lockkeeper.client.blobs import UPLOAD_SCHEMES
+from lockkeeper.client.core.options import (
+    BlobTransferPolicy,
+    ConnectionOptions,
+    PrefetchPolicy,
+    Timeouts,
+)
 from lockkeeper.client.core.redelivery import RedeliveryPolicy
 from lockkeeper.client.errors import BrokerUrlError
 
@@ -92,6 +98,7 @@ def read_jms_options(
     settings = ConnectionOptions(
         prefetch=replace(prefetch, **fields(PREFETCH_OPTIONS)),
         timeouts=replace(Timeouts(), **fields(TIMEOUT_OPTIONS)),
+        blob_transfer=replace(BlobTransferPolicy(), **fields(BLOB_OPTIONS)),
         **fields(CONNECTION_OPTIONS),
     )
     return settings, replace(RedeliveryPolicy(), **fields(REDELIVERY_OPTIONS))
@@ -158,9 +165,9 @@ def _uris(value: str) -> tuple[str, ...]:
     return uris
 
 
-def _http_url(value: str) -> str:
-    if not value.startswith(("http://", "https://")):
-        raise ValueError("must begin with http:// or https://")
+def _upload_url(value: str) -> str:
+    if value.partition(":")[0].lower() not in UPLOAD_SCHEMES:
+        raise ValueError(f"must begin with {', '.join(UPLOAD_SCHEMES)} and a colon")
     if set(value) & set("@?#"):
         raise ValueError("has a user name or a query, which all who receive blobs would be told")
     return value
@@ -238,7 +245,11 @@ CONNECTION_OPTIONS: Table = {
     "jms.exclusiveConsumer": ("exclusive_consumer", _flag),
     "jms.dispatchAsync": ("dispatch_async", _flag),
     "jms.producerWindowSize": ("producer_window_size", _count),
-    "jms.blobTransferPolicy.uploadUrl": ("blob_upload_url", _http_url),
+}
+BLOB_OPTIONS: Table = {
+    "jms.blobTransferPolicy.uploadUrl": ("upload_url", _upload_url),
+    "jms.blobTransferPolicy.brokerUploadUrl": ("broker_upload_url", _upload_url),
+    "jms.blobTransferPolicy.defaultUploadUrl": ("default_upload_url", _upload_url),
 }
 _JMS_TABLES = (
     TIMEOUT_OPTIONS,
@@ -246,4 +257,5 @@ _JMS_TABLES = (
     PREFETCH_OPTIONS,
     REDELIVERY_OPTIONS,
     CONNECTION_OPTIONS,
+    BLOB_OPTIONS,
 )

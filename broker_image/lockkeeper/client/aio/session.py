@@ -163,16 +163,21 @@ class Session(TwoPhase, Closing):
 
     @property
     def blob_upload_url(self) -> str:
-        """URL below which blobs are put, `jms.blobTransferPolicy.uploadUrl`."""
-        return self._connection.options.blob_upload_url
+        """URL below which files are put that become blobs.
+
+        The first that is set: `jms.blobTransferPolicy.uploadUrl`, what the broker says of itself
+        (`brokerUploadUrl`), `jms.blobTransferPolicy.defaultUploadUrl`.
+        """
+        return self._connection.blob_transfer.url
 
     async def upload(
         self, source: Source, *, mime_type: str = MIME_TYPE, timeout: float = BLOB_SECONDS_MAX
     ) -> Blob:
-        """Put a file at `jms.blobTransferPolicy.uploadUrl`, and return the blob to be sent.
+        """Put a file below `blob_upload_url`, and return the blob to be sent.
 
-        A server there takes HTTP's PUT. *timeout* is for each answer, in seconds. Raises BlobError
-        when it does not take it, OSError when the file cannot be read.
+        A server there takes HTTP's PUT; a `file:` URL names a directory, which is made. *timeout*
+        is for each answer, in seconds. Raises BlobError when the file is not taken, OSError when it
+        cannot be read.
         """
         arguments = (source, self.blob_upload_url, mime_type, timeout)
         return await asyncio.to_thread(upload, *arguments)

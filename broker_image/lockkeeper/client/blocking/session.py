@@ -121,13 +121,19 @@ class Session(TwoPhase, Closing):
         """Delete a durable subscription. Raises InvalidDestinationError when there is none."""
         self._thread.call(self._aio.unsubscribe(subscription_name, timeout=timeout))
 
+    @property
+    def blob_upload_url(self) -> str:
+        """URL below which files are put that become blobs; see `aio.Session.blob_upload_url`."""
+        return self._aio.blob_upload_url
+
     def upload(
         self, source: Source, *, mime_type: str = MIME_TYPE, timeout: float = BLOB_SECONDS_MAX
     ) -> Blob:
-        """Put a file at `jms.blobTransferPolicy.uploadUrl`, and return the blob to be sent.
+        """Put a file below `blob_upload_url`, and return the blob to be sent.
 
-        A server there takes HTTP's PUT. *timeout* is for each answer, in seconds. Raises BlobError
-        when it does not take it, OSError when the file cannot be read.
+        A server there takes HTTP's PUT; a `file:` URL names a directory, which is made. *timeout*
+        is for each answer, in seconds. Raises BlobError when the file is not taken, OSError when it
+        cannot be read.
         """
         return upload(source, self._aio.blob_upload_url, mime_type, timeout)
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from lockkeeper.client.blobs import SCHEMES
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.consumer import ConsumerCore
 from lockkeeper.client.core.delivery import Delivery
@@ -28,6 +29,7 @@ from lockkeeper.client.core.requests import Request
 from lockkeeper.client.core.session import SessionCore
 from lockkeeper.client.core.waiting import Moment, Procedure, Wait, WaitLine, earliest
 from lockkeeper.client.errors import (
+    BlobError,
     IllegalStateError,
     MessagingError,
     RequestTimedOutError,
@@ -73,6 +75,7 @@ class ConnectionCore:
         self.error: MessagingError | None = None
         self.why_unlinked = ""
         self.events: deque[Event] = deque()
+        self.blob_transfer = options.blob_transfer
         self.other_addresses: tuple[str, ...] = ()
         self.outbox = Outbox()
         self.linked = WaitLine()
@@ -393,9 +396,24 @@ class ConnectionCore:
                 producer = self.producers.get(identifier)
                 if producer is not None:
                     producer.acked(command.size)
+            case openwire.BrokerInfo():
+                self._note_upload_url(command.broker_upload_url)
             case openwire.ConnectionControl():
                 listed = f"{command.connected_brokers or ''},{command.reconnect_to or ''}"
                 self.other_addresses = tuple(filter(None, map(str.strip, listed.split(","))))
+
+    def _note_upload_url(self, url: str | None) -> None:
+        """Note where this broker wants blobs to be put, which an option may overrule."""
+        self.blob_transfer = self.options.blob_transfer
+        if not url:
+            return
+        if url.partition(":")[0].lower() in SCHEMES:
+            self.blob_transfer = replace(self.blob_transfer, broker_upload_url=url)
+        else:
+            # A file, above all: a broker is not to choose what is written on this machine.
+            text = f"the broker's brokerUploadUrl {url!r} is not followed: only "
+            text += f"{' and '.join(SCHEMES)} are"
+            self.events.append(Reported(BlobError(text)))
 
     def keep_alive(self) -> None:
         """Give a sign of life."""

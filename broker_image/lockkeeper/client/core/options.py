@@ -43,11 +43,30 @@ class Timeouts:
 
 
 @dataclass(frozen=True, slots=True)
+class BlobTransferPolicy:
+    """Where files go that blob messages are made of: URLs, the first one that is set.
+
+    The broker's own takes the place of `broker_upload_url` once it has told it (BrokerInfo,
+    openwire.md section 4).
+    """
+
+    upload_url: str | None = None
+    broker_upload_url: str | None = None
+    default_upload_url: str = "http://localhost:8080/uploads/"
+
+    @property
+    def url(self) -> str:
+        """URL below which files are put."""
+        return self.upload_url or self.broker_upload_url or self.default_upload_url
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionOptions:
     """Options for everything that a connection makes."""
 
     prefetch: PrefetchPolicy = PrefetchPolicy()
     timeouts: Timeouts = Timeouts()
+    blob_transfer: BlobTransferPolicy = BlobTransferPolicy()
     optimize_acknowledge: bool = False
     optimize_acknowledge_timeout: float = 0.3
     check_for_duplicates: bool = True
@@ -58,4 +77,3 @@ class ConnectionOptions:
     exclusive_consumer: bool = False
     dispatch_async: bool = True
     producer_window_size: int = 0
-    blob_upload_url: str = "http://localhost:8080/uploads/"
