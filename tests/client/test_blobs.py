@@ -7,7 +7,7 @@ from pathlib import Path
 
 import brokers
 import pytest
-from client_support import Connect, dead_letters
+from client_support import Connect, dead_letters, take
 from containers import container, serve
 from file_server import FileServer, file_server
 
@@ -82,8 +82,22 @@ def test_other_messages_have_no_blob(connection: Connection, queue_name: str) ->
     producer.send("text")
     message = session.consumer(queue_name).receive(5)
     assert message is not None and message.blob is None
-    with pytest.raises(ValueError, match="a Blob that is sent alone"):
-        producer.send_many([Blob("http://example.org/")])  # type: ignore[list-item]
+
+
+def test_blobs_are_sent_among_other_bodies(
+    broker: brokers.RunningBroker, open_connection: Connect, queue_name: str
+) -> None:
+    session = open_connection(f"{broker.url}?jms.useCompression=true").session()
+    producer: Producer = session.producer(queue_name)
+    blob = Blob("http://example.org/", "text/plain", True)
+    producer.send_many(["first", blob, "last"])
+    received = take(session.consumer(queue_name), 3)
+    assert [message.blob for message in received] == [None, blob, None]
+    assert [message.body for message in received] == ["first", None, "last"]
+    with pytest.raises(ValueError, match="a Blob or None, not int"):
+        producer.send(7)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="65535"):
+        producer.send(Blob("http://example.org/" + "a" * 65_535))
 
 
 def test_a_session_uploads_to_where_its_url_says(

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from lockkeeper.client.core.acknowledge import ack_frame, make_ack, runs
 from lockkeeper.client.core.delivery import Delivery, DispatchReader
-from lockkeeper.client.core.encoding import Headers, MessageEncoder, reencoded
+from lockkeeper.client.core.encoding import (
+    COMPRESSED_TAIL,
+    PLAIN_TAIL,
+    Headers,
+    MessageEncoder,
+    blob_tail,
+    reencoded,
+)
 from lockkeeper.message import openwire
 from lockkeeper.message.bodies import MessageType
 from lockkeeper.message.destination import Destination, Kind, queue
@@ -19,12 +26,12 @@ LONG = st.integers(0, 2**62)
 TEXT = st.text(max_size=20)
 PRODUCER, CONSUMER = ProducerId("ID:x:1", 3, 2), ConsumerId("ID:x:1", 2, 9)
 DESTINATIONS = st.builds(Destination, st.sampled_from(Kind), st.text(min_size=1, max_size=20))
-TYPES = st.sampled_from([each for each in MessageType if each is not MessageType.BLOB])
+BLOBS = st.tuples(TEXT, TEXT, st.booleans())
 
 
 @settings(deadline=None)
 @given(
-    type_id=TYPES,
+    type_id=st.sampled_from(MessageType),
     destination=DESTINATIONS,
     numbers=st.tuples(st.integers(1, 2**31 - 1), LONG, LONG, LONG),
     priority=st.integers(0, 9),
@@ -41,6 +48,7 @@ TYPES = st.sampled_from([each for each in MessageType if each is not MessageType
         st.integers(-1, 9),
     ),
     transaction=st.none() | st.builds(LocalTransactionId, st.just("ID:x:1"), LONG),
+    blob=BLOBS,
 )
 def test_a_message_is_written_as_the_codec_writes_it(
     type_id: MessageType,
@@ -52,17 +60,22 @@ def test_a_message_is_written_as_the_codec_writes_it(
     properties: bytes | None,
     headers: Headers | None,
     transaction: LocalTransactionId | None,
+    blob: tuple[str, str, bool],
 ) -> None:
     number, sequence, expiration, timestamp = numbers
     persistent, wants_answer, compressed = flags
+    rest: dict[str, Any] = {}
+    tail = COMPRESSED_TAIL if compressed else PLAIN_TAIL
+    if type_id is MessageType.BLOB:
+        compressed, tail = False, blob_tail(*blob)
+        rest = dict(zip(("remote_blob_url", "mime_type", "deleted_by_broker"), blob, strict=True))
     frame = MessageEncoder(PRODUCER).encode(
         type_id, number, wants_answer, destination, transaction, sequence,
-        (persistent, priority, expiration, timestamp, content, properties, headers, compressed),
+        (persistent, priority, expiration, timestamp, content, properties, headers, tail),
     )  # fmt: skip
-    rest: dict[str, Any] = {}
     if headers is not None:
         names = ("correlation_id", "reply_to", "type", "group_id", "group_sequence")
-        rest = {name: getattr(headers, name) for name in names}
+        rest |= {name: getattr(headers, name) for name in names}
     message = LAYOUTS[type_id].structure(
         command_id=number,
         response_required=wants_answer,

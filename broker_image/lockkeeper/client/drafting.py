@@ -6,7 +6,7 @@ from copy import copy
 from typing import TypeAlias
 
 from lockkeeper.client.blobs import Blob
-from lockkeeper.client.core.encoding import NO_HEADERS, Headers
+from lockkeeper.client.core.encoding import COMPRESSED_TAIL, PLAIN_TAIL, Headers, blob_tail
 from lockkeeper.client.core.producer import Draft, ProducerCore
 from lockkeeper.client.errors import IllegalStateError
 from lockkeeper.client.links.runner import Runner
@@ -15,7 +15,7 @@ from lockkeeper.client.tracing import traced
 from lockkeeper.message.bodies import Body, MessageType, encode_body
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import ProducerId
-from lockkeeper.message.openwire import ActiveMQBlobMessage, Message
+from lockkeeper.message.openwire import Message
 from lockkeeper.message.primitives import Value, encode_map
 
 PRIORITY_DEFAULT = 4
@@ -78,7 +78,7 @@ class Drafting:
 
     def draft(
         self,
-        body: Body,
+        body: Body | Blob,
         properties: "Mapping[str, Value] | bytes | None",
         destination: DestinationName | None = None,
         persistent: bool | None = None,
@@ -91,8 +91,7 @@ class Drafting:
         group_sequence: int = 0,
     ) -> Draft:
         """Return the draft of a message. Raises ValueError for what OpenWire cannot carry."""
-        compressed = self.compress and body is not None
-        kind = _kind_of(body)
+        kind, content, tail = _carried(body, self.compress)
         target = self._target(destination)
         seconds = self.time_to_live if time_to_live is None else time_to_live
         timestamp = int(time.time() * 1000)
@@ -113,10 +112,10 @@ class Drafting:
             check_priority(self.priority if priority is None else priority),
             timestamp + max(1, int(seconds * 1000)) if seconds else 0,
             timestamp,
-            encode_body(kind, body, compressed),
+            content,
             marshalled,
             headers,
-            compressed,
+            tail,
         )
 
     def forwarded(
@@ -146,27 +145,6 @@ class Drafting:
         return target
 
 
-def blob_message(draft: Draft, blob: Blob) -> ActiveMQBlobMessage:
-    """Return the message that carries a blob, with all else that a draft says."""
-    headers = draft.headers or NO_HEADERS
-    return ActiveMQBlobMessage(
-        destination=draft.destination,
-        persistent=draft.persistent,
-        priority=draft.priority,
-        expiration=draft.expiration,
-        timestamp=draft.timestamp,
-        marshalled_properties=draft.properties,
-        correlation_id=headers.correlation_id,
-        reply_to=headers.reply_to,
-        type=headers.type,
-        group_id=headers.group_id,
-        group_sequence=headers.group_sequence,
-        remote_blob_url=blob.url,
-        mime_type=blob.mime_type,
-        deleted_by_broker=blob.deleted_by_broker,
-    )
-
-
 def marshal(properties: Mapping[str, Value] | None) -> bytes | None:
     """Return properties as OpenWire carries them, with the trace context that is current."""
     carried = traced(properties)
@@ -178,6 +156,20 @@ def check_priority(priority: int) -> int:
     if not 0 <= priority <= PRIORITY_MAX:
         raise ValueError(f"a priority is 0 to {PRIORITY_MAX}, not {priority}")
     return priority
+
+
+def _carried(body: Body | Blob, compress: bool) -> tuple[MessageType, bytes | None, bytes]:
+    """Return what carries a body: the type, the content and the end of a message."""
+    if isinstance(body, Blob):
+        return (
+            MessageType.BLOB,
+            None,
+            blob_tail(body.url, body.mime_type, body.deleted_by_broker),
+        )
+    kind = _kind_of(body)
+    if compress and body is not None:
+        return kind, encode_body(kind, body, True), COMPRESSED_TAIL
+    return kind, encode_body(kind, body), PLAIN_TAIL
 
 
 def _kind_of(body: Body) -> MessageType:
@@ -192,6 +184,6 @@ def _kind_of(body: Body) -> MessageType:
     if isinstance(body, list):
         return MessageType.STREAM
     raise ValueError(
-        "a message body is a str, bytes, a mapping, a list or None, or a Blob that is sent alone, "
+        "a message body is a str, bytes, a mapping, a list, a Blob or None, "
         f"not {type(body).__name__}"
     )

@@ -84,6 +84,8 @@ def compressed_content(message_type: int, content: bytes) -> bytes:
 
 
 def _encode_plain(kind: MessageType, body: Body) -> bytes:
+    if kind in (MessageType.BYTES, MessageType.OBJECT) and isinstance(body, bytes):
+        return body
     if kind is MessageType.TEXT and isinstance(body, str):
         text = encode_text(body)
         return _INT.pack(len(text)) + text
@@ -91,12 +93,12 @@ def _encode_plain(kind: MessageType, body: Body) -> bytes:
         return encode_map(body)
     if kind is MessageType.STREAM and isinstance(body, list):
         return b"".join(map(encode_value, body))
-    if kind in (MessageType.BYTES, MessageType.OBJECT) and isinstance(body, bytes):
-        return body
     raise ValueError(f"{type(body).__name__} is not a body of a {kind.name.lower()} message")
 
 
 def _message_type(message_type: int) -> MessageType:
+    if type(message_type) is MessageType:
+        return message_type
     try:
         return MessageType(message_type)
     except ValueError as error:

@@ -8,7 +8,7 @@ from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.blobs import Blob
 from lockkeeper.client.core.requests import Request
-from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, blob_message, marshal
+from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, marshal
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.message.bodies import Body
@@ -46,13 +46,10 @@ class Producer(Drafting, Closing):
         RequestTimedOutError after *timeout* seconds, when nobody knows whether it was sent.
         """
         draft = self.draft(
-            None if isinstance(body, Blob) else body, properties, destination, persistent,
-            priority, time_to_live, correlation_id, reply_to, type, group_id, group_sequence,
+            body, properties, destination, persistent, priority, time_to_live, correlation_id,
+            reply_to, type, group_id, group_sequence,
         )  # fmt: skip
         core, runner = self.core, self._runner
-        if isinstance(body, Blob):
-            sending = core.send_message(blob_message(draft, body), moment())
-            return await drive(runner, sending, timeout)
         if core.wants_answer(draft.persistent) or not core.has_room:
             return await drive(runner, core.send(draft, moment()), timeout)
         with runner.lock:
@@ -83,7 +80,7 @@ class Producer(Drafting, Closing):
 
     async def send_many(
         self,
-        bodies: Iterable[Body],
+        bodies: Iterable[Body | Blob],
         properties: Mapping[str, Value] | None = None,
         window: int = WINDOW_MESSAGES,
         *,

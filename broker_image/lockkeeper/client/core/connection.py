@@ -371,13 +371,19 @@ class ConnectionCore:
         Raises ConnectionResetError when the link is of no use any more, SecurityError when none
         will ever be.
         """
+        consumer_id: ConsumerId | None = None
+        consumer: ConsumerCore | None = None
         for command in commands:
             if type(command) is Delivery:
-                consumer = self.consumers.get(command.consumer_id)
+                # Mostly many in a row are for the same consumer.
+                if command.consumer_id is not consumer_id:
+                    consumer_id = command.consumer_id
+                    consumer = self.consumers.get(consumer_id)
                 # A consumer just closed leaves it to the broker.
                 if consumer is not None:
                     consumer.put_delivery(command)
             else:
+                consumer_id = consumer = None
                 self._receive(command)
 
     def _receive(self, command: Delivery | Structure) -> None:

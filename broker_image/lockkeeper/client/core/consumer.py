@@ -131,7 +131,7 @@ class ConsumerCore:
 
     def take_arrived(self, moment: Moment) -> Delivery | None:
         """Return the next message if it has arrived already; leave the end of a browse there."""
-        if not len(self._inbox) or not self.info.prefetch_size or self.info.browser:
+        if not self.info.prefetch_size or self.info.browser:
             return None
         return self.take_delivery(moment)
 

@@ -20,10 +20,11 @@ _FLAGS_PLAIN = Struct(">7xBqBBqBBi")
 _LENGTH = Struct(">i")
 _NO_PROPERTIES = b"\x00"
 # What no client sets: data structure, target, redeliveries, path, arrival, user, and on.
-_TAILS = tuple(
+PLAIN_TAIL, COMPRESSED_TAIL = (
     b"\x00\x00" + bytes((compressed,)) + bytes(4 + 1 + 8 + 1 + 1 + 1 + 1 + 8 + 8 + 1)
     for compressed in (0, 1)
 )
+"""What messages end with, behind their properties; see `blob_tail`, too."""
 
 
 class MessageEncoder:
@@ -49,9 +50,7 @@ class MessageEncoder:
         """Return the frame of a message. Raises ValueError for what does not fit."""
         if destination is not self._destination or transaction is not self._transaction:
             self._begin(destination, transaction)
-        persistent, priority, expiration, timestamp, content, properties, headers, compressed = (
-            parts
-        )
+        persistent, priority, expiration, timestamp, content, properties, headers, tail = parts
         if headers is None and content is not None:
             middle = _FLAGS_PLAIN.pack(
                 persistent, expiration, priority, 0, timestamp, 0, 1, len(content)
@@ -63,7 +62,7 @@ class MessageEncoder:
             if properties is None
             else b"\x01" + _LENGTH.pack(len(properties)) + properties
         )
-        head, tail = self._head, _TAILS[compressed]
+        head = self._head
         size = 22 + len(head) + len(middle) + len(content or b"") + len(marshalled) + len(tail)
         return b"".join(
             (
@@ -107,10 +106,19 @@ class Headers:
         self.group_sequence = group_sequence
 
 
-Parts: TypeAlias = "tuple[bool, int, int, int, bytes | None, bytes | None, Headers | None, bool]"
-"""Persistent, priority, expiration, timestamp, content, properties, headers, compressed."""
+Parts: TypeAlias = "tuple[bool, int, int, int, bytes | None, bytes | None, Headers | None, bytes]"
+"""Persistent, priority, expiration, timestamp, content, properties, headers, tail."""
 
 NO_HEADERS = Headers(None, None, None, None, 0)
+
+
+def blob_tail(url: str, mime_type: str, deleted_by_broker: bool) -> bytes:
+    """Return what a blob message ends with. Raises ValueError for what does not fit."""
+    out = bytearray(PLAIN_TAIL)
+    write_text(out, url)
+    write_text(out, mime_type)
+    out.append(deleted_by_broker)
+    return bytes(out)
 
 
 def _middle(

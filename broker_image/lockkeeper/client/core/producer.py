@@ -4,7 +4,7 @@ from collections import deque
 from typing import NamedTuple, Protocol
 
 from lockkeeper.client.core.delivery import SPLICED_VERSION_MIN
-from lockkeeper.client.core.encoding import Headers, MessageEncoder
+from lockkeeper.client.core.encoding import PLAIN_TAIL, Headers, MessageEncoder
 from lockkeeper.client.core.options import ConnectionOptions
 from lockkeeper.client.core.outbox import Outbox
 from lockkeeper.client.core.requests import Request
@@ -39,7 +39,7 @@ class Draft(NamedTuple):
     content: bytes | None
     properties: bytes | None
     headers: Headers | None = None
-    compressed: bool = False
+    tail: bytes = PLAIN_TAIL
 
 
 class ProducerOwner(Protocol):
@@ -82,12 +82,13 @@ class ProducerCore:
         self._connection = connection
         self._transaction = transaction
         self._encoder = MessageEncoder(self.identifier)
+        self._id_start = f"{self.identifier}:"
         self._unacked = 0
         self._taken = WaitLine()
 
     def message_id(self, sequence: int) -> str:
         """Return the JMSMessageID of a message of this producer."""
-        return f"{self.identifier}:{sequence}"
+        return self._id_start + str(sequence)
 
     # Sending
 
