@@ -11,7 +11,7 @@ from typing import Any
 
 from lockkeeper.client import aio
 
-OF_THE_CLIENT = (aio.Connection, aio.Session, aio.Producer, aio.Consumer)
+OF_THE_CLIENT = (aio.Connection, aio.Session, aio.Producer, aio.Consumer, aio.Requestor)
 
 
 class EventLoopThread:

@@ -10,6 +10,7 @@ from lockkeeper.client.blocking.connection import Connection, connect
 from lockkeeper.client.blocking.consumer import Consumer
 from lockkeeper.client.blocking.pool import ProducerPool
 from lockkeeper.client.blocking.producer import Producer
+from lockkeeper.client.blocking.requesting import Requestor
 from lockkeeper.client.blocking.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.events import ConnectionState
@@ -43,6 +44,7 @@ __all__ = [
     "Producer",
     "ProducerPool",
     "Consumer",
+    "Requestor",
     "ReceivedMessage",
     "Blob",
     "Acknowledge",

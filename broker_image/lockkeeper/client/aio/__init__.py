@@ -7,6 +7,15 @@ from lockkeeper.client.aio.connection import Connection, connect
 from lockkeeper.client.aio.consumer import Consumer
 from lockkeeper.client.aio.pool import ProducerPool
 from lockkeeper.client.aio.producer import Producer
+from lockkeeper.client.aio.requesting import Requestor
 from lockkeeper.client.aio.session import Session
 
-__all__ = ["connect", "Connection", "Session", "Producer", "ProducerPool", "Consumer"]
+__all__ = [
+    "connect",
+    "Connection",
+    "Session",
+    "Producer",
+    "ProducerPool",
+    "Consumer",
+    "Requestor",
+]

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.driving import drive
+from lockkeeper.client.aio.requesting import Requestor
 from lockkeeper.client.aio.session import Session
 from lockkeeper.client.aio.within import begin_outside, is_within
 from lockkeeper.client.core.acknowledge import Acknowledge
@@ -21,6 +22,7 @@ from lockkeeper.client.core.events import (
 )
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
 from lockkeeper.client.core.waiting import Procedure
+from lockkeeper.client.drafting import PRIORITY_DEFAULT
 from lockkeeper.client.errors import MessagingError
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.links.runner import Runner
@@ -120,6 +122,41 @@ class Connection(Closing):
         session = Session(self.runner, self.core, core, self.redelivery, self._sessions.remove)
         self._sessions.append(session)
         return session
+
+    async def requestor(
+        self,
+        destination: DestinationName,
+        *,
+        persistent: bool = True,
+        priority: int = PRIORITY_DEFAULT,
+        time_to_live: float | None = None,
+        timeout: float | None = None,
+    ) -> Requestor:
+        """Return what sends requests to *destination* and returns their answers.
+
+        It has a session and a temporary queue of its own, until it is closed.
+        """
+        answers = await self.temporary_queue(timeout=timeout)
+        session = self.session()
+        try:
+            consumer = await session.consumer(answers, timeout=timeout)
+            producer = await session.producer(
+                destination,
+                persistent=persistent,
+                priority=priority,
+                time_to_live=time_to_live,
+                timeout=timeout,
+            )
+        except BaseException:
+            session.close_at_once()
+            self._drop_temporary(answers)
+            raise
+        return Requestor(session, producer, consumer, answers, self._drop_temporary)
+
+    def _drop_temporary(self, destination: Destination) -> None:
+        with self.runner.lock:
+            self.core.drop_temporary(destination)
+            self.runner.flush(False)
 
     async def temporary_queue(self, *, timeout: float | None = None) -> Destination:
         """Return a new queue that lives as long as this connection, which alone consumes it."""

@@ -8,10 +8,12 @@ from lockkeeper.client.aio.within import is_within
 from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import LoopThread
+from lockkeeper.client.blocking.requesting import Requestor
 from lockkeeper.client.blocking.session import Session
 from lockkeeper.client.core.acknowledge import Acknowledge
 from lockkeeper.client.core.events import ConnectionState, Silence
 from lockkeeper.client.core.redelivery import RedeliveryPolicy, RedeliveryPolicyMap
+from lockkeeper.client.drafting import PRIORITY_DEFAULT
 from lockkeeper.client.errors import IllegalStateError, MessagingError
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, destination_of
@@ -108,6 +110,28 @@ class Connection(Closing):
         """Return a session; in a transacted one the acknowledge mode plays no role."""
         made = self._aio.session(transacted=transacted, acknowledge=acknowledge)
         return Session(self._thread, self._runner, made)
+
+    def requestor(
+        self,
+        destination: DestinationName,
+        *,
+        persistent: bool = True,
+        priority: int = PRIORITY_DEFAULT,
+        time_to_live: float | None = None,
+        timeout: float | None = None,
+    ) -> Requestor:
+        """Return what sends requests to *destination* and returns their answers.
+
+        It has a session and a temporary queue of its own, until it is closed.
+        """
+        made = self._aio.requestor(
+            destination,
+            persistent=persistent,
+            priority=priority,
+            time_to_live=time_to_live,
+            timeout=timeout,
+        )
+        return Requestor(self._thread, self._thread.call(made))
 
     def temporary_queue(self, *, timeout: float | None = None) -> Destination:
         """Return a new queue that lives as long as this connection, which alone consumes it."""

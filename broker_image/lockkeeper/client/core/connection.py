@@ -200,9 +200,10 @@ class ConnectionCore:
         try:
             yield from self.answer(request, moment)
         except BaseException:
-            if self._temporary.pop(destination, None) is not None and request.error is None:
+            if request.error is None:
                 # Nobody has waited for the answer, which may be that it is made.
-                self.post(self._removal(destination))
+                self.drop_temporary(destination)
+            self._temporary.pop(destination, None)
             raise
         return destination
 
@@ -212,6 +213,11 @@ class ConnectionCore:
             destination=destination,
             operation_type=openwire.DestinationOperation.REMOVE,
         )
+
+    def drop_temporary(self, destination: Destination) -> None:
+        """Delete a temporary destination, if it is there, without waiting for the answer."""
+        if self._temporary.pop(destination, None) is not None:
+            self.post(self._removal(destination))
 
     def delete_temporary(self, destination: Destination, moment: Moment) -> Procedure[None]:
         """Delete a temporary destination. Raises a refusal, such as while it is consumed."""
