@@ -37,6 +37,8 @@ class EventLoopThread:
     def _wrap(self, result: Any) -> Any:
         if isinstance(result, OF_THE_CLIENT):
             return Awaiting(self, result)
+        if isinstance(result, asyncio.Future):
+            return asyncio.run_coroutine_threadsafe(_awaited(result), self.loop)
         return self._iterate(result) if inspect.isasyncgen(result) else result
 
     def _iterate(self, generator: Any) -> Iterator[Any]:
@@ -56,6 +58,10 @@ class EventLoopThread:
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(10)
         self.loop.close()
+
+
+async def _awaited(future: "asyncio.Future[Any]") -> Any:
+    return await future
 
 
 class Awaiting:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from lockkeeper.client.blobs import Blob
 from lockkeeper.client.core.encoding import COMPRESSED_TAIL, PLAIN_TAIL, Headers, blob_tail
@@ -28,6 +28,20 @@ Parts: TypeAlias = tuple[
 
 WINDOW_MESSAGES = 100
 """So many messages of `send_many` are on the way at once."""
+
+
+class SendOptions(TypedDict, total=False):
+    """What a message has beyond its body and properties; see `Producer.send`."""
+
+    destination: DestinationName | None
+    persistent: bool | None
+    priority: int | None
+    time_to_live: float | None
+    correlation_id: str | None
+    reply_to: DestinationName | None
+    type: str | None
+    group_id: str | None
+    group_sequence: int
 
 
 class Drafting:

@@ -3,12 +3,13 @@
 import asyncio
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
+from typing import Unpack
 
 from lockkeeper.client.aio.closing import Closing
 from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.blobs import Blob
 from lockkeeper.client.core.requests import Request
-from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, marshal
+from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, SendOptions, marshal
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.message.bodies import Body
@@ -59,6 +60,24 @@ class Producer(Drafting, Closing):
             # Whoever sends without a pause must not keep all others from their turn.
             await asyncio.sleep(0)
         return message_id
+
+    async def send_async(
+        self,
+        body: Body | Blob,
+        properties: Mapping[str, Value] | None = None,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[SendOptions],
+    ) -> "asyncio.Future[str]":
+        """Send a message, and return a future of its id, which is done when it is confirmed.
+
+        The *options* are those of `send`, and so is when a message is confirmed; messages keep
+        their order. This waits for room only, *timeout* seconds at most: RequestTimedOutError.
+        The future raises what `send` would raise. Cancelling it does not take the message back.
+        """
+        draft = self.draft(body, properties, **options)
+        sent = await drive(self._runner, self.core.begin(draft, moment()), timeout)
+        return asyncio.ensure_future(drive(self._runner, self.core.end_sending(sent)))
 
     async def forward(
         self,

@@ -2,12 +2,15 @@
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Unpack
 
+from lockkeeper.client.aio.driving import drive as drive_aside
 from lockkeeper.client.blobs import Blob
 from lockkeeper.client.blocking.closing import Closing
 from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.core.requests import Request
-from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, marshal
+from lockkeeper.client.drafting import WINDOW_MESSAGES, Drafting, SendOptions, marshal
 from lockkeeper.client.links.clock import moment
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.message.bodies import Body
@@ -56,6 +59,25 @@ class Producer(Drafting, Closing):
                     runner.flush(False)
                     return message_id
         return drive(runner, core.send(draft, moment()), timeout)
+
+    def send_async(
+        self,
+        body: Body | Blob,
+        properties: Mapping[str, Value] | None = None,
+        *,
+        timeout: float | None = None,
+        **options: Unpack[SendOptions],
+    ) -> Future[str]:
+        """Send a message, and return a future of its id, which is done when it is confirmed.
+
+        The *options* are those of `send`, and so is when a message is confirmed; messages keep
+        their order. This waits for room only, *timeout* seconds at most: RequestTimedOutError.
+        The future raises what `send` would raise, and what it calls must not wait: the
+        connection's own thread makes the call.
+        """
+        draft = self.draft(body, properties, **options)
+        sent = drive(self._runner, self.core.begin(draft, moment()), timeout)
+        return self._runner.begin(drive_aside(self._runner, self.core.end_sending(sent)))
 
     def forward(
         self,

@@ -42,6 +42,14 @@ class Draft(NamedTuple):
     tail: bytes = PLAIN_TAIL
 
 
+class Sent(NamedTuple):
+    """A message on its way; without a *request* nobody confirms it."""
+
+    message_id: str
+    request: Request | None
+    moment: Moment
+
+
 class ProducerOwner(Protocol):
     """The connection of a producer; see `ConnectionCore`."""
 
@@ -154,14 +162,22 @@ class ProducerCore:
 
     def send(self, draft: Draft, moment: Moment) -> Procedure[str]:
         """Send a message, once there is room, and wait for its answer if it has one."""
+        sent = yield from self.begin(draft, moment)
+        return (yield from self.end_sending(sent))
+
+    def begin(self, draft: Draft, moment: Moment) -> Procedure[Sent]:
+        """Send a message, once there is room."""
         if not self.has_room:
             moment = yield from self._room(moment, self.wants_answer(draft.persistent))
         self._check_open()
         request = self.send_now(draft)
-        message_id = self.message_id(self.sequence)
-        if request is not None:
-            yield from self._connection.answer(request, moment)
-        return message_id
+        return Sent(self.message_id(self.sequence), request, moment)
+
+    def end_sending(self, sent: Sent) -> Procedure[str]:
+        """Wait for the answer to a message if it has one; return its id."""
+        if sent.request is not None:
+            yield from self._connection.answer(sent.request, sent.moment)
+        return sent.message_id
 
     def send_freely(self, draft: Draft) -> str:
         """Send a message that nobody confirms and for which there is room; return its id."""

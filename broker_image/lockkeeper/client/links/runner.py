@@ -1,11 +1,13 @@
 """The life of a connection in an event loop: one link after another, and what is due between."""
 
 import asyncio
+import concurrent.futures
 import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from lockkeeper.client.core.connection import ConnectionCore
 from lockkeeper.client.core.events import Event
@@ -21,6 +23,7 @@ BURST_SECONDS = 0.0003
 """What a thread says within that time after something else is one of many."""
 PATIENCE_SECONDS = 1.0
 """How long a better broker waits for a moment in which no answer is awaited."""
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
@@ -46,6 +49,10 @@ class Runner:
         self._better: Address | None = None
         self._is_patient = True
         self._last_said = 0.0
+
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        """Have the event loop carry a coroutine out; for any thread."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def start(self) -> None:
         """Begin to look for a broker."""
