@@ -6,7 +6,7 @@ import brokers
 import pytest
 from client_support import Connect, take
 
-from lockkeeper.client import Connection, IllegalStateError, InvalidSelectorError
+from lockkeeper.client import Connection, IllegalStateError, InvalidSelectorError, JavaObject
 from lockkeeper.message.bodies import Body, MessageType
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.primitives import Byte, Char, Float, Long, Short, Value
@@ -18,6 +18,7 @@ from lockkeeper.message.primitives import Byte, Char, Float, Long, Short, Value
         ("grüße \0 😀", MessageType.TEXT),
         ("", MessageType.TEXT),
         (b"\x00\xff", MessageType.BYTES),
+        (JavaObject(b"\xac\xed\x00\x05t\x00\x03tea"), MessageType.OBJECT),
         ({"a": 1, "b": "two", "c": b"3", "d": 4.5, "e": None}, MessageType.MAP),
         ([1, "two", b"three", True], MessageType.STREAM),
         (None, MessageType.MESSAGE),
@@ -33,6 +34,7 @@ def test_every_body_arrives_as_it_was_sent(
     assert message is not None
     assert message.body == body
     assert message.message_type is kind
+    assert isinstance(message.body, JavaObject) == isinstance(body, JavaObject)
 
 
 def test_headers_and_properties_arrive(connection: Connection, queue_name: str) -> None:

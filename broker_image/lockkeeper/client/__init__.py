@@ -35,6 +35,7 @@ from lockkeeper.client.errors import (
 from lockkeeper.client.messages import DestinationName, ReceivedMessage
 from lockkeeper.client.opening import DEFAULT_URL
 from lockkeeper.client.tls import TlsOptions
+from lockkeeper.message.bodies import JavaObject
 from lockkeeper.message.ids import XATransactionId as Xid
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "Requestor",
     "ReceivedMessage",
     "Blob",
+    "JavaObject",
     "Acknowledge",
     "ConnectionState",
     "PrefetchPolicy",

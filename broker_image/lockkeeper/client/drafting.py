@@ -12,7 +12,7 @@ from lockkeeper.client.errors import IllegalStateError
 from lockkeeper.client.links.runner import Runner
 from lockkeeper.client.messages import DestinationName, ReceivedMessage, destination_of
 from lockkeeper.client.tracing import traced
-from lockkeeper.message.bodies import Body, MessageType, encode_body
+from lockkeeper.message.bodies import Body, JavaObject, MessageType, encode_body
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.openwire import Message
@@ -188,7 +188,7 @@ def _carried(body: Body | Blob, compress: bool) -> tuple[MessageType, bytes | No
 
 def _kind_of(body: Body) -> MessageType:
     if isinstance(body, bytes):
-        return MessageType.BYTES
+        return MessageType.OBJECT if isinstance(body, JavaObject) else MessageType.BYTES
     if isinstance(body, str):
         return MessageType.TEXT
     if body is None:

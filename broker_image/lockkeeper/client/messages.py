@@ -72,7 +72,7 @@ class ReceivedMessage:
     def body(self) -> Body:
         """The body: str, bytes, a mapping, a list of values, or None.
 
-        Of an object message, the bytes of its Java serialization. Raises MalformedMessageError.
+        That of an object message is a JavaObject, bytes. Raises MalformedMessageError.
         """
         if self._body is None:
             content, is_compressed = self._delivery.content()

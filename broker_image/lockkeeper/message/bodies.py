@@ -1,8 +1,8 @@
 """Message bodies: the `content` field of each message type as a Python value and back.
 
 openwire.md section 5. Text is a str, bytes are bytes, a map is a dict, a stream a list of values,
-an object the raw Java serialization; None is a message without a body. Compressed bodies are
-inflated up to a limit, because a peer controls how much a few bytes inflate to.
+an object the raw Java serialization as a JavaObject; None is a message without a body. Compressed
+bodies are inflated up to a limit, because a peer controls how much a few bytes inflate to.
 """
 
 import zlib
@@ -37,6 +37,12 @@ class MessageType(IntEnum):
     BLOB = 29
 
 
+class JavaObject(bytes):
+    """The body of an object message: a Java object, serialized; nothing here reads it."""
+
+    __slots__ = ()
+
+
 Body: TypeAlias = str | bytes | Mapping[str, Value] | list[Value] | None
 
 
@@ -62,7 +68,7 @@ def decode_body(
         return decode_map(content)[0]
     if kind is MessageType.STREAM:
         return _decode_stream(content)
-    return content
+    return JavaObject(content) if kind is MessageType.OBJECT else content
 
 
 def encode_body(message_type: int, body: Body, compressed: bool = False) -> bytes | None:

@@ -40,11 +40,11 @@ class Producer(Drafting, Closing):
         group_sequence: int = 0,
         timeout: float | None = None,
     ) -> str:
-        """Send a text, bytes, map, stream (list), blob or empty (None) message; return its id.
+        """Send a text, bytes, map, stream (list), object, blob or empty (None) message.
 
-        Outside a transaction a persistent message is on the broker's disk when this returns,
-        one that is not persistent is on its way. Within a transaction, errors surface at the
-        commit. Raises ValueError for what OpenWire cannot carry, else a MessagingError:
+        Returns its id. Outside a transaction a persistent message is on the broker's disk then, one
+        that is not persistent is on its way. Within a transaction, errors surface at the commit.
+        Raises ValueError for what OpenWire cannot carry, else a MessagingError:
         RequestTimedOutError after *timeout* seconds, when nobody knows whether it was sent.
         """
         draft = self.draft(
