@@ -11,7 +11,7 @@ import brokers
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-COUNTS = {"client.md": 7, "listeners.md": 3}
+COUNTS = {"client.md": 9, "listeners.md": 3}
 NUMBERED = [(page, number) for page, count in COUNTS.items() for number in range(count)]
 
 

@@ -31,7 +31,7 @@ WINDOW_MESSAGES = 100
 
 
 class SendOptions(TypedDict, total=False):
-    """What a message has beyond its body and properties; see `Producer.send`."""
+    """Arguments of `Producer.send` beyond body and properties."""
 
     destination: DestinationName | None
     persistent: bool | None

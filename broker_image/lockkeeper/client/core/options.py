@@ -44,7 +44,7 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class BlobTransferPolicy:
-    """Where files go that blob messages are made of: URLs, the first one that is set.
+    """URLs below which files are put that blob messages name; the first that is set is taken.
 
     The broker's own takes the place of `broker_upload_url` once it has told it (BrokerInfo,
     openwire.md section 4).
