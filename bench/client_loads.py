@@ -196,7 +196,7 @@ async def run_asyncio(url: str, name: str, what: str, warm_up: int, count: int) 
     meter = Meter()
     async with await connect(url) as connection:
         session = connection.session()
-        target = f"{'topic' if what == 'send' else 'queue'}://{name}"
+        target = f"{'topic' if what == 'sends' else 'queue'}://{name}"
         producer = await session.producer(target)
         producer.persistent = False
         for number in range(warm_up + count - (what == "receives")):

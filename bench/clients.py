@@ -43,15 +43,17 @@ class Run(NamedTuple):
     peak_mb: float
 
 
-def measure(client: str, broker: Measured, what: str, asked: argparse.Namespace) -> Run:
-    """Run a client once. Raises RuntimeError when it fails."""
+def measure(
+    client: str, broker: Measured, what: str, asked: argparse.Namespace, name: str = ""
+) -> Run:
+    """Run a client once, with a destination of its own. Raises RuntimeError when it fails."""
     if client == JAVA:
         command = ["java", "-Xmx512M", "-cp", java_project.build(HERE / "java")]
         command += ["dev.lockkeeper.bench.ClientLoad"]
     else:
         command = [sys.executable, str(HERE / "client_loads.py"), client]
     url = broker.stomp_url if client == "stomp.py" else broker.url
-    name = f"CLIENTS.{time.monotonic_ns()}"
+    name = name or f"CLIENTS.{time.monotonic_ns()}"
     arguments = [url, name, what, str(asked.messages // 2), str(asked.messages)]
     done = subprocess.run(
         [*command, *arguments], capture_output=True, text=True, check=False,

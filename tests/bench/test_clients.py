@@ -7,7 +7,9 @@ from pathlib import Path
 import clients
 import others
 import pytest
-from clients import Run, arguments, measure, table
+from clients import ASYNCIO, Run, arguments, measure, table
+
+from lockkeeper.client import connect
 
 PAIRS = [(client, kind) for client, kinds in clients.TALKS_TO.items() for kind in kinds]
 
@@ -58,6 +60,18 @@ def test_a_load_waits_for_as_many_messages_as_were_sent() -> None:
     )
     where = Path(clients.__file__).parent
     subprocess.run([sys.executable, "-c", script], cwd=where, check=True, timeout=60)
+
+
+def test_what_coroutines_send_goes_to_a_topic_as_all_others_do(tmp_path: Path) -> None:
+    broker = others.start("lockkeeper", tmp_path / "lockkeeper")
+    try:
+        with connect(broker.url) as connection:
+            consumer = connection.session().consumer("topic://T")
+            told = measure(ASYNCIO, broker, "sends", arguments(["--messages", "4"]), name="T")
+            assert [consumer.receive(20) is not None for _ in range(8)] == [True] * 8
+    finally:
+        broker.running.stop()
+    assert told.rate > 0
 
 
 def test_the_table_has_medians_and_their_spread() -> None:
