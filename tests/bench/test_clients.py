@@ -7,7 +7,8 @@ from pathlib import Path
 import clients
 import others
 import pytest
-from clients import ASYNCIO, Run, arguments, measure, table
+from client_loads import ASYNCIO
+from clients import Run, arguments, measure, table
 
 from lockkeeper.client import connect
 
