@@ -5,9 +5,12 @@ import logging
 
 import pytest
 
+from lockkeeper.network.announcements import announcement
 from lockkeeper.server.networks.multicast import Announcer, Search
 from lockkeeper_api.multicast_uris import MulticastGroup
 
+INTERVAL_MS = 100
+GROUP = MulticastGroup(group="once", keep_alive_interval=INTERVAL_MS, join_network_interface="lo")
 NOWHERE = MulticastGroup(
     port=1, keep_alive_interval=50, network_interface="none", join_network_interface="none"
 )
@@ -29,3 +32,31 @@ def test_an_interface_that_is_not_there_is_told_once(caplog: pytest.LogCaptureFi
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == 2
     assert all("there is no network interface none (there are lo" in each for each in told)
+
+
+def test_whatever_comes_is_told_once_an_interval_and_not_what_has_passed_meanwhile() -> None:
+    told: list[frozenset[str]] = []
+
+    async def look() -> None:
+        search = Search(GROUP, str, lambda: told.append(search.found))
+        searching = asyncio.create_task(search.keep(0.02))
+
+        def hear(uri: str, is_alive: bool) -> None:
+            search.datagram_received(announcement(GROUP.group, uri, is_alive), None)
+
+        begun = asyncio.get_running_loop().time()
+        for _ in range(2):
+            hear("tcp://there:1", is_alive=True)
+            for number in range(200):
+                hear(f"tcp://forged-{number}:1", is_alive=True)
+                hear(f"tcp://forged-{number}:1", is_alive=False)
+            hear("tcp://there:1", is_alive=False)
+            hear("tcp://there:1", is_alive=True)
+            await asyncio.sleep(1.5 * INTERVAL_MS / 1000)
+        hear("tcp://there:1", is_alive=False)
+        while search.found and asyncio.get_running_loop().time() < begun + 10:
+            await asyncio.sleep(INTERVAL_MS / 1000)
+        searching.cancel()
+
+    asyncio.run(look())
+    assert told == [frozenset({"tcp://there:1"}), frozenset()]

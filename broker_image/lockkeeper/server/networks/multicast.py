@@ -66,7 +66,9 @@ class Announcer:
 class Search(asyncio.DatagramProtocol):
     """Hears of the brokers of a group; *changed* is called when they are others than before.
 
-    *read* returns a broker's address, and raises ValueError for what is none.
+    That is looked at once an interval, since anybody may send, as often as he likes: who is said
+    to go, and tells of himself again, goes on. *read* returns a broker's address, and raises
+    ValueError for what is none.
     """
 
     def __init__(
@@ -85,7 +87,7 @@ class Search(asyncio.DatagramProtocol):
             while True:
                 if self._transport is None:
                     told = await self._join(told)
-                self._take_news(self._neighbours.part_with_silent)
+                self._take_news()
                 is_in = self._transport is not None
                 interval = self._group.keep_alive_interval / 1000
                 await asyncio.sleep(interval if is_in else retry_seconds)
@@ -113,17 +115,22 @@ class Search(asyncio.DatagramProtocol):
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
         """See `asyncio.DatagramProtocol`."""
-        self._take_news(lambda now: self._neighbours.hear(data, now))
+        self._neighbours.hear(data, _now())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """See `asyncio.DatagramProtocol`: it is joined anew."""
         self._transport = None
 
-    def _take_news(self, act: Callable[[int], None]) -> None:
-        act(int(asyncio.get_running_loop().time() * 1000))
+    def _take_news(self) -> None:
+        self._neighbours.part_with_silent(_now())
         if self._neighbours.found != self.found:
             self.found = frozenset(self._neighbours.found)
             self._changed()
+
+
+def _now() -> int:
+    """Return a time in ms that only passes."""
+    return int(asyncio.get_running_loop().time() * 1000)
 
 
 def _sending(group: MulticastGroup) -> socket.socket:
