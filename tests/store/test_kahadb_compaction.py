@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from store_kit import Kit
 
+from lockkeeper.journal.compacted import HEAD_BYTES, Compaction, compaction_in, first_in
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.recount import recount_directory
 from lockkeeper.message.destination import Destination, queue, topic
@@ -301,6 +302,28 @@ def test_file_that_is_copied_stays_whole_in_the_archive(tmp_path: Path, kit: Kit
     clean_up(store, kit)
     assert (directory / "data-archive" / "db-1.log").read_bytes() == whole
     assert len((directory / "db-1.log").read_bytes()) < FILE_BYTES
+    store.close()
+
+
+def test_a_compacted_file_says_which_file_it_was(tmp_path: Path, kit: Kit) -> None:
+    directory = tmp_path / "data"
+    store = make(directory, kit)
+    store.open()
+    path = directory / "db-1.log"
+    other = kit.reference(1000, DEAD, 4000)
+    store.add(DEAD, other, None)
+    keep_one(store, kit)
+    head = path.read_bytes()[:HEAD_BYTES]
+    sizes = [path.stat().st_size]
+    assert compaction_in(head) is None
+    before = Compaction(sizes[0], first_in(head))
+    for ended in ([], [other]):
+        for one in ended:
+            store.remove(DEAD, one, skip_unwritten=False)
+        clean_up(store, kit)
+        assert compaction_in(path.read_bytes()[:HEAD_BYTES]) == before
+        sizes.append(path.stat().st_size)
+    assert sizes == sorted(set(sizes), reverse=True)
     store.close()
 
 

@@ -19,9 +19,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lockkeeper.journal.batch import CONTROL_SIZE, EOF_RECORD, control_record
+from lockkeeper.journal.compacted import (
+    HEAD_BYTES,
+    Compaction,
+    compaction_in,
+    compaction_line,
+    first_in,
+)
+from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.journal.files import data_file_name, list_data_files
-from lockkeeper.journal.rewritten import in_reading_order
+from lockkeeper.journal.records import Trace
+from lockkeeper.journal.rewritten import in_reading_order, rewritten_head
 from lockkeeper.journal.scan import Batch, scan_file
 from lockkeeper.journal.walk import walk_batch
 from lockkeeper.message.destination import Destination
@@ -195,6 +204,10 @@ class Rewriting:
         before, now = array("q"), array("q")
         end = 0
         try:
+            line = _line_about(task.directory / data_file_name(task.file_id))
+            if line:
+                _write_at(descriptor, control_record(line) + line, end)
+                end += CONTROL_SIZE + len(line)
             with (task.directory / data_file_name(task.file_id)).open("rb") as source:
                 adds = Moves(answer.adds, answer.adds)
                 for kept in answer.kept:
@@ -216,6 +229,19 @@ class Rewriting:
         finally:
             os.close(descriptor)
         return Copy(path, end + len(EOF_RECORD), answer, Moves(before, now))
+
+
+def _line_about(path: Path) -> bytes:
+    """Return the record by which readers know the copy of a file, and which file it was.
+
+    Nothing for a file that ActiveMQ has rewritten: what it says of itself has to stay the first.
+    """
+    if rewritten_head(path) is not None:
+        return b""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    before = compaction_in(head) or Compaction(path.stat().st_size, first_in(head))
+    return encode_record(Trace(compaction_line(before)))
 
 
 def _holders(task: Task, order: Sequence[int]) -> list[Holder]:
