@@ -8,6 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from lockkeeper.journal.batch import EOF_SIZE, build_batch
+from lockkeeper.journal.compacted import (
+    Compaction,
+    compaction_in,
+    compaction_line,
+    first_in,
+)
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.records import (
     AddMessage,
@@ -133,6 +139,16 @@ class JournalMaker:
         data = self.path.read_bytes() if self.path.exists() else b""
         whole = data[: -EOF_SIZE or None] if data else b""
         self.path.write_bytes(whole + build_batch(b"".join(self.waiting)))
+        self.waiting.clear()
+        return self
+
+    def compact(self, number: int) -> "JournalMaker":
+        """Leave of file *number* what waits, as a broker does with what is still needed."""
+        path = self.directory / f"db-{number}.log"
+        whole = path.read_bytes()
+        before = compaction_in(whole) or Compaction(len(whole), first_in(whole))
+        line = build_batch(encode_record(Trace(compaction_line(before))))[:-EOF_SIZE]
+        path.write_bytes(line + build_batch(b"".join(self.waiting)))
         self.waiting.clear()
         return self
 

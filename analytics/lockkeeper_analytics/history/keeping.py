@@ -26,7 +26,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lockkeeper.journal.batch import EOF_SIZE
 from lockkeeper_analytics.errors import AnalyticsError, NoJournalError, OptionError
+from lockkeeper_analytics.history.compacted import (
+    Known,
+    compaction_of,
+    first_of,
+    known_in,
+    unknown_rows,
+    whole_files,
+)
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.kept import (
     BROKER_FOLDER,
@@ -35,12 +44,12 @@ from lockkeeper_analytics.reading.kept import (
     kept_files,
     kept_name,
 )
-from lockkeeper_analytics.reading.partitions import all_files, part_of
+from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.reading.records import LOST
 from lockkeeper_analytics.reading.schema import BROKER, DEFAULT_COLUMNS
 from lockkeeper_analytics.reading.storage import DataFile, open_file
 from lockkeeper_analytics.streams.offsets import JournalOffset, Lost, offset_fields, offset_from
-from lockkeeper_analytics.streams.tail import Tail
+from lockkeeper_analytics.streams.tail import Span, Tail
 from lockkeeper_analytics.tables.records import TABLE
 
 VERSION = "1"
@@ -101,9 +110,13 @@ class _Appending:
     """Appends what one journal has to its place in the history."""
 
     def __init__(self, directory: str, place: Path, options: ReadOptions) -> None:
-        self.tail = Tail(directory, _files_of(directory), options.skip_corrupt)
+        files = whole_files(directory, _files_of(directory))
+        self.tail = Tail(directory, files, options.skip_corrupt)
         self.place = place
         self.options = options
+        self.is_first = True
+        self.moved: JournalOffset | None = None
+        """Where the last run ended in a file that was compacted since."""
 
     def run(self) -> Kept:
         """Append all steps that there are, and return how much that was."""
@@ -130,6 +143,7 @@ class _Appending:
                 )
             if _NEXT in told:
                 begin, last = self._checked(json.loads(told[_NEXT])), path.name
+                self.is_first = False
                 break
             behind.append(path)
         for path in self.place.glob(f"{DAY_FOLDER}*/*{_UNFINISHED}"):
@@ -143,12 +157,14 @@ class _Appending:
 
     def _checked(self, told: dict[str, Any]) -> JournalOffset:
         """Return the offset that is *told*. Raises AnalyticsError where the journal is another."""
-        checksum = told.pop("checksum")
+        checksum, identity = told.pop("checksum"), told.pop("identity", "")
         offset = offset_from(told, str(self.place))
         file = self.tail.files.get(offset.file)
         is_another = offset.file > max(self.tail.files)
-        if file is not None:
-            is_another = file.size < offset.position or self._checksum(offset) != checksum
+        if file is not None and (file.size < offset.position or self._checksum(offset) != checksum):
+            compaction = compaction_of(file)
+            is_another = compaction is None or compaction.first != identity
+            self.moved = offset
         if is_another:
             raise AnalyticsError(
                 f"{self.tail.directory}: it is not the journal of which {self.place} has the "
@@ -166,6 +182,11 @@ class _Appending:
             file.seek(start)
             return crc32(file.read(offset.position - start))
 
+    def _identity(self, offset: JournalOffset) -> str:
+        """Return by what the file of *offset* is known, also when it is compacted later."""
+        file = self.tail.files.get(offset.file)
+        return "" if file is None else first_of(file.path)
+
     def _rows(self, begin: JournalOffset, end: JournalOffset) -> Iterator[pa.RecordBatch]:
         """Yield the records between two offsets, and a row for each range that is gone."""
         files = list(self.tail.files.values())
@@ -173,18 +194,47 @@ class _Appending:
             if isinstance(span, Lost):
                 yield TABLE.lost_row(span, self.options)
                 continue
-            index = files.index(span.file)
-            part = part_of(self.tail.directory, files, index, span.start, span.end)
-            try:
-                yield from TABLE.rows(replace(part, must_exist=True), self.options)
-            except FileNotFoundError:
-                lost = Lost(part.directory, part.file_id, span.start)
+            if self._has_lost(span):
+                lost = Lost(self.tail.directory, span.file.file_id, span.start)
                 yield TABLE.lost_row(lost, self.options)
+            index = files.index(span.file)
+            if self.moved == begin and span.file.file_id == begin.file:
+                part = part_of(self.tail.directory, files, index)
+                yield from unknown_rows(self._read(part), self._known(begin.file))
+            else:
+                part = part_of(self.tail.directory, files, index, span.start, span.end)
+                yield from self._read(part)
+
+    def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yield the records of a part, or a row that says that it is gone."""
+        try:
+            yield from TABLE.rows(replace(part, must_exist=True), self.options)
+        except FileNotFoundError:
+            lost = Lost(part.directory, part.file_id, part.start)
+            yield TABLE.lost_row(lost, self.options)
+
+    def _has_lost(self, span: Span) -> bool:
+        """Tell whether the broker may have compacted what no run has read of a file."""
+        compaction = compaction_of(span.file)
+        if compaction is None or self.is_first:
+            return False
+        if self.moved is not None and span.file.file_id == self.moved.file:
+            return span.start + EOF_SIZE < compaction.size
+        return span.start == 0
+
+    def _known(self, file_id: int) -> Known:
+        """Return the records of a data file that are in the history."""
+        files = kept_files(str(self.place))
+        return known_in([file.path for file in files if file.file_id <= file_id], file_id)
 
     def _write(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
         """Put the rows of a step in their places, once all are on the disk: then they count."""
         told = {_VERSION: VERSION.encode()}
-        behind = {**offset_fields(end), "checksum": self._checksum(end)}
+        behind = {
+            **offset_fields(end),
+            "checksum": self._checksum(end),
+            "identity": self._identity(end),
+        }
         days = _days(rows)
         # In the order in which the next run finds them: the last one is the first that it sees.
         found = sorted(days.unique().to_pylist(), key=lambda day: (day != NO_DAY, day))

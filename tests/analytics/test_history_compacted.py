@@ -1,0 +1,90 @@
+"""Files that the broker compacts between two runs: the rest is kept, and what is gone told."""
+
+from pathlib import Path
+
+import pytest
+from journal_maker import JournalMaker, message_id, rows_of
+
+from lockkeeper_analytics.errors import AnalyticsError
+from lockkeeper_analytics.history import keeping
+from lockkeeper_analytics.tables.options import parse_options
+
+
+@pytest.fixture
+def maker(tmp_path):
+    return JournalMaker(tmp_path / "journal").clock(0).add(1, 0).add(2, 1).flush()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "history"
+
+
+def keep(folder, directory):
+    return keeping.keep(parse_options({"path": f"north={directory}"}), folder)
+
+
+def messages(folder):
+    """Return the numbers of the messages in the history, in its order."""
+    rows = rows_of(folder / "broker=north")
+    found = [row["message_id"] for row in rows if row["kind"] == "add"]
+    return [int(each.rpartition(":")[2]) for each in found]
+
+
+def lost(folder):
+    return [row["trace"] for row in rows_of(folder / "broker=north") if row["kind"] == "lost"]
+
+
+def test_a_run_goes_on_behind_what_it_has_of_a_file_that_was_compacted(maker, folder):
+    keep(folder, maker.directory)
+    end = maker.path.stat().st_size - 5
+    maker.add(3, 2).add(4, 3).flush().roll().add(5, 4).flush()
+    maker.add(2, 1).add(4, 3).compact(1)
+    assert keep(folder, maker.directory) == (3, 1)
+    assert messages(folder) == [1, 2, 4, 5]
+    assert lost(folder) == [f"db-1.log from byte {end} on"]
+    maker.add(4, 3).compact(1).roll().add(6, 5).flush()
+    assert keep(folder, maker.directory) == (1, 0)
+    assert messages(folder) == [1, 2, 4, 5, 6]
+
+
+def test_of_a_file_that_was_kept_to_its_end_nothing_is_lost(maker, folder):
+    keep(folder, maker.directory)
+    maker.add(2, 1).compact(1).add(2, 1).compact(1).roll().add(3, 2).flush()
+    assert keep(folder, maker.directory) == (2, 0)
+    assert messages(folder) == [1, 2, 3]
+    assert lost(folder) == []
+
+
+def test_what_was_compacted_before_anybody_read_it_is_told_but_for_the_first_run(maker, folder):
+    maker.roll().add(3, 2).flush().add(2, 1).compact(1)
+    assert keep(folder, maker.directory)[1] == 0
+    maker.roll().add(4, 3).add(5, 4).flush().roll().add(6, 5).flush()
+    maker.add(5, 4).compact(3)
+    assert keep(folder, maker.directory)[1] == 1
+    assert messages(folder) == [2, 3, 5, 6]
+    assert lost(folder) == ["db-3.log from byte 0 on"]
+    assert keep(folder, maker.directory) == (0, 0)
+
+
+def test_what_the_archive_has_is_kept_whole(maker, folder):
+    keep(folder, maker.directory)
+    maker.add(3, 2).flush().roll().add(4, 3).flush()
+    archive = maker.directory / "data-archive"
+    archive.mkdir()
+    (archive / "db-1.log").hardlink_to(maker.directory / "db-1.log")
+    whole = (archive / "db-1.log").read_bytes()
+    (maker.directory / "db-1.log").unlink()
+    (maker.directory / "db-1.log").write_bytes(whole)
+    maker.add(2, 1).compact(1)
+    assert keep(folder, maker.directory) == (2, 0)
+    assert messages(folder) == [1, 2, 3, 4]
+
+
+def test_another_journal_is_none_though_it_was_compacted(maker, folder, tmp_path):
+    keep(folder, maker.directory)
+    other = JournalMaker(Path(tmp_path / "other")).clock(0).add(9, 0).flush().roll()
+    other.add(8, 1).flush().add(9, 0).compact(1)
+    with pytest.raises(AnalyticsError, match="it is not the journal"):
+        keep(folder, other.directory)
+    assert message_id(9) not in [row["message_id"] for row in rows_of(folder / "broker=north")]
