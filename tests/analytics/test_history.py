@@ -3,6 +3,7 @@
 import fcntl
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -304,6 +305,19 @@ def test_options_choose_rows_of_a_history_as_of_a_journal(maker, tmp_path):
     assert row["body"] is None and row["directory"] == str(place)
     assert rows_of(place, table="files") == []
     assert rows_of(f"south={place}")[0]["broker"] == "south"
+
+
+def test_a_question_about_data_files_finds_them_within_the_steps_of_a_history(maker, tmp_path):
+    folder = tmp_path / "history"
+    keep(folder, f"north={maker.directory}")
+    maker.roll().add(4, 2 * DAY).flush()
+    keep(folder, f"north={maker.directory}")
+    for first, last in ((1, 1), (2, 2), (3, 9), (0, 2)):
+        options = parse_options({"path": str(folder / "broker=north")})
+        asked_for = replace(options, files=(first, last))
+        found = [row for batch in keeping.TABLE.batches(asked_for) for row in batch.to_pylist()]
+        there = places(wanted(maker.directory))
+        assert {each for each in there if first <= each[0] <= last} <= set(places(found))
 
 
 def test_the_command_says_how_much_is_new_and_what_is_lost(maker, tmp_path):

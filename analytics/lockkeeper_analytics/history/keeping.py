@@ -224,7 +224,7 @@ class _Appending:
 
     def _known(self, file_id: int) -> Known:
         """Return the records of a data file that are in the history."""
-        files = kept_files(str(self.place))
+        files = [file for file in kept_files(str(self.place)) if file.last_id >= file_id]
         return known_in([file.path for file in files if file.file_id <= file_id], file_id)
 
     def _write(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:

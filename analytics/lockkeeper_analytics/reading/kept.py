@@ -12,6 +12,8 @@ from glob import escape, glob
 from pathlib import Path
 from typing import NamedTuple
 
+from lockkeeper.journal.files import FILE_ID_MAX
+
 BROKER_FOLDER, DAY_FOLDER = "broker=", "day="
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, and all who took its folders over, call the folder of rows without a value."""
@@ -23,17 +25,28 @@ _SUFFIX = ".parquet"
 
 
 class KeptFile(NamedTuple):
-    """A file of a history: the number of the first data file that it tells of, and its path."""
+    """A file of a history: of which data files it may tell, first and last, and its path."""
 
     file_id: int
     path: str
+    last_id: int
 
 
 def kept_files(directory: str) -> Sequence[KeptFile]:
     """Return the files of the history in *directory*, in journal order; none: it is none."""
     pattern = os.path.join(escape(directory), f"{DAY_FOLDER}*", f"db-*{_SUFFIX}")  # noqa: PTH118
     paths = sorted(glob(pattern), key=_in_order)  # noqa: PTH207
-    return [KeptFile(int(path.rpartition("/")[2].split("-")[1]), path) for path in paths]
+    found: list[KeptFile] = []
+    last_id, next_id = FILE_ID_MAX, FILE_ID_MAX
+    next_name = ""
+    for path in reversed(paths):
+        name = path.rpartition("/")[2]
+        if name != next_name:
+            # A step ends where the next one begins.
+            last_id, next_name = next_id, name
+            next_id = int(name.split("-")[1])
+        found.append(KeptFile(next_id, path, last_id))
+    return found[::-1]
 
 
 def _in_order(path: str) -> tuple[str, str]:

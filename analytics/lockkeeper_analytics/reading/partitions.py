@@ -66,15 +66,19 @@ def plan_parts(
 ) -> list[Part]:
     """Return the parts of all journals in *directories*, in journal order; files are only listed.
 
-    Files last changed before *since* (ms) are left out, and those whose number is not between
-    the two *numbers*. With *pinned* the files are those, as they were. Of a directory with a
-    history of records, its files are the parts. Raises NoJournalError.
+    Files last changed before *since* (ms) are left out, and those that have nothing of the data
+    files between the two *numbers*. With *pinned* the files are those, as they were. Of a directory
+    with a history of records, its files are the parts. Raises NoJournalError.
     """
     first, last = numbers
     parts: list[Part] = []
     for directory in directories:
         kept = kept_files(directory)
-        parts += [Part(directory, *file) for file in kept if first <= file.file_id <= last]
+        parts += [
+            Part(directory, file.file_id, file.path)
+            for file in kept
+            if first <= file.last_id and file.file_id <= last
+        ]
         files = journal_files(directory) if pinned is None else pinned.get(directory, ())
         there = ranges_of(file.file_id for file in files)
         for index, file in enumerate(files):
