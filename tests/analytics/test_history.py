@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import typer
@@ -213,6 +214,26 @@ def test_what_cannot_be_kept_says_why(maker, tmp_path):
         keep(folder, maker.directory)
     with pytest.raises(NoJournalError, match="broker=journal: no journal file"):
         keep(folder, f"again={place}")
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "overwritten", "of somebody else"])
+def test_a_damaged_file_is_named_and_nothing_is_built_upon_it(maker, tmp_path, damage):
+    folder = tmp_path / "history"
+    keep(folder, maker.directory)
+    path = max(folder.rglob("*.parquet"))
+    whole = path.read_bytes()
+    if damage == "of somebody else":
+        pq.write_table(pa.table({"kind": ["add"]}), path)
+    else:
+        damaged = {"cut": whole[:100], "empty": b"", "overwritten": bytes(len(whole))}
+        path.write_bytes(damaged[damage])
+    expected = f"{re.escape(str(path))}: it is no file of a history"
+    with pytest.raises(AnalyticsError, match=expected):
+        keep(folder, maker.directory)
+    with pytest.raises(AnalyticsError, match=expected):
+        rows_of(path.parents[1])
+    path.write_bytes(whole)
+    assert keep(folder, maker.directory) == (0, 0)
 
 
 def test_a_clock_that_went_back_costs_no_row(tmp_path):

@@ -10,10 +10,11 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from lockkeeper.journal.compacted import HEAD_BYTES, Compaction, compaction_in, first_in
 from lockkeeper_analytics.errors import NoJournalError
+from lockkeeper_analytics.reading.kept_rows import opened
 from lockkeeper_analytics.reading.storage import ARCHIVE, DataFile, beside, list_folder, open_file
 
 _SAME = (
@@ -58,9 +59,9 @@ def known_in(paths: Iterable[str], file_id: int) -> Known:
     """Return the records of a data file that the files of a history at *paths* have."""
     known: Known = Counter()
     for path in paths:
-        filters = [("file_id", "==", file_id)]
-        rows = pq.read_table(path, columns=list(_SAME), filters=filters, partitioning=None)
-        known.update(_identities(rows))
+        with opened(path) as file:
+            for batch in file.iter_batches(columns=["file_id", *_SAME]):
+                known.update(_identities(batch.filter(pc.equal(batch["file_id"], file_id))))
     return known
 
 
@@ -75,5 +76,5 @@ def unknown_rows(batches: Iterable[pa.RecordBatch], known: Known) -> Iterator[pa
         yield batch.filter(pa.array(is_new, pa.bool_()))
 
 
-def _identities(rows: pa.Table | pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+def _identities(rows: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
     return zip(*(rows[name].to_pylist() for name in _SAME), strict=True)

@@ -44,6 +44,7 @@ from lockkeeper_analytics.reading.kept import (
     kept_files,
     kept_name,
 )
+from lockkeeper_analytics.reading.kept_rows import VERSION_KEY, opened
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.reading.records import LOST
 from lockkeeper_analytics.reading.schema import BROKER, DEFAULT_COLUMNS
@@ -59,7 +60,7 @@ COLUMNS = tuple(name for name in DEFAULT_COLUMNS if name != BROKER)
 
 STEP_BYTES = 32 * 1024 * 1024
 
-_VERSION, _NEXT = b"lockkeeper.schema", b"lockkeeper.next"
+_NEXT = b"lockkeeper.next"
 _LOCK, _UNFINISHED = ".lock", ".unfinished"
 _CHECKED_BYTES = 4096
 """So much before the place where a run ended tells whether the journal is still the same."""
@@ -135,11 +136,13 @@ class _Appending:
         """Return where the last step ended, finish that one, and remove what stands behind it."""
         begin, last, behind = None, "", []
         for path in [Path(file.path) for file in reversed(kept_files(str(self.place)))]:
-            told = pq.read_schema(path).metadata
-            if told[_VERSION] != VERSION.encode():
+            with opened(str(path)) as file:
+                told = file.schema_arrow.metadata
+            if told[VERSION_KEY] != VERSION.encode():
+                schema = told[VERSION_KEY].decode()
                 raise AnalyticsError(
-                    f"{path}: schema {told[_VERSION].decode()} is not {VERSION}, the one that this "
-                    "version of Lockkeeper writes; keep records in another folder"
+                    f"{path}: schema {schema} is not {VERSION}, the one that this version of "
+                    "Lockkeeper writes; keep records in another folder"
                 )
             if _NEXT in told:
                 begin, last = self._checked(json.loads(told[_NEXT])), path.name
@@ -229,7 +232,7 @@ class _Appending:
 
     def _write(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
         """Put the rows of a step in their places, once all are on the disk: then they count."""
-        told = {_VERSION: VERSION.encode()}
+        told = {VERSION_KEY: VERSION.encode()}
         behind = {
             **offset_fields(end),
             "checksum": self._checksum(end),

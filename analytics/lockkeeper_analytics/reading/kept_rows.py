@@ -1,6 +1,7 @@
 """Records of a file of a history to Arrow batches, as `rows` makes them of a journal's."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lockkeeper.message.destination import SCHEMES, Destination
+from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.reading.arrays import TIMESTAMP, repeated
 from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.reading.partitions import Part
@@ -15,6 +17,8 @@ from lockkeeper_analytics.reading.schema import DIRECTORY, arrow_schema_of
 
 _CHOSEN_BY = ("kind", "destination_kind", "destination", "written_after", "written_before")
 _ROWS_PER_BATCH = 8192
+VERSION_KEY = b"lockkeeper.schema"
+"""Name in the metadata of the number that says which columns the files have."""
 
 
 def read_kept(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -23,17 +27,33 @@ def read_kept(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     They are of the directory that is read, wherever their journal was. Columns that the file does
     not have, such as those of bodies, are null.
     """
-    try:
-        file = pq.ParquetFile(part.path)
-    except FileNotFoundError:
-        return
-    with file:
+    with suppress(FileNotFoundError), opened(part.path) as file:
         there = file.schema_arrow.names
         asked = [name for name in there if name in options.columns or name in _CHOSEN_BY]
         for batch in file.iter_batches(_ROWS_PER_BATCH, columns=asked):
             kept = batch.filter(_chosen(batch, options))
             if kept.num_rows:
                 yield _told(kept, part.directory, options.columns)
+
+
+@contextmanager
+def opened(path: str) -> Iterator[pq.ParquetFile]:
+    """Yield the file of a history at *path*.
+
+    Raises FileNotFoundError, and AnalyticsError for one that is damaged, or of somebody else.
+    """
+    way_out = "put it back from a copy, or move it away, which costs the records in it"
+    try:
+        with pq.ParquetFile(path) as file:
+            if VERSION_KEY not in (file.schema_arrow.metadata or {}):
+                raise AnalyticsError(f"{path}: it is no file of a history; {way_out}")
+            yield file
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())
+        text = f"{path}: it is no file of a history any more; {way_out} ({reason})"
+        raise AnalyticsError(text) from error
 
 
 def _told(rows: pa.RecordBatch, directory: str, columns: tuple[str, ...]) -> pa.RecordBatch:
