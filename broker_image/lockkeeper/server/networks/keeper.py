@@ -30,7 +30,7 @@ class Owner(Protocol):
 
     @property
     def clusters(self) -> Sequence[Cluster]:
-        """Listeners whose clients hear which brokers bridges lead to."""
+        """Sessions whose clients hear which brokers bridges lead to."""
 
     def make_bridge(
         self, settings: BridgeSettings, wire: ListenerSettings, record: BridgeRecord, address: str
