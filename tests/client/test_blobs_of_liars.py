@@ -4,7 +4,9 @@ import socket
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, repeat
 from threading import Thread
+from time import monotonic, sleep
 
 import pytest
 
@@ -44,6 +46,34 @@ def test_the_length_of_a_chunk_costs_no_memory(size: bytes) -> None:
             assert tracemalloc.get_traced_memory()[1] < 2 * 1024 * 1024
         finally:
             tracemalloc.stop()
+
+
+def now_and_then() -> Iterator[bytes]:
+    while True:
+        sleep(0.01)
+        yield b"x"
+
+
+@pytest.mark.parametrize("begin", [b"", OK, OK + b"\r\n", CHUNKED, CHUNKED + b"1"])
+def test_a_server_that_goes_on_for_ever_holds_nobody(begin: bytes) -> None:
+    begun = monotonic()
+    slow = pytest.raises(BlobError, match="less than 1024 bytes a second")
+    with answering(chain([begin], now_and_then())) as url, slow:
+        Blob(url).read(timeout=0.1)
+    assert monotonic() - begun < 20
+
+
+@pytest.mark.parametrize(
+    ("begin", "line"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (CHUNKED + b"1\r\nx\r\n0\r\n", b"a: b\r\n"),
+    ],
+)
+def test_lines_without_end_have_one(begin: bytes, line: bytes) -> None:
+    endless = pytest.raises(BlobError, match="without end")
+    with answering(chain([begin], repeat(line * 1000))) as url, endless:
+        Blob(url).read(bytes_max=10)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The way of blobs: HTTP GET and PUT as ActiveMQ's client does them, and files where allowed."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from http.client import HTTPException
 from io import BufferedReader, RawIOBase
 from os import fsencode
@@ -14,8 +14,6 @@ from urllib.request import (
     FileHandler,
     HTTPDefaultErrorHandler,
     HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPSHandler,
     OpenerDirector,
     ProxyHandler,
     Request,
@@ -24,12 +22,13 @@ from urllib.request import (
 )
 from uuid import uuid4
 
+from lockkeeper.client.blob_pace import EncryptedPacedHandler, Limits, PacedHandler
 from lockkeeper.client.errors import BlobError
 
-HANDLERS: dict[str, type[BaseHandler]] = {
-    "http": HTTPHandler,
-    "https": HTTPSHandler,
-    "file": FileHandler,
+HANDLERS: dict[str, Callable[[Limits], BaseHandler]] = {
+    "http": PacedHandler,
+    "https": EncryptedPacedHandler,
+    "file": lambda _: FileHandler(),
 }
 ALWAYS: tuple[type[BaseHandler], ...] = (
     ProxyHandler,
@@ -52,7 +51,7 @@ class Answer(Protocol):
 
 def download(url: str, timeout: float, bytes_max: int, schemes: Collection[str]) -> BufferedReader:
     """Return a file to read *url* from; see `Blob.open`."""
-    answer = _answer(Request(_checked(url, schemes)), timeout, schemes)
+    answer = _answer(Request(_checked(url, schemes)), Limits(timeout, bytes_max), schemes)
     length = getattr(answer, "length", None)
     if length is not None and length > bytes_max:
         answer.close()
@@ -70,7 +69,7 @@ def put_file(
         return url
     # Without a length it goes in chunks, as a stream does from Java.
     request = Request(url, file, {"Content-Type": mime_type}, method="PUT")
-    _answer(request, timeout, schemes).close()
+    _answer(request, Limits(timeout, 0), schemes).close()
     return url
 
 
@@ -116,13 +115,15 @@ def _checked(url: str, schemes: Collection[str]) -> str:
     return url
 
 
-def _answer(request: Request, timeout: float, schemes: Collection[str]) -> Answer:
+def _answer(request: Request, limits: Limits, schemes: Collection[str]) -> Answer:
     """Return the answer to a request. Raises BlobError."""
     opener = OpenerDirector()
-    for handler in (*ALWAYS, *(HANDLERS[scheme] for scheme in schemes)):
-        opener.add_handler(handler())
+    for always in ALWAYS:
+        opener.add_handler(always())
+    for scheme in schemes:
+        opener.add_handler(HANDLERS[scheme](limits))
     try:
-        answer: Answer = opener.open(request, timeout=timeout)
+        answer: Answer = opener.open(request, timeout=limits.timeout)
         return answer
     except (OSError, HTTPException, ValueError) as error:
         text = f"{request.get_method()} {shown(request.full_url)}: {error}"

@@ -54,7 +54,8 @@ class Blob:
     ) -> BufferedReader:
         """Return a file to read the blob from, which the caller closes; waits in its thread.
 
-        *timeout* is for each answer of the server, in seconds. *schemes* are those that the URL
+        *timeout* is for each answer of the server, in seconds; one that sends less than 1 KiB a
+        second may take three of them besides. *schemes* are those that the URL
         may have; `file`, which opens files of this machine, is one that must be named. Raises
         BlobError, also while it is read: after *bytes_max* bytes, and when it is cut short.
         """
