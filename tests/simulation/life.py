@@ -6,19 +6,18 @@ consumed, and nothing may be left: neither messages, nor memory, nor files.
 """
 
 import json
-import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from simulation import clients, crowd, damage, listeners
 from simulation.books import make_books
+from simulation.course import Course, Options
 from simulation.ending import Ending
 from simulation.faults import ENDS, OF_A_TAKE_OVER, Fault, Faults
-from simulation.hub import SECOND, StalledError
-from simulation.install import TESTS, World
+from simulation.hub import SECOND
+from simulation.install import TESTS
 from simulation.pair import SERVICE_PORT, Pair
 from simulation.progress import Progress
 from simulation.watchers import Lateness, Recounts, Steadiness, Writers
@@ -63,36 +62,12 @@ DISTURBED = 0.3
 """Before so many rounds a take-over is disturbed."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """What of a seed is carried out: for shrinking a failure."""
-
-    rounds: int | None = None
-    skipped: frozenset[int] = frozenset()
-    silenced: frozenset[str] = frozenset()
-    keep: Path | None = None
-    """Where to leave the directory, and what must be in it, instead of consuming everything."""
-
-    @classmethod
-    def of(cls, values: dict[str, Any]) -> "Options":
-        """Return what a command line says."""
-        return cls(
-            values.get("rounds"),
-            frozenset(values.get("skipped", ())),
-            frozenset(values.get("silenced", ())),
-            Path(values["keep"]) if "keep" in values else None,
-        )
-
-
-class Life:
-    """One run of one seed."""
+class Life(Course):
+    """One run of one seed with a pair."""
 
     def __init__(self, seed: int, root: Path, options: Options) -> None:
-        self.seed = seed
-        self.options = options
-        self.chance = chance = random.Random(f"life {seed}")
-        (root / "disk").mkdir()
-        self.world = World(seed, root / "disk")
+        super().__init__(f"life {seed}", seed, root, options)
+        chance = self.chance
         self.world.network.slowness = chance.choice((5, 20, 60))
         # Modules of other tests, in which others here replace a part.
         self.wire = self.world.load("wire", TESTS / "interop/wire.py")
@@ -117,7 +92,6 @@ class Life:
         self.recounts = Recounts(self)
         self.lateness = Lateness(self)
         self.progress = Progress(self)
-        self.planned = self.rounds = 0
         self._crowd: list[Any] = []
         self._generation = 0
 
@@ -169,23 +143,9 @@ class Life:
 
     # The course of it
 
-    def run(self) -> list[str]:
-        """Return what went wrong."""
-        problems = self.world.hub.problems
-        try:
-            self.pair.start()
-            self.in_a_thread("subscribe", self._subscribe)
-            drawn = self.chance.randint(1, 3)
-            self.rounds = self.options.rounds or drawn
-            for number in range(self.rounds):
-                self._round(number)
-                if problems or self.books.problems:
-                    break
-            else:
-                self._end()
-        except (AssertionError, StalledError) as error:
-            self.world.hub.problem(f"{type(error).__name__}: {error}", error)
-        return [*problems, *self.books.problems[:5]]
+    def _begin(self) -> None:
+        self.pair.start()
+        self.in_a_thread("subscribe", self._subscribe)
 
     def _subscribe(self) -> None:
         """Make what must be there before the first message: subscriptions, queues of copies."""

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from simulation.broker_network import QUICK, SHAPES, SILENCE_MS, BrokerNetwork, Member, links_of
-from simulation.hub import SECOND, StalledError
-from simulation.install import World
-from simulation.life import Options
+from simulation.course import Course, Options
+from simulation.hub import SECOND
 from simulation.pair import FIRST_PORT
 
 import lockkeeper.client as client
@@ -51,15 +50,12 @@ class Books:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class NetworkLife:
-    """One run of one seed."""
+class NetworkLife(Course):
+    """One run of one seed with a network."""
 
     def __init__(self, seed: int, root: Path, options: Options) -> None:
-        self.seed = seed
-        self.options = options
-        self.chance = chance = random.Random(f"network {seed}")
-        (root / "disk").mkdir()
-        self.world = World(seed, root / "disk")
+        super().__init__(f"network {seed}", seed, root, options)
+        chance = self.chance
         self.world.network.slowness = chance.choice((1, 5, 20))
         self.books = Books()
         self.shape = chance.choice(SHAPES)
@@ -67,7 +63,6 @@ class NetworkLife:
         self.network = BrokerNetwork(self.world, root, self._specs())
         self.clients = self.world.start("clients")
         self.faults: list[str] = []
-        self.planned = self.rounds = 0
         self._is_over = False
         self._numbers = 0
 
@@ -119,23 +114,9 @@ class NetworkLife:
 
     # The course of it
 
-    def run(self) -> list[str]:
-        """Return what went wrong."""
-        problems = self.world.hub.problems
-        try:
-            self.network.start()
-            self._settle()
-            drawn = self.chance.randint(1, 3)
-            self.rounds = self.options.rounds or drawn
-            for number in range(self.rounds):
-                self._round(number)
-                if problems or self.books.problems:
-                    break
-            else:
-                self._end()
-        except (AssertionError, StalledError) as error:
-            self.world.hub.problem(f"{type(error).__name__}: {error}", error)
-        return [*problems, *self.books.problems[:5]]
+    def _begin(self) -> None:
+        self.network.start()
+        self._settle()
 
     def _settle(self) -> None:
         hub = self.world.hub

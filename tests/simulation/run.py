@@ -33,8 +33,9 @@ _NO_RANDOM_ADDRESSES = 0x0040000
 
 def one(seed: int, options: dict[str, Any], verbose: bool) -> dict[str, Any]:
     """Run one seed here and now; returns what came of it."""
+    from simulation.course import Options
     from simulation.hub import SECOND
-    from simulation.life import Life, Options
+    from simulation.life import Life
     from simulation.network_life import NetworkLife
 
     root = _place_of(os.getpid())
