@@ -61,7 +61,7 @@ def run(
             told.offer(schemas, {name: BASE[name].arrow(_offered(name, words)) for name in BASE})
             if narrowing is not None:
                 told.offer((COUNTED,), {})
-            views = views_behind(_views_for(told.named(query)))
+            views = views_behind(_views_for(told.named(query), told.given(query)))
             reader = told.ask(query, list(views_to_make(views, BASE, narrowing)), fill)
             yield pa.RecordBatch.from_pylist([], schema=reader.schema)
             yield from reader
@@ -73,14 +73,14 @@ def run(
             raise QueryError(str(error)) from error
 
 
-def _views_for(names: set[str]) -> Set[str]:
-    """Return the views that a query of these *names* may read.
+def _views_for(names: set[str], given: set[str]) -> Set[str]:
+    """Return the views that a query of these *names* may read, of which it has *given* some itself.
 
-    All of them if there is no name (`show tables`), or one that is not known: the query's own, or
-    a mistake, for which DuckDB proposes the nearest.
+    All of them if there is no name (`show tables`), or one that is not known: a mistake, for which
+    DuckDB proposes the nearest.
     """
     views = view_texts().keys()
-    return names & views if names and names <= views | BASE.keys() else views
+    return names & views if names and names <= views | BASE.keys() | given else views
 
 
 def views_script() -> str:

@@ -244,9 +244,16 @@ class Database:
         DuckDB gives a SELECT as a tree; of what it cannot (`show tables`), all words outside of
         literals are taken.
         """
-        asked = self.connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query])
-        tree = json.loads(asked.fetchall()[0][0])
+        tree = self._tree(query)
         return set(_tables_in(tree)) if not tree["error"] else words_in(_LITERAL.sub("", query))
+
+    def given(self, query: str) -> set[str]:
+        """Return the names that *query* itself gives, by WITH."""
+        return set(_given_in(self._tree(query)))
+
+    def _tree(self, query: str) -> Any:
+        asked = self.connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [query])
+        return json.loads(asked.fetchall()[0][0])
 
     def _planned(self, query: str) -> Scans:
         """Return the columns of each scan of a table in the plan of *query*."""
@@ -337,6 +344,16 @@ def _tables_in(node: Any) -> Iterator[str]:
     if isinstance(node, list):
         for each in node:
             yield from _tables_in(each)
+
+
+def _given_in(node: Any) -> Iterator[str]:
+    if isinstance(node, dict):
+        for each in node.get("cte_map", {}).get("map", ()):
+            yield each["key"].lower()
+        node = list(node.values())
+    if isinstance(node, list):
+        for each in node:
+            yield from _given_in(each)
 
 
 def _nodes(plan: Any) -> Iterator[dict[str, Any]]:
