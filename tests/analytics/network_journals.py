@@ -94,7 +94,8 @@ def grown(root: Path, unrecorded: tuple[str, ...] = ()) -> list[Path]:
     """Write the journals of a hub, `south`, and three brokers around it; returns the directories.
 
     Of `Q` five messages go from north to west, where two wait and nobody is any more. Of `P` five
-    go from north to east, where they wait for a consumer that is there.
+    go from north to east, where they wait for a consumer that is there. The first of those that
+    are taken, that wait, and that wait there have the correlation id `followed`.
     """
     made = RecordedNetwork(root, *ALL, unrecorded=unrecorded)
     made.link("north", "south", **FAR)
@@ -103,22 +104,26 @@ def grown(root: Path, unrecorded: tuple[str, ...] = ()) -> list[Path]:
     sender, west, east = (made.client(name) for name in ("north", "west", "east"))
     first = west.consume("queue://Q")
     made.settle()
-    for number in range(3):
-        sender.send("queue://Q", str(number))
+    send_several(sender, "queue://Q", 3)
     made.settle(100)
     west.take()
     made.settle(100)
-    for number in range(2):
-        sender.send("queue://Q", str(number))
+    send_several(sender, "queue://Q", 2)
     made.settle(100)
     west.close(first)
-    for number in range(5):
-        sender.send("queue://P", str(number))
+    send_several(sender, "queue://P", 5)
     east.consume("queue://P")
     made.settle(STATISTICS_MS)
     made.settle(STATISTICS_MS)
     made.stop()
     return [root / name for name in ALL]
+
+
+def send_several(sender: Client, place: str, count: int) -> None:
+    """Send so many messages, the first of them to be followed."""
+    for number in range(count):
+        fields = {} if number else {"correlation_id": "followed"}
+        sender.send(place, str(number), **fields)
 
 
 def dead_letter(directory: Path) -> Path:

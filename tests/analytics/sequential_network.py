@@ -30,12 +30,10 @@ class SequentialNetwork:
     def __init__(self, directories: Sequence[Path]) -> None:
         self.directories = [str(each) for each in directories]
         self.events = [row for each in directories for row in rows_of(each, table="events")]
-        self.adds = [
-            row
-            for each in directories
-            for row in rows_of(each)
-            if row["kind"] == "add" and not self._is_moved(row, rows_of(each))
-        ]
+        self.adds: list[Row] = []
+        for each in directories:
+            adds = [row for row in rows_of(each) if row["kind"] == "add"]
+            self.adds += [row for row in adds if not self._is_moved(row, adds)]
         self.names = {each: Path(each).name for each in self.directories}
         for event in self.events:
             if event["event"] in (*STARTS, "stop"):
@@ -52,8 +50,7 @@ class SequentialNetwork:
     def _is_moved(row: Row, others: list[Row]) -> bool:
         """Tell whether a message was there already, by the same way, where it was moved from."""
         return bool(row["broker_path"]) and any(
-            other["kind"] == "add"
-            and other["message_id"] == row["message_id"]
+            other["message_id"] == row["message_id"]
             and other["broker_path"] == row["broker_path"]
             and f"{other['destination_kind']}://{other['destination']}"
             == row["original_destination"]

@@ -180,7 +180,11 @@ class FrameReader:
 
 
 def _full_head(fields: openwire.Message) -> Head:
-    producer = fields.producer_id or (fields.message_id and fields.message_id.producer_id)
+    producer, identifier = fields.producer_id, fields.message_id
+    # A bridge sends what it forwards as its own; the id of a message stays that of its producer.
+    # An id with a text of its own is the broker's, of a copy.
+    if identifier is not None and (producer is None or identifier.text_view is None):
+        producer = identifier.producer_id
     grouped = fields.group_id is not None
     return Head(
         str(producer) if producer else None,
@@ -193,7 +197,7 @@ def _full_head(fields: openwire.Message) -> Head:
         fields.group_sequence if grouped else None,
         fields.correlation_id,
         str(fields.reply_to) if fields.reply_to else None,
-        None if fields.message_id is None else fields.message_id.text_view,
+        None if identifier is None else identifier.text_view,
     )
 
 
