@@ -14,6 +14,9 @@ from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.openwire import BrokerId
 
 
+SEEDS = 5
+
+
 @pytest.fixture(scope="module")
 def network(tmp_path_factory):
     return grown(tmp_path_factory.mktemp("network"))
@@ -158,7 +161,7 @@ class RandomNetwork:
             number = chance.choice([each for each in range(len(self.makers)) if each != number])
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_networks_are_what_a_walk_in_order_tells(tmp_path, seed):
     directories = RandomNetwork(tmp_path, Random(seed)).write()
     rows = asked("FROM network_report", *directories)
@@ -167,7 +170,7 @@ def test_random_networks_are_what_a_walk_in_order_tells(tmp_path, seed):
 
 def test_random_networks_have_what_is_rare(tmp_path):
     seen: Counter[str] = Counter()
-    for seed in range(8):
+    for seed in range(SEEDS):
         directories = RandomNetwork(tmp_path / str(seed), Random(seed)).write()
         for row in SequentialNetwork(directories).rows():
             seen["absent"] += row["source_directory"] is None

@@ -24,17 +24,18 @@ left_behind AS (
     SELECT DISTINCT source, destination_kind, destination, message_id, before
     FROM hops WHERE destination_kind LIKE '%queue' AND source IN (SELECT broker_id FROM unknown)
 ),
+held AS (
+    SELECT DISTINCT source AS broker_id, placed.directory, left_behind.destination_kind,
+        left_behind.destination, left_behind.message_id, before
+    FROM placed JOIN left_behind
+        ON placed.message_id = left_behind.message_id
+        AND placed.destination_kind = left_behind.destination_kind
+        AND placed.destination = left_behind.destination
+        AND coalesce(array_join(broker_path, chr(0)), '') = before
+    WHERE kind = 'add'
+),
 votes AS (
-    SELECT source AS broker_id, directory, count(*) AS messages
-    FROM left_behind JOIN (
-        SELECT DISTINCT directory, destination_kind, destination, message_id,
-            coalesce(array_join(broker_path, chr(0)), '') AS way
-        FROM placed WHERE kind = 'add'
-    ) held
-        ON left_behind.message_id = held.message_id
-        AND left_behind.destination_kind = held.destination_kind
-        AND left_behind.destination = held.destination AND before = way
-    GROUP BY source, directory
+    SELECT broker_id, directory, count(*) AS messages FROM held GROUP BY broker_id, directory
 ),
 elected AS (
     SELECT broker_id, min(directory) AS directory

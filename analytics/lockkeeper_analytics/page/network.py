@@ -1,4 +1,7 @@
-"""The network as a picture: brokers on an ellipse, and arrows for what went from one to another."""
+"""The network as a picture: brokers on an ellipse, and arrows for what went from one to another.
+
+A hub, which is at one end of every bridge, stands in the middle.
+"""
 
 from collections.abc import Iterable
 from html import escape
@@ -10,6 +13,7 @@ from lockkeeper_analytics.reports.report import Row
 
 NODES_MAX = 24
 """So many brokers are drawn, those with the most messages."""
+HUB_NODES_MIN = 3
 NAME_CHARACTERS = 16
 WIDTH = 860
 NODE_WIDTH, NODE_HEIGHT = 148, 46
@@ -39,10 +43,9 @@ def network(rows: list[Row]) -> str:
     """Return the picture of the pairs of brokers in *rows*."""
     nodes = _nodes(rows)
     drawn = dict(sorted(nodes.items(), key=lambda each: -_messages(rows, each[0]))[:NODES_MAX])
-    drawn = {key: drawn[key] for key in sorted(drawn, key=lambda key: (key[1], key[0]))}
+    shown = [row for row in rows if _source(row) in drawn and _target(row) in drawn]
     height = _height(len(drawn))
-    places = dict(zip(drawn, _places(len(drawn), height), strict=True))
-    shown = [row for row in rows if _source(row) in places and _target(row) in places]
+    places = _places(drawn, _hub(shown, len(drawn)), height)
     arrows = "".join(_arrow(row, places[_source(row)], places[_target(row)]) for row in shown)
     boxes = "".join(_box(node, places[key]) for key, node in drawn.items())
     left_out = len(nodes) - len(drawn)
@@ -83,13 +86,22 @@ def _height(count: int) -> int:
     return 150 if count < 3 else min(620, 260 + 30 * count)
 
 
-def _places(count: int, height: int) -> list[Point]:
-    """Return the middles of so many nodes, the first one on the left."""
+def _hub(rows: Iterable[Row], count: int) -> Key | None:
+    """Return the broker at one end of all pairs, among so many."""
+    ends = [{_source(row), _target(row)} for row in rows]
+    hubs = set.intersection(*ends) if ends and count >= HUB_NODES_MIN else set()
+    return next(iter(hubs), None)
+
+
+def _places(nodes: Iterable[Key], hub: Key | None, height: int) -> dict[Key, Point]:
+    """Return the middle of each node: in the order of their names, the first one on the left."""
+    around = sorted((key for key in nodes if key != hub), key=lambda key: (key[1], key[0]))
     across, down = (WIDTH - NODE_WIDTH) / 2 - 20, (height - NODE_HEIGHT) / 2 - 16
-    angles = (pi + 2 * pi * number / count for number in range(count))
-    return [
-        Point(WIDTH / 2 + across * cos(angle), height / 2 + down * sin(angle)) for angle in angles
-    ]
+    places = {}
+    for number, key in enumerate(around):
+        angle = pi + 2 * pi * number / len(around)
+        places[key] = Point(WIDTH / 2 + across * cos(angle), height / 2 + down * sin(angle))
+    return places if hub is None else {**places, hub: Point(WIDTH / 2, height / 2)}
 
 
 def _box(node: Node, place: Point) -> str:
@@ -117,7 +129,7 @@ def _arrow(row: Row, start: Point, end: Point) -> str:
     tail, tip = _edge(start, middle), _edge(end, middle)
     style = "stranded" if row["stranded"] else "idle" if not _went(row) else "went"
     label = Point((tail.x + 2 * middle.x + tip.x) / 4, (tail.y + 2 * middle.y + tip.y) / 4)
-    said = text.count(_went(row))
+    said = text.count(_went(row)) if _went(row) else ""
     if row["stranded"]:
         said += f", {text.count(row['stranded'])} stranded"
     elif row["waiting"]:

@@ -17,6 +17,9 @@ INSTEAD: Mapping[str, Callable[[list[Row]], str]] = {
 }
 """What stands in place of a plot, for reports that tell a story."""
 
+PICTURES = ("network",)
+"""Reports whose figures stand open beneath what is drawn, as those of bars do."""
+
 Groups = Mapping[str, tuple[Report, ...]]
 
 
@@ -94,7 +97,8 @@ def _content(
     if report.name not in INSTEAD:
         told = "".join(_told(report, name, plots[name]) for name in _plot_names(report, plots))
     figures = table(report, report.shown(rows), labels)
-    if drawn and not any(isinstance(plot, Bars) for plot in report.plots):
+    is_open = report.name in PICTURES or any(isinstance(plot, Bars) for plot in report.plots)
+    if drawn and not is_open:
         # A table of every moment is for looking things up: the plot shows them.
         figures = f"<details><summary>Figures</summary><div>{figures}</div></details>"
     note = f'<p class="note">{escape(report.note)}</p>' if report.note else ""

@@ -1,6 +1,6 @@
 """Network of brokers: one row for each pair of brokers that a bridge, or messages, lead between."""
 
-from lockkeeper_analytics.reports.report import Column, Report, Tone, Unit
+from lockkeeper_analytics.reports.report import Column, Report, Unit
 
 REPORT = Report(
     name="network",
@@ -11,7 +11,7 @@ REPORT = Report(
         Column("target", "To"),
         Column("bridges", "Bridge", Unit.LIST),
         Column("forwarded", "Forwarded", Unit.COUNT),
-        Column("messages", "In records", Unit.COUNT, Tone.CAME),
+        Column("messages", "In records", Unit.COUNT),
         Column("waiting", "Waiting", Unit.COUNT),
         Column("stranded", "Stranded", Unit.COUNT),
         Column("first_at", "First", Unit.TIME),
