@@ -15,11 +15,16 @@ moved AS (
         AND came.way = earlier.way
         AND came.original_destination = earlier.destination_kind || '://' || earlier.destination
 ),
-apart AS (
+-- Spark takes no function written in SQL right within `explode`.
+crossed AS (
     SELECT came.directory, destination_kind, destination, message_id, stored_at,
-        explode(hops_of(broker_path)) AS hop
+        hops_of(broker_path) AS hops
     FROM came ANTI JOIN moved
         ON came.directory = moved.directory AND came.position = moved.position
+),
+apart AS (
+    SELECT directory, destination_kind, destination, message_id, stored_at, explode(hops) AS hop
+    FROM crossed
 )
 SELECT directory, destination_kind, destination, message_id, hop.source AS source,
     hop.target AS target, hop.before AS before, hop.way AS way, stored_at
