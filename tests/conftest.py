@@ -71,10 +71,11 @@ THOROUGH = re.compile(
 """Tests by their names, which `make thorough` runs and `make test` does not."""
 THOROUGH_WITH_SPARK = re.compile(
     # DuckDB runs the same SQL texts (ADR 0021) and has these cases in `make test`. There Spark
-    # makes every table and every report of one journal, a job, a stream and a page.
+    # makes a table and every report of one journal, a job, a stream and a page.
     r"analytics/test_(agreements|beginnings|bodies|collected|far_times|files_of_now|history"
     r"|line_breaks|object_store|pins|pushdown|reports_narrowed|spark_frames)\.py"
     r"|analytics/test_report_sql\.py.*\[ActiveMQ's"
+    r"|analytics/test_tables_defined\.py.*\[(?!messages)"
     r"|analytics/test_session\.py.*(planned_once|several_threads)"
     r"|analytics/test_stream\.py.*a_restart\[True\]"
     # Jupyter's kernel and the broker of the demo's notebook, for a minute.
