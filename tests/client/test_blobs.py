@@ -207,6 +207,14 @@ def test_a_silent_server_is_not_waited_for() -> None:
             blob.open(timeout=0.05)
 
 
+def test_a_file_that_is_open_as_text_is_refused(server: FileServer, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("\N{LATIN SMALL LETTER E WITH ACUTE}", "utf-8")
+    refused = pytest.raises(ValueError, match="open it with 'rb'")
+    with (tmp_path / "a").open(encoding="utf-8") as file, refused:
+        upload(file, server.url, "text/plain")  # type: ignore[arg-type]
+    assert server.files == {}
+
+
 def test_a_file_that_is_not_taken_is_told(server: FileServer, tmp_path: Path) -> None:
     url = f"{server.url}forbidden/"
     with pytest.raises(BlobError, match=r"PUT .*403"):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
-from io import BufferedReader
+from io import BufferedReader, TextIOBase
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -83,10 +83,13 @@ def upload(
     With `file:` that is a directory, which is made unless it is there.
 
     Waits in its thread, up to *timeout* seconds for each answer. Raises BlobError when the server
-    does not take it, OSError when the file cannot be read.
+    does not take it, OSError when the file cannot be read, ValueError for one that is open as text.
     """
     from lockkeeper.client.blob_transfer import put_file
 
+    if isinstance(source, TextIOBase):
+        # HTTP's library would send other bytes than the file has.
+        raise ValueError(f"{source!r} is open as text: open it with 'rb'")
     with ExitStack() as stack:
         file: BinaryIO
         if isinstance(source, str | PathLike):
