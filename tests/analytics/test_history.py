@@ -3,6 +3,7 @@
 import fcntl
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -236,6 +237,19 @@ def test_a_damaged_file_is_named_and_nothing_is_built_upon_it(maker, tmp_path, d
     assert keep(folder, maker.directory) == (0, 0)
 
 
+@pytest.mark.parametrize("day", ["2026-11-18", "2026-11-20"])
+def test_the_folder_of_a_day_may_be_deleted(maker, tmp_path, day):
+    folder = tmp_path / "history"
+    keep(folder, maker.directory)
+    before = kept(folder)
+    shutil.rmtree(folder / "broker=journal" / f"day={day}")
+    (maker.directory / "db-1.log").unlink()
+    left = kept(folder)
+    assert 0 < len(left) < len(before)
+    assert keep(folder, maker.directory) == (0, 0)
+    assert kept(folder) == left
+
+
 def test_a_clock_that_went_back_costs_no_row(tmp_path):
     folder = tmp_path / "history"
     maker = JournalMaker(tmp_path / "journal").remove(1).flush()
@@ -253,12 +267,13 @@ def test_rows_without_a_time_have_no_day(tmp_path):
     assert asked(folder, "SELECT kind, day FROM HISTORY") == [{"kind": "remove", "day": None}]
 
 
-def test_the_last_file_of_a_step_says_where_the_next_one_begins(maker, tmp_path):
+def test_each_file_of_a_step_says_where_the_next_one_begins(maker, tmp_path):
     folder = tmp_path / "history"
     keep(folder, maker.directory)
     told = [pq.read_schema(path).metadata for path in sorted(folder.rglob("*.parquet"))]
     assert {each[b"lockkeeper.schema"] for each in told} == {b"1"}
-    (following,) = [json.loads(each[b"lockkeeper.next"]) for each in told if len(each) > 1]
+    following, *same = [json.loads(each[b"lockkeeper.next"]) for each in told]
+    assert same == [following, following]
     assert (following["file"], following["first"]) == (2, 1)
     assert following["position"] < maker.path.stat().st_size
 

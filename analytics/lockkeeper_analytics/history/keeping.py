@@ -5,9 +5,9 @@
 Each run appends the whole batches that came since the last one. It goes on where that ended, so
 that nothing is read twice; of a file that is still written to, too. Up to STEP_BYTES of a journal
 are one step: a file for each day that its records were written on, named by where the step begins.
-The last day's says where the next step begins. It is put in its place before the others, when all
-are on the disk: a run that finds it puts in place what is left of its step, also when the journal
-has these records no more. One that does not removes the files of the step, and repeats it.
+Each says where the next step begins, and is put in its place when all of them are on the disk. So a
+run that finds one puts the others in place, also when the journal has these records no more. A step
+of which none is in its place is removed and repeated.
 """
 
 import fcntl
@@ -133,30 +133,19 @@ class _Appending:
         return kept
 
     def _beginning(self) -> JournalOffset:
-        """Return where the last step ended, finish that one, and remove what stands behind it."""
-        begin, last, behind = None, "", []
-        for path in [Path(file.path) for file in reversed(kept_files(str(self.place)))]:
-            with opened(str(path)) as file:
-                told = file.schema_arrow.metadata
-            if told[VERSION_KEY] != VERSION.encode():
-                schema = told[VERSION_KEY].decode()
-                raise AnalyticsError(
-                    f"{path}: schema {schema} is not {VERSION}, the one that this version of "
-                    "Lockkeeper writes; keep records in another folder"
-                )
-            if _NEXT in told:
-                begin, last = self._checked(json.loads(told[_NEXT])), path.name
-                self.is_first = False
-                break
-            behind.append(path)
+        """Return where the last step ended; finish that one, and remove what is left of another."""
+        begin, name = self.tail.earliest(), ""
+        kept = kept_files(str(self.place))
+        if kept:
+            path = Path(kept[-1].path)
+            begin, name = self._checked(_told_by(path)), path.name
+            self.is_first = False
         for path in self.place.glob(f"{DAY_FOLDER}*/*{_UNFINISHED}"):
-            if path.name == _unfinished_name(last):
-                _put_in_place(path.with_name(last))
+            if path.name == _unfinished_name(name):
+                _put_in_place(path.with_name(name))
             else:
-                behind.append(path)
-        for path in behind:
-            path.unlink()
-        return begin or self.tail.earliest()
+                path.unlink()
+        return begin
 
     def _checked(self, told: dict[str, Any]) -> JournalOffset:
         """Return the offset that is *told*. Raises AnalyticsError where the journal is another."""
@@ -232,19 +221,15 @@ class _Appending:
 
     def _write(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
         """Put the rows of a step in their places, once all are on the disk: then they count."""
-        told = {VERSION_KEY: VERSION.encode()}
         behind = {
             **offset_fields(end),
             "checksum": self._checksum(end),
             "identity": self._identity(end),
         }
+        told = {VERSION_KEY: VERSION.encode(), _NEXT: json.dumps(behind).encode()}
         days = _days(rows)
-        # In the order in which the next run finds them: the last one is the first that it sees.
-        found = sorted(days.unique().to_pylist(), key=lambda day: (day != NO_DAY, day))
         paths = []
-        for number, day in enumerate(found, 1):
-            if number == len(found):
-                told[_NEXT] = json.dumps(behind).encode()
+        for day in days.unique().to_pylist():
             folder = self.place / f"{DAY_FOLDER}{day}"
             folder.mkdir(exist_ok=True)
             paths.append(folder / kept_name(*begin.place))
@@ -252,7 +237,7 @@ class _Appending:
             _write_through(some, _unfinished(paths[-1]))
         for changed in (self.place, *(path.parent for path in paths)):
             _sync(changed)
-        for path in reversed(paths):
+        for path in paths:
             _put_in_place(path)
 
 
@@ -261,6 +246,19 @@ def _files_of(directory: str) -> dict[int, DataFile]:
     if not files:
         raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
     return files
+
+
+def _told_by(path: Path) -> dict[str, Any]:
+    """Return what the file at *path* says of where the next step begins. Raises AnalyticsError."""
+    with opened(str(path)) as file:
+        told = file.schema_arrow.metadata
+    if told[VERSION_KEY] != VERSION.encode():
+        raise AnalyticsError(
+            f"{path}: schema {told[VERSION_KEY].decode()} is not {VERSION}, the one that this "
+            "version of Lockkeeper writes; keep records in another folder"
+        )
+    found: dict[str, Any] = json.loads(told[_NEXT])
+    return found
 
 
 def _unfinished(path: Path) -> Path:
