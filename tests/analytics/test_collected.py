@@ -111,6 +111,7 @@ def test_a_small_journal_is_shuffled_only_where_tables_are_put_together(
     small = settled(source, tmp_path / "small", is_small=True)
     # Rows of one table behind those of another are two partitions.
     put_together = {"rates", "totals", "skew", "anomalies", "consumers", "backlog", "brokers"}
+    put_together.add("network")
     put_together |= {"backlog_over_time", "subscriptions", "redeliveries", "takeovers", "garbage"}
     # Fields of bodies beside the number of the bodies.
     put_together.add("bodies")

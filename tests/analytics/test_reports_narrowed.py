@@ -117,7 +117,7 @@ def latest(row, *names):
 
 def is_shown(report, row, narrowing):
     """Tell whether *row* of a report of the whole journal stays, by rules written once more."""
-    whole = ("brokers", "garbage", "inventory")
+    whole = ("brokers", "network", "garbage", "inventory")
     if report not in (*whole, "pattern", "transactions", "takeovers"):
         prefix = "origin" if report in ("dead_letters", "poison") else "destination"
         kind, name = row[f"{prefix}_kind"], row["origin" if prefix == "origin" else prefix]
