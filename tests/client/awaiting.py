@@ -11,7 +11,14 @@ from typing import Any
 
 from lockkeeper.client import aio
 
-OF_THE_CLIENT = (aio.Connection, aio.Session, aio.Producer, aio.Consumer, aio.Requestor)
+OF_THE_CLIENT = (
+    aio.Connection,
+    aio.Session,
+    aio.Producer,
+    aio.Consumer,
+    aio.DestinationSource,
+    aio.Requestor,
+)
 
 
 class EventLoopThread:

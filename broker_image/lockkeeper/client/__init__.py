@@ -8,6 +8,7 @@ Comes in: what an application wants to send and receive. Never here: anything of
 from lockkeeper.client.blobs import Blob
 from lockkeeper.client.blocking.connection import Connection, connect
 from lockkeeper.client.blocking.consumer import Consumer
+from lockkeeper.client.blocking.destinations import DestinationSource
 from lockkeeper.client.blocking.pool import ProducerPool
 from lockkeeper.client.blocking.producer import Producer
 from lockkeeper.client.blocking.requesting import Requestor
@@ -45,6 +46,7 @@ __all__ = [
     "Producer",
     "ProducerPool",
     "Consumer",
+    "DestinationSource",
     "Requestor",
     "ReceivedMessage",
     "Blob",

@@ -5,6 +5,7 @@ Comes in: coroutines of an application. Never here: threads, and what messaging 
 
 from lockkeeper.client.aio.connection import Connection, connect
 from lockkeeper.client.aio.consumer import Consumer
+from lockkeeper.client.aio.destinations import DestinationSource
 from lockkeeper.client.aio.pool import ProducerPool
 from lockkeeper.client.aio.producer import Producer
 from lockkeeper.client.aio.requesting import Requestor
@@ -17,5 +18,6 @@ __all__ = [
     "Producer",
     "ProducerPool",
     "Consumer",
+    "DestinationSource",
     "Requestor",
 ]

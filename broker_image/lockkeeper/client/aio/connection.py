@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from lockkeeper.client.aio.closing import Closing
+from lockkeeper.client.aio.destinations import DestinationSource
 from lockkeeper.client.aio.driving import drive
 from lockkeeper.client.aio.requesting import Requestor
 from lockkeeper.client.aio.session import Session
@@ -152,6 +153,16 @@ class Connection(Closing):
             self._drop_temporary(answers)
             raise
         return Requestor(session, producer, consumer, answers, self._drop_temporary)
+
+    async def destination_source(self, *, timeout: float | None = None) -> DestinationSource:
+        """Return what learns, by advisories, which destinations the broker has."""
+        source = DestinationSource(self.session())
+        try:
+            await source.start(timeout)
+        except BaseException:
+            await source.close()
+            raise
+        return source
 
     def _drop_temporary(self, destination: Destination) -> None:
         with self.runner.lock:

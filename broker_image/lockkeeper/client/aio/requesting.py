@@ -40,7 +40,7 @@ class Requestor(Closing):
         self._answers = answers
         self._drop = drop
         self._numbers = itertools.count(1)
-        self._waiting: dict[str, asyncio.Future[ReceivedMessage]] = {}
+        self._waiting: dict[str, asyncio.Future[ReceivedMessage | None]] = {}
         self._end: MessagingError | None = None
         self._taking = asyncio.create_task(self._take_answers(), name="lockkeeper-requestor")
 
@@ -59,22 +59,26 @@ class Requestor(Closing):
         lost together with its broker does not come again.
         """
         correlation_id = str(next(self._numbers))
-        answer: asyncio.Future[ReceivedMessage] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[ReceivedMessage | None] = asyncio.get_running_loop().create_future()
         self._waiting[correlation_id] = answer
         try:
             async with asyncio.timeout(timeout):
-                if self._end is not None:
-                    raise self._end
-                await self._producer.send(
-                    body, properties, type=type,
-                    correlation_id=correlation_id, reply_to=self._answers,
-                )  # fmt: skip
-                return await answer
+                message = None
+                if self._end is None:
+                    await self._producer.send(
+                        body, properties, type=type,
+                        correlation_id=correlation_id, reply_to=self._answers,
+                    )  # fmt: skip
+                    message = await answer
         except TimeoutError as error:
             text = f"no answer from {self._producer.destination} within {timeout:g} s"
             raise RequestTimedOutError(text) from error
         finally:
             del self._waiting[correlation_id]
+        if message is None:
+            assert self._end is not None
+            raise self._end
+        return message
 
     async def _take_answers(self) -> None:
         """Give answers to those who wait for them, until the consumer ends, and they with it."""
@@ -90,7 +94,7 @@ class Requestor(Closing):
             self._end = end
             for answer in self._waiting.values():
                 if not answer.done():
-                    answer.set_exception(end)
+                    answer.set_result(None)
 
     async def close(self) -> None:
         """Take no more answers: requests that wait for one end with IllegalStateError."""

@@ -6,6 +6,7 @@ from contextlib import suppress
 from lockkeeper.client import aio
 from lockkeeper.client.aio.within import is_within
 from lockkeeper.client.blocking.closing import Closing
+from lockkeeper.client.blocking.destinations import DestinationSource
 from lockkeeper.client.blocking.driving import drive
 from lockkeeper.client.blocking.loop import LoopThread
 from lockkeeper.client.blocking.requesting import Requestor
@@ -132,6 +133,11 @@ class Connection(Closing):
             timeout=timeout,
         )
         return Requestor(self._thread, self._thread.call(made))
+
+    def destination_source(self, *, timeout: float | None = None) -> DestinationSource:
+        """Return what learns, by advisories, which destinations the broker has."""
+        made = self._thread.call(self._aio.destination_source(timeout=timeout))
+        return DestinationSource(self._thread, made)
 
     def temporary_queue(self, *, timeout: float | None = None) -> Destination:
         """Return a new queue that lives as long as this connection, which alone consumes it."""
