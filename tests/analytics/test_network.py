@@ -13,7 +13,6 @@ from sequential_network import SequentialNetwork
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.openwire import BrokerId
 
-
 SEEDS = 5
 
 
