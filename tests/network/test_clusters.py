@@ -7,7 +7,12 @@ from linked_brokers import Node
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.outputs import Introduction
-from lockkeeper.protocols.cluster import Cluster, ClusterSettings
+from lockkeeper.protocols.cluster import (
+    BROKERS_MAX,
+    URLS_CHARACTERS_MAX,
+    Cluster,
+    ClusterSettings,
+)
 
 OWN = ("tcp://a:1", "tcp://a-standby:1")
 MINE = "tcp://a:1,tcp://a-standby:1"
@@ -100,4 +105,35 @@ def test_who_comes_after_a_failover_stays() -> None:
 def test_a_broker_that_says_no_url_is_not_told_of() -> None:
     told = Told()
     told.cluster.came("b", "")
+    assert news(told.client()) == [MINE]
+
+
+def test_brokers_that_tell_ever_new_urls_cost_no_more_than_the_last_ones() -> None:
+    told = Told()
+    told.cluster.came("b", "tcp://b:1")
+    for number in range(10 * BROKERS_MAX):
+        told.cluster.came("evil", f"tcp://evil:{number}")
+        told.cluster.left(f"tcp://evil:{number}")
+    (urls,) = news(told.client())
+    assert urls.startswith(f"{MINE},tcp://b:1,")
+    assert urls.endswith(f"tcp://evil:{10 * BROKERS_MAX - 1}")
+    assert len(urls.split(",")) == len(OWN) + BROKERS_MAX
+
+
+def test_too_many_brokers_and_too_long_urls_are_not_told_of() -> None:
+    told = Told(updates_on_remove=True)
+    told.cluster.came("long", "tcp://" + "h" * URLS_CHARACTERS_MAX)
+    for number in range(BROKERS_MAX + 1):
+        told.cluster.came("b", f"tcp://b:{number}")
+    told.cluster.left(f"tcp://b:{BROKERS_MAX}")
+    told.cluster.left("tcp://b:0")
+    told.cluster.came("c", "tcp://c:1")
+    others = [f"tcp://b:{number}" for number in range(1, BROKERS_MAX)]
+    assert news(told.client()) == [",".join((MINE, *others, "tcp://c:1"))]
+
+
+def test_a_broker_that_says_our_urls_does_not_take_them_away() -> None:
+    told = Told(updates_on_remove=True)
+    told.cluster.came("b", MINE)
+    told.cluster.left(MINE)
     assert news(told.client()) == [MINE]

@@ -10,6 +10,9 @@ from lockkeeper.broker.core import Broker
 from lockkeeper.broker.outputs import Introduction
 
 SEPARATOR: Final = ","
+BROKERS_MAX: Final = 64
+URLS_CHARACTERS_MAX: Final = 4096
+"""What other brokers say of themselves is told to every client: so much of it at most."""
 _SPARE: Final = 16
 
 
@@ -55,6 +58,8 @@ class Cluster:
         """Hear that a bridge leads to another broker, by what it says of itself."""
         if not urls or not self._settings.updates or not self._is_wanted(name):
             return
+        if urls == self.own or len(urls) > URLS_CHARACTERS_MAX or not self._has_room(urls):
+            return
         self._bridges[urls] += 1
         if urls not in self._urls:
             self._urls.append(urls)
@@ -69,6 +74,17 @@ class Cluster:
             del self._bridges[urls]
             self._urls.remove(urls)
             self._tell_all()
+
+    def _has_room(self, urls: str) -> bool:
+        """Tell whether another broker may be told of, instead of one that has left if need be."""
+        if urls in self._bridges or len(self._bridges) < BROKERS_MAX:
+            return True
+        has_left = next((each for each, count in self._bridges.items() if not count), None)
+        if has_left is None:
+            return False
+        del self._bridges[has_left]
+        self._urls.remove(has_left)
+        return True
 
     def _is_wanted(self, name: str) -> bool:
         patterns = self._settings.filter
