@@ -108,7 +108,7 @@ class BrokerReconciler:
         metadata = resource["metadata"]
         who = Who(metadata["namespace"], metadata["name"], metadata["uid"])
         parts = await self._parts_of(who.namespace, who.name)
-        of_networks = {part.user: part.password for part in parts}
+        of_networks = {part.user: part.password for part in parts if part.is_dialled}
         found = await self._credentials.of(who, spec, of_networks)
         subject = subject_of(
             resource,

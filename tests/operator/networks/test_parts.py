@@ -120,9 +120,20 @@ def test_a_bridge_gets_the_rights_that_it_needs_where_there_are_any() -> None:
         {"match": ">", "write": ["network.shop.net"], "admin": ["network.shop.net"]},
         {"match": "ActiveMQ.Advisory.>", "kind": "Topic", "read": ["network.shop.net"]},
     ]
-    both_ways = part(connector={"duplex": True})
+    hub: dict[str, Any] = {"topology": "HubAndSpoke", "hub": {"name": "a"}}
+    both_ways = part(**hub, connector={"duplex": True})
     permissions = configured(both_ways, access={"permissions": [own]})["access"]["permissions"]
     assert permissions[1]["read"] == ["network.shop.net"]
+
+
+def test_a_broker_that_nobody_dials_lets_nobody_in() -> None:
+    hub: dict[str, Any] = {"topology": "HubAndSpoke", "hub": {"name": "b"}}
+    spoke = part(**hub, connector={"duplex": True})
+    assert len(spoke.connectors) == 1
+    own = {"match": "ORDERS.>", "read": ["client"]}
+    access = configured(spoke, access={"permissions": [own]})["access"]
+    assert access == {**configured(access={"permissions": [own]})["access"]}
+    assert child(broker(spoke), "Secret", "a-users") == child(broker(), "Secret", "a-users")
 
 
 def test_queues_send_back_what_nobody_takes_unless_they_say_otherwise() -> None:

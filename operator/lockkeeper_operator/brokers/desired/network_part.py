@@ -37,6 +37,14 @@ class NetworkPart:
     """For queues whose policies say nothing of it; None: as they are."""
 
     @property
+    def is_dialled(self) -> bool:
+        """Whether bridges log in at this Broker; of one that nobody dials the user has no rights.
+
+        All Brokers of the network know his password.
+        """
+        return bool(self.dialled_by)
+
+    @property
     def dials_encrypted(self) -> bool:
         """Whether some of the other ends show certificates."""
         return any("(ssl://" in connector.uri for connector in self.connectors)
@@ -66,7 +74,7 @@ def path_of(file: str) -> str:
 
 def network_users(parts: Iterable[NetworkPart]) -> tuple[User, ...]:
     """Return the users by which other Brokers of the networks log in."""
-    return tuple(User(name=part.user, secret_name=part.secret) for part in parts)
+    return tuple(User(name=part.user, secret_name=part.secret) for part in parts if part.is_dialled)
 
 
 def networked(spec: BrokerSpec, parts: Parts) -> BrokerSpec:
@@ -89,7 +97,7 @@ def _with_permissions(access: Access, parts: Parts) -> Access:
     """Return *access* with what bridges need. Without permissions everybody may do everything."""
     if not access.permissions:
         return access
-    more = [each for part in parts for each in _permissions(part)]
+    more = [each for part in parts if part.is_dialled for each in _permissions(part)]
     return access.model_copy(update={"permissions": [*access.permissions, *more]})
 
 
