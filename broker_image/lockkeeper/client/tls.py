@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from lockkeeper.client.errors import BrokerUrlError
+from lockkeeper.transport.tls import no_password
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class TlsOptions:
         context.check_hostname = self.verify_host_name
         if self.certificate_file is not None:
             try:
-                context.load_cert_chain(self.certificate_file, self.key_file)
+                context.load_cert_chain(self.certificate_file, self.key_file, no_password)
             except (OSError, ValueError) as error:
                 raise BrokerUrlError(f"{self.certificate_file}: {_reason(error)}") from error
         elif self.key_file is not None:

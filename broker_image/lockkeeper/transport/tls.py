@@ -26,7 +26,7 @@ def server_context(
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(certificate, key, password=_no_password)
+        context.load_cert_chain(certificate, key, password=no_password)
     except (OSError, ValueError) as error:
         files = f"{certificate}, {key.name}"
         raise CertificateError(f"{files}: {_reason(error)}") from error
@@ -39,7 +39,7 @@ def server_context(
     return context
 
 
-def _no_password() -> str:
+def no_password() -> str:
     """Keep OpenSSL from asking the terminal for one."""
     raise ValueError("the key needs a password; only keys without one can be used")
 

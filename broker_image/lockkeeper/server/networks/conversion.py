@@ -10,6 +10,7 @@ from pathlib import Path
 
 from lockkeeper.message.destination import Destination, Kind
 from lockkeeper.network.settings import BridgeSettings, Included
+from lockkeeper.transport.tls import no_password
 from lockkeeper_api.network_connectors import NetworkConnector, NetworkDestination, NetworkTls
 
 # They are called the same in the resource, and need no other form.
@@ -58,7 +59,7 @@ def encryption(connector: NetworkConnector) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if tls.certificate_file is not None:
         try:
-            context.load_cert_chain(tls.certificate_file, tls.key_file)
+            context.load_cert_chain(tls.certificate_file, tls.key_file, no_password)
         except (OSError, ValueError) as error:
             raise OSError(f"tls.certificateFile: {tls.certificate_file}: {error}") from error
     return context
