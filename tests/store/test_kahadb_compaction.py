@@ -320,6 +320,7 @@ def test_a_compacted_file_says_which_file_it_was(tmp_path: Path, kit: Kit) -> No
     for ended in ([], [other]):
         for one in ended:
             store.remove(DEAD, one, skip_unwritten=False)
+        kit.until_durable(store)
         clean_up(store, kit)
         assert compaction_in(path.read_bytes()[:HEAD_BYTES]) == before
         sizes.append(path.stat().st_size)
