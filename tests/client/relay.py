@@ -49,6 +49,8 @@ class Relay:
             except OSError:
                 client.close()
                 continue
+            # A broker may be silent for as long as it likes.
+            broker.settimeout(None)
             with self._lock:
                 self._open += [client, broker]
                 number = len(self.sent)

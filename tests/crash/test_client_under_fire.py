@@ -33,7 +33,8 @@ KILLS = int(os.environ.get("LOCKKEEPER_FIRE_KILLS", "30"))
 CUT_BYTES_MAX = 400_000
 STANDBY_SECONDS_MAX = END_SECONDS_MAX = 600
 QUEUE = "FIRE"
-OPTIONS = "initialReconnectDelay=10&maxReconnectDelay=200"
+# On a slow machine it may take long until there is a broker again. Who waits for ever is found.
+OPTIONS = "initialReconnectDelay=10&maxReconnectDelay=200&jms.requestTimeout=0"
 FOR_EVER = RedeliveryPolicy(-1, initial_redelivery_delay=0, redelivery_delay=0)
 StartBroker = Callable[..., "RunningBroker"]
 
