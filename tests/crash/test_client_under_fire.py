@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 PRODUCERS = CONSUMERS = 10
 KILLS = int(os.environ.get("LOCKKEEPER_FIRE_KILLS", "30"))
 CUT_BYTES_MAX = 400_000
-STANDBY_SECONDS_MAX = END_SECONDS_MAX = 600
+STANDBY_SECONDS_MAX = END_SECONDS_MAX = 1800
 QUEUE = "FIRE"
 # On a slow machine it may take long until there is a broker again. Who waits for ever is found.
 OPTIONS = "initialReconnectDelay=10&maxReconnectDelay=200&jms.requestTimeout=0"
