@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 import brokers
+import pytest
 from client_support import Connect
 
 from lockkeeper.client import Connection
@@ -44,6 +45,7 @@ def test_destinations_are_known_as_long_as_they_are_there(
     assert queue(f"{queue_name}.AFTER") not in source.queues
 
 
+@pytest.mark.thorough
 def test_the_next_broker_tells_what_it_has(
     our_mortal_broker: brokers.RunningBroker, open_connection: Connect
 ) -> None:

@@ -110,6 +110,7 @@ def test_the_queue_of_answers_goes_with_the_requestor(
         responder.session().producer(asked[0]).send("to nobody")
 
 
+@pytest.mark.thorough
 def test_requests_go_on_with_the_next_broker(
     our_mortal_broker: brokers.RunningBroker, open_connection: Connect, queue_name: str
 ) -> None:

@@ -58,6 +58,7 @@ def test_a_refusal_is_told_by_the_future(connection: Connection) -> None:
         producer.send_async("to nobody").result(20)
 
 
+@pytest.mark.thorough
 def test_they_are_confirmed_by_the_next_broker(
     our_mortal_broker: brokers.RunningBroker, open_connection: Connect, queue_name: str
 ) -> None:
