@@ -81,7 +81,7 @@ THOROUGH_WITH_SPARK = re.compile(
     # Jupyter's kernel and the broker of the demo's notebook, for a minute.
     r"|analytics/test_notebook\.py"
 )
-"""Tests that need Spark, of the same kind: a minute of two cores each, whatever the journal."""
+"""Tests that need Spark, of the same kind: most of what they take is planning."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
