@@ -279,6 +279,7 @@ def test_long_tables_end_with_where_the_rest_is(tables):
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("width", ["1400", "420"])
 def test_a_browser_draws_every_plot_of_the_file_and_complains_of_nothing(tables, tmp_path, width):
@@ -291,6 +292,7 @@ def test_a_browser_draws_every_plot_of_the_file_and_complains_of_nothing(tables,
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("width", ["1400", "1100", "420"])
 def test_large_figures_are_not_cut_off(tables, tmp_path, width):

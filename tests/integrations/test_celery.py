@@ -9,7 +9,7 @@ import brokers
 import pytest
 from workers import Application, kombu_url, wait_until
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.patient, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture

@@ -45,6 +45,7 @@ def test_the_page_lists_the_commands_that_are_run_here() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 def test_the_commands_do_what_the_page_says(started: tuple[Path, int]) -> None:
     folder, _ = started
     environment = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "PYTHONWARNINGS": "ignore"}

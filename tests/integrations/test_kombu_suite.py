@@ -21,6 +21,7 @@ NOT_APPLICABLE = {
 
 
 @pytest.mark.slow
+@pytest.mark.patient
 @pytest.mark.timeout(1800)
 def test_the_suite_passes(broker: brokers.RunningBroker, tmp_path: Path) -> None:
     source = source_of("kombu")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).with_name("run.py")
-SEEDS = 30
+SEEDS = 20
 NETWORKS = 8
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
