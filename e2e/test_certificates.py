@@ -1,20 +1,24 @@
-"""Certificates of the operator's authority: trusted by clients, renewed while they are connected.
+"""Certificates of listeners: trusted by clients, renewed while they are connected.
 
-A certificate begins to be renewed when two thirds of its life are over. The test puts one in the
+The operator begins to renew one when two thirds of its life are over. The test puts one in the
 Secret's place that the same authority signed 61 days ago, of 90: nobody waits for two months.
+cert-manager is told to renew one, as its own command line does it.
 """
 
+import json
 import time
 from base64 import b64decode, b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from brokers import Brokers, broker
 from clients import AUTHORITY, Client, Clients, assert_nothing_lost, gap
 from cryptography import x509
 from installation import RELEASE, Installation
-from kube import Namespace, wait_until
+from kube import Manifest, Namespace, wait_until
 from measures import record_gap
+from others import BUILD_SECONDS_MAX, need_cert_manager
 
 from lockkeeper_operator.certificates.issuing import Pair, issued
 
@@ -24,6 +28,8 @@ AGE = timedelta(days=61)
 LEFT_MIN = timedelta(days=89)
 GAP_SECONDS_MAX = 2.0
 AFTERWARDS_SECONDS = 3.0
+SHOWN_SECONDS_MAX = 150.0
+"""A kubelet writes a changed Secret into pods once in a minute or two."""
 
 SHOWN = f"""
 import socket, ssl, sys
@@ -85,6 +91,85 @@ def test_a_certificate_is_renewed_before_its_end_and_nobody_is_disconnected(
     confirmed = assert_nothing_lost(sender, receiver)
     record_gap("renewal of a certificate", gap(sender.notes(), began), GAP_SECONDS_MAX, confirmed)
     assert brokers.condition("Ready") == "True"
+
+
+@pytest.fixture
+def company(brokers: Brokers) -> str:
+    """The name of an Issuer with a CA of its own; the real cert-manager runs on the cluster."""
+    namespace = brokers.namespace
+    need_cert_manager(namespace)
+    authority = {"isCA": True, "commonName": "company", "secretName": "company-ca"}
+    for kind, name, spec in (
+        ("Issuer", "root", {"selfSigned": {}}),
+        ("Certificate", "company-ca", {**authority, "issuerRef": {"name": "root"}}),
+        ("Issuer", "company", {"ca": {"secretName": "company-ca"}}),
+    ):
+        namespace.apply(_of_cert_manager(kind, name, spec))
+    return "company"
+
+
+def _of_cert_manager(kind: str, name: str, spec: Manifest) -> Manifest:
+    metadata = {"name": name}
+    return {
+        "apiVersion": "cert-manager.io/v1", "kind": kind, "metadata": metadata, "spec": spec,
+    }  # fmt: skip
+
+
+@pytest.mark.timeout(BUILD_SECONDS_MAX + 600)
+def test_cert_manager_issues_and_renews_a_certificate_and_nobody_is_disconnected(
+    brokers: Brokers, clients: Clients, company: str
+) -> None:
+    namespace = brokers.namespace
+    tls = {"issuerRef": {"name": company}}
+    namespace.apply(broker(brokers.name, listeners=[{"name": "openwire", "tls": tls}]))
+    brokers.wait_settled()
+    assert brokers.condition("Exposed") == "True"
+    wait_until(
+        "clients are told who vouches for it",
+        lambda: "ca.crt" in (namespace.get("secret", "orders-client") or {})["data"],
+    )
+    users = replace(clients, tls=True)
+    sender, receiver = users.start("send", "SEALED"), users.start("receive", "SEALED")
+    first = _pair(namespace, SECRET)
+    assert _shown(sender) == first.certificate
+    issuer = x509.load_pem_x509_certificate(_pair(namespace, "company-ca").certificate.encode())
+    x509.load_pem_x509_certificate(first.certificate.encode()).verify_directly_issued_by(issuer)
+    connections = [client.run(CONNECTIONS) for client in (sender, receiver)]
+    lives, began = brokers.lives(), time.time()
+
+    _ask_for_renewal(namespace, "orders-openwire")
+    wait_until("cert-manager issued another", lambda: _pair(namespace, SECRET) != first)
+    renewed = _pair(namespace, SECRET)
+    took = wait_until(
+        "brokers show new clients the new certificate",
+        lambda: _shown(sender) == renewed.certificate,
+        SHOWN_SECONDS_MAX,
+    )
+    print(f"shown to new clients after {took:.1f} s")
+
+    time.sleep(AFTERWARDS_SECONDS)
+    assert [client.run(CONNECTIONS) for client in (sender, receiver)] == connections
+    assert brokers.lives() == lives
+    sender.end()
+    confirmed = assert_nothing_lost(sender, receiver)
+    what = "renewal of a certificate of cert-manager"
+    record_gap(what, gap(sender.notes(), began), GAP_SECONDS_MAX, confirmed)
+    assert brokers.condition("Ready") == "True"
+
+
+def _ask_for_renewal(namespace: Namespace, name: str) -> None:
+    """Say in its status that a Certificate is to be issued, as `cmctl renew` does."""
+    status = (namespace.get("certificate", name) or {})["status"]
+    asked = {
+        "type": "Issuing", "status": "True", "reason": "ManuallyTriggered",
+        "message": "a test renews it",
+        "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }  # fmt: skip
+    conditions = [each for each in status["conditions"] if each["type"] != "Issuing"]
+    body = json.dumps({"status": {"conditions": [*conditions, asked]}})
+    namespace.kubectl(
+        "patch", "certificate", name, "--subresource=status", "--type=merge", "-p", body
+    )
 
 
 def _pair(namespace: Namespace, name: str) -> Pair:

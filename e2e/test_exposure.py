@@ -1,12 +1,12 @@
 """Listeners that clients reach from outside of the pods' network, and what stands before them."""
 
-import json
 from base64 import b64decode
 from typing import Any
 
 import pytest
 from brokers import Brokers, broker
 from kube import Manifest, Namespace, wait_until
+from others import TLS_ROUTES, need_tls_routes
 
 from lockkeeper.client import Connection, MessagingError, connect
 
@@ -15,7 +15,6 @@ RANGES = ["192.0.2.0/24", "198.51.100.7/32"]
 BALANCER_CLASS = "example.com/nobody"
 """A class that no controller looks after: what is asked of one is to be seen."""
 HOST = "mq.example.org"
-TLS_ROUTES = "tlsroutes.gateway.networking.k8s.io"
 REACH_SECONDS = 3.0
 RECONNECTING = "?initialReconnectDelay=100&maxReconnectDelay=500&nested.connectionTimeout=1000"
 
@@ -127,15 +126,13 @@ def test_an_ingress_leads_to_a_listener_and_goes_with_its_route(brokers: Brokers
 
 def test_a_tls_route_leads_to_a_listener(brokers: Brokers) -> None:
     namespace = brokers.namespace
-    if not namespace.kubectl("get", "crd", TLS_ROUTES, "-o", "name", "--ignore-not-found"):
-        pytest.skip(f"the cluster has no {TLS_ROUTES}: it needs the Gateway API, 1.5 or newer")
+    need_tls_routes(namespace)
     route = {"host": HOST, "gateway": {"name": "outside"}}
     routed = {"name": "openwire", "tls": {}, "route": route}
     namespace.apply(broker(brokers.name, replicas=1, listeners=[routed]))
     brokers.wait_ready()
-    found = json.loads(namespace.kubectl("get", TLS_ROUTES, "orders-openwire", "-o", "json"))[
-        "spec"
-    ]
+    wait_until("the TLSRoute is there", lambda: namespace.get(TLS_ROUTES, "orders-openwire"))
+    found = (namespace.get(TLS_ROUTES, "orders-openwire") or {})["spec"]
     assert (found["hostnames"], found["parentRefs"][0]["name"]) == ([HOST], "outside")
 
 

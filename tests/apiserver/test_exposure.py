@@ -1,12 +1,12 @@
 """Services of listeners that reach further than the cluster, as the API server takes them."""
 
-import json
+import asyncio
 from typing import Any
 
 import pytest
 from control_plane import ControlPlane
+from published import published
 from simulated import World, eventually, in_loop, world
-from test_children_drift import definition
 
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
@@ -140,13 +140,11 @@ async def test_routes_and_services_of_pods_come_and_go_with_the_spec(
             assert await found.is_gone(kind, name)
 
 
-TLS_ROUTES = definition("TLSRoute", "tlsroutes", "gateway.networking.k8s.io")
-
-
 @in_loop
 async def test_a_tls_route_is_made_as_soon_as_the_cluster_knows_the_gateway_api(
     control_plane: ControlPlane, namespace: str
 ) -> None:
+    tls_routes = published("tlsroutes")
     listener = {
         "name": "openwire",
         "tls": {"secretName": "mq-tls"},
@@ -161,7 +159,7 @@ async def test_a_tls_route_is_made_as_soon_as_the_cluster_knows_the_gateway_api(
         await eventually(lambda: says("False"))
         # The brokers serve all the same.
         await found.ready("Broker", "demo")
-        control_plane.kubectl("apply", "-f", "-", text=json.dumps(TLS_ROUTES))
+        control_plane.kubectl("apply", "-f", str(tls_routes))
         try:
             await eventually(lambda: says("True"), 40)
 
@@ -170,13 +168,19 @@ async def test_a_tls_route_is_made_as_soon_as_the_cluster_knows_the_gateway_api(
 
             await eventually(is_there, 40)
             route = await found.get("TLSRoute", "demo-openwire")
+            # What we said, and what the API server adds.
+            gateway = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "outside"}
+            service = {"group": "", "kind": "Service", "name": "demo-openwire", "port": 61616}
             assert route["spec"] == {
-                "parentRefs": [{"name": "outside"}],
+                "parentRefs": [gateway],
                 "hostnames": ["mq.example.org"],
-                "rules": [{"backendRefs": [{"name": "demo-openwire", "port": 61616}]}],
+                "rules": [{"backendRefs": [{**service, "weight": 1}]}],
             }
+            # Nobody writes it again because of what was added.
+            await asyncio.sleep(3)
+            assert await found.get("TLSRoute", "demo-openwire") == route
         finally:
-            control_plane.kubectl("delete", "crd", TLS_ROUTES["metadata"]["name"])
+            control_plane.kubectl("delete", "-f", str(tls_routes))
 
 
 @pytest.mark.parametrize(

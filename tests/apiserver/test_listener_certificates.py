@@ -6,12 +6,11 @@ from typing import Any
 
 from control_plane import ControlPlane
 from cryptography import x509
+from published import published
 from simulated import World, eventually, in_loop, world
-from test_children_drift import definition
 
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME
 
-CERTIFICATES = definition("Certificate", "certificates", "cert-manager.io")
 SECRET = "demo-openwire-tls"
 ISSUER = {"issuerRef": {"name": "company"}}
 SECONDS = 40.0
@@ -67,6 +66,7 @@ async def test_the_operator_issues_what_nobody_else_does_and_renews_it_for_other
 async def test_cert_manager_takes_over_when_it_comes_and_leaves_its_certificate_when_it_goes(
     control_plane: ControlPlane, namespace: str
 ) -> None:
+    certificates = str(published("certificates"))
     async with world(control_plane, namespace) as found, found.operator(namespaces=None):
         await found.broker(listeners=listeners(ISSUER))
 
@@ -76,7 +76,7 @@ async def test_cert_manager_takes_over_when_it_comes_and_leaves_its_certificate_
         await eventually(lambda: says("SelfSigned"))
         await found.ready("Broker", "demo")
         assert set(await data(found)) == {"tls.crt", "tls.key", "ca.crt"}
-        control_plane.kubectl("apply", "-f", "-", text=json.dumps(CERTIFICATES))
+        control_plane.kubectl("create", "-f", certificates)
         try:
             await eventually(lambda: says("Exposed"), SECONDS)
 
@@ -87,16 +87,23 @@ async def test_cert_manager_takes_over_when_it_comes_and_leaves_its_certificate_
             await eventually(is_handed_over, SECONDS)
             asked = await found.get("Certificate", "demo-openwire")
             assert asked["spec"]["secretName"] == SECRET
+            assert asked["spec"]["issuerRef"]["name"] == "company"
             theirs = {
                 "apiVersion": "v1",
                 "kind": "Secret",
                 "metadata": {"name": SECRET},
                 "type": "kubernetes.io/tls",
-                "stringData": {"tls.crt": "theirs", "tls.key": "theirs"},
+                "stringData": {"tls.crt": "theirs", "tls.key": "theirs", "ca.crt": "company"},
             }
             control_plane.kubectl("apply", "-n", namespace, "-f", "-", text=json.dumps(theirs))
+
+            async def is_vouched_for() -> bool:
+                told = (await found.get("Secret", "demo-client"))["data"]
+                return b64decode(told.get("ca.crt", "")) == b"company"
+
+            await eventually(is_vouched_for, SECONDS)
         finally:
-            control_plane.kubectl("delete", "crd", CERTIFICATES["metadata"]["name"])
+            control_plane.kubectl("delete", "-f", certificates)
         # The Broker goes on with what cert-manager left.
         await found.broker(replicas=2, listeners=listeners(ISSUER))
 

@@ -11,13 +11,18 @@ from dataclasses import dataclass, field
 from lockkeeper_api import BrokerSpec
 from lockkeeper_api.passwords import InvalidHashError, hashed, matches
 from lockkeeper_api.pod_names import ADMIN_TOKEN_FILE
-from lockkeeper_operator.brokers.desired.subject import admin_secret_of, made_up_secret_of, users_of
+from lockkeeper_operator.brokers.desired.subject import (
+    admin_secret_of,
+    made_up_secret_of,
+    secret_of_others,
+    users_of,
+)
 from lockkeeper_operator.kubernetes.api.kinds import SECRET
 from lockkeeper_operator.kubernetes.api.server import ApiServer
 from lockkeeper_operator.kubernetes.caches.caches import Caches
 from lockkeeper_operator.kubernetes.children.ownership import Owner, stranger
 from lockkeeper_operator.kubernetes.manifests import Manifest
-from lockkeeper_operator.names import USERS_FILE
+from lockkeeper_operator.names import AUTHORITY_FILE, USERS_FILE
 
 PASSWORD_BYTES, TOKEN_BYTES = 24, 32
 SALT_BYTES = 16
@@ -36,11 +41,16 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What a Subject is made with; *foreign* says that some are in Secrets of others."""
+    """What a Subject is made with; *foreign* says that some are in Secrets of others.
+
+    *authority* vouches for the certificate of the first listener, as PEM, where that is in such a
+    Secret and is told there.
+    """
 
     passwords: dict[str, str] = field(repr=False)
     hashes: dict[str, str] = field(repr=False)
     admin_token: str = field(repr=False)
+    authority: str | None
     foreign: bool
 
 
@@ -89,7 +99,12 @@ class CredentialStore:
             if password is not None:
                 known[user.name] = password
         hashes = await self._hashes_of(who, {**known, **(of_networks or {})})
-        return Credentials(made_up, hashes, token, foreign)
+        certified = secret_of_others(who.name, spec.listeners[0])
+        authority = None
+        if certified is not None:
+            foreign = True
+            authority = await self.of_others(who.namespace, certified, AUTHORITY_FILE)
+        return Credentials(made_up, hashes, token, authority, foreign)
 
     async def made_up(self, who: Who, secret: str, key: str, size: int) -> str:
         """Return a value that the operator makes up once, and finds again in its Secret."""

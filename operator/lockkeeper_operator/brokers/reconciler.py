@@ -119,6 +119,7 @@ class BrokerReconciler:
             self._certificates.of_admin(who, self.installation.domain),
             self._first_journal(who.namespace, spec),
             await self._certificates.of_listeners(who, spec, self.installation),
+            found.authority,
             parts,
         )
         foreign = found.foreign or any(part.dials_encrypted for part in parts)

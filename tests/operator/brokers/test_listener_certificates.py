@@ -1,5 +1,7 @@
 """Certificates of listeners: the spec's, cert-manager's, or the operator's own."""
 
+from base64 import b64decode
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,6 +55,15 @@ def test_cert_manager_is_asked_for_every_name_that_clients_may_use() -> None:
         "mq-0.example.org",
     ]
     assert mounted(found) == ["departures-openwire-tls"]
+
+
+@pytest.mark.parametrize("tls", [ISSUER, {"secretName": "mine"}])
+def test_clients_are_told_who_vouches_for_a_certificate_of_others(tls: dict[str, Any]) -> None:
+    known = replace(with_tls(**tls), others_authority="their authority")
+    told = child(known, "Secret", "departures-client")["data"]
+    assert b64decode(told["ca.crt"]).decode() == "their authority"
+    # A public authority needs no word.
+    assert "ca.crt" not in child(with_tls(**tls), "Secret", "departures-client")["data"]
 
 
 def test_a_secret_of_the_spec_is_mounted_and_nothing_is_issued() -> None:

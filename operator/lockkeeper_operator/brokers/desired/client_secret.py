@@ -26,8 +26,8 @@ def client_secret_name(subject: Subject) -> str:
 
 
 def build(subject: Subject) -> Manifest:
-    """Return the Secret: the first listener's address, who vouches for its certificate if that is
-    the operator, and the credentials of the first user whose password the operator made up.
+    """Return the Secret: the first listener's address, who vouches for its certificate, and the
+    credentials of the first user whose password the operator made up.
     """
     listener = subject.spec.listeners[0]
     values = {
@@ -37,9 +37,10 @@ def build(subject: Subject) -> Manifest:
         "port": str(listener.port),
         "uri": failover_url(subject, listener),
     }
-    certificate = subject.listener_certificates.get(listener.name)
-    if certificate is not None:
-        values[AUTHORITY_FILE] = certificate.authority
+    issued = subject.listener_certificates.get(listener.name)
+    authority = subject.others_authority if issued is None else issued.authority
+    if authority:
+        values[AUTHORITY_FILE] = authority
     for user in subject.users_without_secret[:1]:
         if user.name in subject.passwords:
             values |= {"username": user.name, "password": subject.passwords[user.name]}

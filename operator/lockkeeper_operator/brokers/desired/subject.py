@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lockkeeper_api import BrokerSpec
+from lockkeeper_api.broker import Listener
 from lockkeeper_api.cluster.access import User
 from lockkeeper_api.meta import API_VERSION
 from lockkeeper_api.pod_names import ACCEPT_LOSS_ANNOTATION, FENCED_ANNOTATION
@@ -73,6 +74,8 @@ class Subject:
     admin_certificate: Certificate = Certificate()
     listener_certificates: Mapping[str, Certificate] = field(default_factory=dict)
     """Those that the operator's own authority issues, by the names of listeners."""
+    others_authority: str | None = None
+    """Who vouches for the first listener's certificate, as PEM, where others issue it."""
     first_journal: FirstJournal | None = None
     """What the journal is filled with before the first start; None for nothing."""
     networks: Parts = ()
@@ -186,6 +189,15 @@ def issued_secret_of(broker: str, listener: str) -> str:
     return f"{broker}-{listener}-tls"
 
 
+def secret_of_others(broker: str, listener: Listener) -> str | None:
+    """Return the Secret in which others put a listener's certificate, None if nobody does."""
+    if listener.tls is None:
+        return None
+    if listener.tls.issuer_ref is not None:
+        return issued_secret_of(broker, listener.name)
+    return listener.tls.secret_name
+
+
 def subject_of(
     resource: Manifest,
     installation: Installation,
@@ -195,6 +207,7 @@ def subject_of(
     admin_certificate: Certificate = Certificate(),
     first_journal: FirstJournal | None = None,
     listener_certificates: Mapping[str, Certificate] | None = None,
+    others_authority: str | None = None,
     networks: Parts = (),
 ) -> Subject:
     """Return the subject of a Broker as the API server holds it.
@@ -216,6 +229,7 @@ def subject_of(
         admin_certificate=admin_certificate,
         first_journal=first_journal,
         listener_certificates=listener_certificates or {},
+        others_authority=others_authority,
         networks=networks,
     )
 
