@@ -37,19 +37,14 @@ from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.broker.streams.streams import Streams
 from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN, SubscriptionManager
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.timers import NEVER
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import (
-    Past,
-    Receipt,
-    Store,
-    StoreFullError,
-    Subscription,
-)
+from lockkeeper.store.base import Past, Receipt, Store, StoreFullError, Subscription
 
 
 class Broker:
@@ -124,6 +119,7 @@ class Broker:
         )
         if authenticator is not None and self.interceptors:
             self.interceptors = (SendingGuard(self.guard), *self.interceptors)
+        self.streams = Streams(self.context, settings.streams)
         # What is there from the start is the broker's own.
         self.inactive_destinations.kept.update(region.destination for region in self.registry)
 
@@ -162,6 +158,7 @@ class Broker:
     def recover(self) -> Past:
         """Take back what the store holds; blocks while it is read."""
         recovered = self.context.store.open()
+        self.streams.recover(recovered)
         for destination in recovered.existing:
             self.registry.ensure(self.context, destination)
         for destination in [*recovered.queues]:
@@ -232,6 +229,7 @@ class Broker:
         for destination in list(connection.temporary):
             drop(self.destinations.remove_temporary, connection, destination)
         drop(self.flow.forget, connection)
+        drop(self.streams.forget, connection)
         if was_there:
             self.context.events.disconnected(connection)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.streams.outputs import StreamOutput
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import ProducerId, TransactionId
 from lockkeeper.store.base import Reference
@@ -127,4 +128,4 @@ Notice: TypeAlias = (
     | ProducerCredit
 )
 
-Output: TypeAlias = Delivery | Notice
+Output: TypeAlias = Delivery | Notice | StreamOutput

@@ -6,6 +6,7 @@ from lockkeeper.broker.interceptors.timestamps import TimestampSettings
 from lockkeeper.broker.routing.composites import CompositeDestination
 from lockkeeper.broker.routing.mirrors import MirroredQueues
 from lockkeeper.broker.routing.virtual_topics import VirtualTopic
+from lockkeeper.broker.streams.settings import StreamsSettings
 
 NEVER = -1
 
@@ -72,3 +73,4 @@ class BrokerSettings:
     keep_durable_subs_active: bool = True
     offline_durable_subscriber_timeout: int = NEVER
     offline_durable_subscriber_task_schedule: int = 300_000
+    streams: StreamsSettings = field(default_factory=StreamsSettings)

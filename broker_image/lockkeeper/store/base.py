@@ -16,6 +16,7 @@ from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.states import StateMachine
 from lockkeeper.store.producers import Producers
+from lockkeeper.store.segment import Segment, StreamStore
 
 
 class StoreError(Exception):
@@ -212,7 +213,7 @@ class Recovered:
     transaction are only in `prepared`; those consumed in one are in `prepared` and nowhere
     else (invisible until the outcome). `last_trace` is the text of the last trace record;
     `epoch` the number of the last master's term, 0 if none is told. `existing` are the queues
-    that there were, empty ones among them.
+    that there were, empty ones among them; `segments` those of streams, which are no queues here.
     """
 
     queues: dict[Destination, "list[Reference] | Waiting"] = field(default_factory=dict)
@@ -222,6 +223,7 @@ class Recovered:
     last_trace: str = ""
     epoch: int = 0
     existing: list[Destination] = field(default_factory=list)
+    segments: list[Segment] = field(default_factory=list)
 
 
 class Past(NamedTuple):
@@ -268,6 +270,10 @@ class Run(Protocol):
 
 class Store(Protocol):
     """Keeps messages until they are consumed. One thread, never blocks but where it says so."""
+
+    @property
+    def streams(self) -> StreamStore:
+        """The part for streams; from `open` on."""
 
     def open(self) -> Recovered:
         """Read everything back; blocks. Raises StoreError."""

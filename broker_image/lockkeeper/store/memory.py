@@ -21,6 +21,7 @@ from lockkeeper.store.base import (
     StoreUsage,
     Subscription,
 )
+from lockkeeper.store.memory_streams import MemoryStreams
 from lockkeeper.store.producers import Producers
 
 _Place = tuple[Destination, str]
@@ -38,6 +39,7 @@ class MemoryStore:
         self._prepared: dict[XATransactionId, list[Operation]] = {}
         self._producers = Producers()
         self._existing: dict[Destination, None] = {}
+        self.streams = MemoryStreams()
         self._waiting: list[Reference] = []
         self._receipts: list[Receipt] = []
 
@@ -60,6 +62,7 @@ class MemoryStore:
 
         return Recovered(
             existing=list(self._existing),
+            segments=list(self.streams.segments.values()),
             queues={name: visible(kept) for name, kept in self._queues.items() if kept},
             subscriptions=[
                 RecoveredSubscription(subscription, visible(pending))
@@ -95,6 +98,9 @@ class MemoryStore:
             self._receipts.append(receipt)
 
     def _keep(self, destination: Destination, reference: Reference) -> None:
+        if destination in self.streams.segments:
+            self.streams.keep(destination, reference)
+            return
         self._producers.note_key(reference.loaded.key)
         if destination.is_queue:
             self._queues.setdefault(destination, {})[id(reference)] = reference

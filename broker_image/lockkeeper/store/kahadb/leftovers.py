@@ -8,6 +8,7 @@ successor makes another one.
 from collections.abc import Callable
 from pathlib import Path
 
+from lockkeeper.store.base import StoreError
 from lockkeeper.store.kahadb.preallocation import SPARE_PREFIX, SPARE_SUFFIX
 from lockkeeper.store.kahadb.rewriting import COPY_PREFIX, COPY_SUFFIX
 from lockkeeper.store.kahadb.salvage import MENDED_PREFIX, MENDED_SUFFIX
@@ -32,9 +33,12 @@ def delete_leftovers(directory: Path, check: Callable[[], None]) -> None:
 def delete_copies(directory: Path, check: Callable[[], None]) -> None:
     """Delete the copies of data files that earlier masters made, before the journal is read.
 
-    From then on no earlier master can put one in the place of a file. Raises OSError.
+    From then on no earlier master can put one in the place of a file. Raises StoreError.
     """
-    _delete(directory, COPY_PATTERN, check)
+    try:
+        _delete(directory, COPY_PATTERN, check)
+    except OSError as error:
+        raise StoreError(f"{directory}: {error.strerror}") from error
 
 
 def _delete(directory: Path, pattern: str, check: Callable[[], None]) -> None:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from lockkeeper.journal.batch import CONTROL_SIZE
 from lockkeeper.journal.decode import decode_destination, decode_record
@@ -21,13 +21,18 @@ from lockkeeper.store.base import WRITTEN, GoneError, Reference, StoreError
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, OFFSET_MASK
 from lockkeeper.store.kahadb.frames import message_id_of
 from lockkeeper.store.kahadb.rewriting import Moves
+from lockkeeper.store.segment import Entry
 
 PAGE_BYTES: Final = 1 << 20
 GAP_BYTES_MAX: Final = 1 << 16
-_PREFIX_BYTES: Final = 4
+FRAME_PREFIX_BYTES: Final = 4
 
-Wanted = tuple[int, Reference, int]
-"""A message to be read, after where it is now, and the sequence number it gets."""
+Wanted = tuple[int, Any, int]
+"""A message to be read, after where it is now, and a number that goes with it.
+
+It is a Reference, and the number is the sequence number that it gets; or it is the Entry of a
+stream, which has a size, too, and the number is its turn.
+"""
 
 
 class BodyReader:
@@ -65,6 +70,37 @@ class BodyReader:
         except BadRecordError as error:
             raise StoreError(f"{path} at offset {offset}: {error.reason}") from error
 
+    def frames(self, entries: Sequence[Entry]) -> list[bytes]:
+        """Return the messages of *entries* as bytes; see `StreamStore.read_frames`."""
+        found = [b""] * len(entries)
+        wanted: list[Wanted] = []
+        for turn, entry in enumerate(entries):
+            try:
+                wanted.append((self._place(entry.location), entry, turn))
+            except GoneError:
+                continue
+        wanted.sort(key=_place)
+        for page in _pages(wanted):
+            start = page[0][0]
+            data, path = self._read(start, _end(page[-1]) - start)
+            try:
+                for run in _runs(page):
+                    rows = walk_batch(data, run[0][0] - start, _end(run[-1]) - start)
+                    by_offset = {row[1]: row for row in rows}
+                    for place, _, turn in run:
+                        found[turn] = _frame(data, by_offset[place - start])
+            except (BadRecordError, KeyError) as error:
+                offset = start & OFFSET_MASK
+                raise StoreError(f"{path}: bad message after offset {offset}: {error}") from error
+        return found
+
+    def read_at(self, location: int, size: int) -> tuple[bytes, Path]:
+        """Return *size* bytes of what got *location*, and the path of the file they are in.
+
+        Raises StoreError.
+        """
+        return self._read(self._place(location), size)
+
     def _place(self, location: int) -> int:
         """Return where what was at *location* is now. Raises GoneError."""
         moves = self.moved.get(location >> OFFSET_BITS) if self.moved else None
@@ -93,10 +129,10 @@ class BodyReader:
     def _restore(self, data: bytes, row: QuickRecord, sequence: int) -> Message:
         command, offset, size, destination, key, at, length, _, _, _ = row
         if command == ADD:
-            frame, start, end = data, at + _PREFIX_BYTES, at + length
+            frame, start, end = data, at + FRAME_PREFIX_BYTES, at + length
         else:
             add = _add(data[offset : offset + size])
-            frame, start, end = add.message, _PREFIX_BYTES, len(add.message)
+            frame, start, end = add.message, FRAME_PREFIX_BYTES, len(add.message)
             destination, key = encode_destination(add.destination), add.message_id.encode()
         try:
             return self._messages.restore(frame, start, end, sequence)
@@ -130,7 +166,8 @@ def _place(wanted: Wanted) -> int:
 
 
 def _end(wanted: Wanted) -> int:
-    return wanted[0] + wanted[1].size
+    size: int = wanted[1].size
+    return wanted[0] + size
 
 
 def _pages(wanted: list[Wanted]) -> Iterator[list[Wanted]]:
@@ -162,6 +199,14 @@ def _runs(page: list[Wanted]) -> Iterator[list[Wanted]]:
         run.append(item)
         end = _end(item)
     yield run
+
+
+def _frame(data: bytes, row: QuickRecord) -> bytes:
+    """Return the message that a record holds, without its size."""
+    command, offset, size, _, _, at, length, _, _, _ = row
+    if command == ADD:
+        return data[at + FRAME_PREFIX_BYTES : at + length]
+    return _add(data[offset : offset + size]).message[FRAME_PREFIX_BYTES:]
 
 
 def _add(data: bytes) -> AddMessage:

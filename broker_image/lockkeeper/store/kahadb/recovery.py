@@ -22,6 +22,8 @@ from lockkeeper.store.kahadb.file_references import FileEntry, FileReferences
 from lockkeeper.store.kahadb.files import Tail
 from lockkeeper.store.kahadb.losses import DAMAGED_NAME, losses_of
 from lockkeeper.store.kahadb.replay import Replay, is_superseded
+from lockkeeper.store.kahadb.segment_files import segment_in_memory
+from lockkeeper.store.kahadb.segment_replay import MakeSegment
 from lockkeeper.store.kahadb.unsynced import LastBatch
 
 ACCEPT_LOSS_ANNOTATION = "lockkeeper.dev/accept-loss"
@@ -44,15 +46,16 @@ class Replayed(NamedTuple):
     last_batch: LastBatch | None
 
 
-def replay_directory(directory: Path) -> Replayed:
+def replay_directory(directory: Path, make_segment: MakeSegment = segment_in_memory) -> Replayed:
     """Read all data files of *directory*; blocks, about 4 microseconds a record.
 
-    Raises DamagedError, which says what is lost, for anything but a torn tail; StoreError.
+    *make_segment* makes the indexes of streams. Raises DamagedError, which says what is lost, for
+    anything but a torn tail; StoreError.
     """
     was_collecting = gc.isenabled()
     gc.disable()
     try:
-        return _Reader(directory).read()
+        return _Reader(directory, make_segment).read()
     except JournalError as error:
         raise _damaged(directory, error) from error
     except OSError as error:
@@ -63,10 +66,10 @@ def replay_directory(directory: Path) -> Replayed:
 
 
 class _Reader:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, make_segment: MakeSegment) -> None:
         self._directory = directory
         self._file_references = FileReferences()
-        self._replay = Replay(self._file_references)
+        self._replay = Replay(self._file_references, make_segment)
         self._files = in_reading_order(list_data_files(directory))
         self._torn: CorruptBatchError | None = None
         self._tails: list[Tail] = []

@@ -31,10 +31,13 @@ from lockkeeper.store.kahadb.file_references import (
     SubscriptionReferences,
 )
 from lockkeeper.store.kahadb.frames import read_subscription
+from lockkeeper.store.kahadb.holders import count_holders
 from lockkeeper.store.kahadb.long_index import LongIndex
+from lockkeeper.store.kahadb.segment_replay import MakeSegment, ReplayedKeys, SegmentReplay
 from lockkeeper.store.kahadb.term import epoch_of
 from lockkeeper.store.kahadb.ways import ends_plainly_at, note_way
 from lockkeeper.store.producers import Producers
+from lockkeeper.store.segment import SEGMENT_PREFIX, parse_segment
 
 LONG_MIN: Final = 100_000
 """A queue with fewer messages is kept in a dictionary: that is quicker, and 400 bytes each."""
@@ -53,12 +56,14 @@ class ReplayedDestination:
     them, because it was created again.
     """
 
-    __slots__ = ("added", "destination", "encodings", "index", "pending")
+    __slots__ = ("added", "destination", "encodings", "index", "pending", "segment")
 
-    def __init__(self, destination: Destination) -> None:
+    def __init__(self, destination: Destination, segment: SegmentReplay | None) -> None:
         self.destination = destination
+        self.segment = segment
         self.encodings: list[bytes] = []
-        self.index: Messages | LongIndex | None = {} if destination.is_queue else None
+        has_index = destination.is_queue and segment is None
+        self.index: Messages | LongIndex | None = {} if has_index else None
         self.pending: dict[str, Messages] = {}
         self.added: dict[bytes, int] = {}
 
@@ -117,8 +122,10 @@ class OpenTransaction:
 class Replay:
     """Live messages and subscriptions after the records applied so far."""
 
-    def __init__(self, file_references: FileReferences) -> None:
+    def __init__(self, file_references: FileReferences, make_segment: MakeSegment) -> None:
         self.file_references = file_references
+        self._make_segment = make_segment
+        self._keys = ReplayedKeys()
         self.producers = Producers()
         self._destinations: dict[bytes, ReplayedDestination] = {}
         self._by_name: dict[Destination, ReplayedDestination] = {}
@@ -136,6 +143,8 @@ class Replay:
         run, last = plain, None
         for row in rows:
             command, _, _, _, _, _, _, transaction, _, _ = row
+            if command == ADD:
+                self._keys.note(row, data)
             if command not in (ADD, REMOVE):
                 self._apply_plain(plain, file_id)
                 plain.clear()
@@ -246,7 +255,9 @@ class Replay:
         operations = [one for several in recovered.prepared.values() for one in several]
         live = {one.location: one for operation in operations for one in operation.references}
         for replayed in dict.fromkeys(self._destinations.values()):
-            if isinstance(replayed.index, LongIndex):
+            if replayed.segment is not None:
+                recovered.segments.append(replayed.segment.finish())
+            elif isinstance(replayed.index, LongIndex):
                 recovered.queues[replayed.destination], counts = replayed.index.finish()
                 self._count_in(counts)
             elif replayed.index:
@@ -261,7 +272,7 @@ class Replay:
                 live |= {reference.location: reference for reference in pending.pending}
         self._count(live.values())
         recovered.existing = [name for name in self._existing if not name.is_temporary]
-        _count_holders(self.file_references, recovered)
+        count_holders(self.file_references, recovered)
         return recovered
 
     def _count(self, references: Iterable[Reference]) -> None:
@@ -283,12 +294,19 @@ class Replay:
         if replayed is None:
             decoded = decode_destination(destination)
             # Two writers may encode the same name in two ways.
-            replayed = self._by_name.get(decoded) or ReplayedDestination(decoded)
+            replayed = self._by_name.get(decoded) or self._begin(decoded)
             replayed.encodings.append(destination)
             self._destinations[destination] = self._by_name[decoded] = replayed
-            if decoded.is_queue:
+            if decoded.is_queue and not decoded.name.startswith(SEGMENT_PREFIX):
                 self._existing[decoded] = None
         return replayed
+
+    def _begin(self, destination: Destination) -> ReplayedDestination:
+        name = parse_segment(destination)
+        if name is None:
+            return ReplayedDestination(destination, None)
+        segment = SegmentReplay(self._make_segment(name), self.file_references)
+        return ReplayedDestination(destination, segment)
 
     def _open(self, identifier: TransactionId) -> OpenTransaction:
         opened = self._transactions.get(identifier)
@@ -327,6 +345,9 @@ class Replay:
         """Apply an add or a remove, of a queue or a topic, whose record is in *file_id*."""
         command, offset, size, destination, message_id, _, _, _, key, priority = row
         replayed = self._enter(destination)
+        if replayed.segment is not None:
+            replayed.segment.operate(row, file_id, self._keys)
+            return
         if command == REMOVE:
             self._remove(replayed, message_id, key, file_id)
             return
@@ -364,6 +385,9 @@ class Replay:
         encoded = encode_destination(add.destination)
         replayed = self._enter(encoded)
         self._added(encoded, file_id)
+        if replayed.segment is not None:
+            replayed.segment.update(add, size, location)
+            return
         holders = replayed.holders_of(message_id)
         if not holders:
             priority = add.priority if add.priority_supported else PRIORITY_DEFAULT
@@ -383,6 +407,8 @@ class Replay:
         self.file_references.refer(file_id, undone)
         self._existing.pop(destination, None)
         removed = self._by_name.pop(destination, None)
+        if removed is not None and removed.segment is not None:
+            removed.segment.segment.forget()
         for encoding in () if removed is None else removed.encodings:
             del self._destinations[encoding]
 
@@ -461,28 +487,3 @@ def _written(size: int, location: int, priority: int) -> Reference:
 
 def _text(key: bytes) -> str:
     return key.decode("utf-8", "replace")
-
-
-def _count_holders(file_references: FileReferences, recovered: Recovered) -> None:
-    """Set how many durable subscriptions still need each message of a topic."""
-    operations = [one for several in recovered.prepared.values() for one in several]
-    consumed = [
-        reference
-        for one in operations
-        if isinstance(one, Remove) and one.subscription
-        for reference in one.references
-    ]
-    pending = [one for subscription in recovered.subscriptions for one in subscription.pending]
-    for reference in pending + consumed:
-        reference.holders = 0
-    for reference in pending + consumed:
-        reference.holders += 1
-    for operation in operations:
-        if isinstance(operation, Add) and operation.destination.is_topic:
-            subscriptions = file_references.destination(operation.destination).subscriptions
-            for reference in operation.references:
-                reference.holders = len(subscriptions)
-        elif isinstance(operation, Remove) and operation.subscription is not None:
-            subscription = operation.subscription
-            consumer = file_references.subscriptions[operation.destination, subscription.key]
-            consumer.pending += len(operation.references)

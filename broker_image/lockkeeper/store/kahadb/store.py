@@ -43,6 +43,8 @@ from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
 from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
 from lockkeeper.store.kahadb.salvage import accept_loss
+from lockkeeper.store.kahadb.segment_files import SegmentFiles
+from lockkeeper.store.kahadb.streams import KahaDBStreams
 from lockkeeper.store.kahadb.term import Term, term_line
 from lockkeeper.store.kahadb.unsynced import make_durable
 from lockkeeper.store.locker import Deadline, Locker, StoreLockedError, boot_milliseconds
@@ -97,10 +99,12 @@ class KahaDBStore:
         "_make_disk",
         "_measured_files",
         "_readable",
+        "_segment_files",
         "_settings",
         "_spool",
         "_term",
         "lock",
+        "streams",
     )
 
     def __init__(
@@ -149,6 +153,7 @@ class KahaDBStore:
         self._is_over_limit = False
         self._measured_files = 0
         self._spool = Spool(directory, spool_bytes_max)
+        self._segment_files = SegmentFiles(directory, self._require_mastery)
         self._is_open = False
         self._alarm_rang = False
         self._commit_delay = CommitDelay()
@@ -159,7 +164,7 @@ class KahaDBStore:
             raise StoreLockedError(f"{self._directory} is locked by another broker")
         try:
             IndexFiles(self._directory).require_readable_version()
-            self._delete_copies()
+            delete_copies(self._directory, self._require_mastery)
             replayed = self._replay()
             self.lock.check_lock()
             if replayed.last_batch is not None:
@@ -172,22 +177,16 @@ class KahaDBStore:
             self._appender.roll_back(record, files)
         return replayed.recovered
 
-    def _delete_copies(self) -> None:
-        try:
-            delete_copies(self._directory, self._require_mastery)
-        except OSError as error:
-            raise StoreError(f"{self._directory}: {error.strerror}") from error
-
     def _replay(self) -> Replayed:
         """Read the journal, without what is damaged if that is accepted. Raises StoreError."""
         try:
-            return replay_directory(self._directory)
+            return replay_directory(self._directory, self._segment_files.make)
         except DamagedError:
             if not self._accept_loss:
                 raise
         for loss in accept_loss(self._directory, self._require_mastery):
             logger.error("loss accepted: %s", loss)
-        return replay_directory(self._directory)
+        return replay_directory(self._directory, self._segment_files.make)
 
     def _begin(self, replayed: Replayed) -> None:
         """Get ready to write behind what was read."""
@@ -198,18 +197,18 @@ class KahaDBStore:
         self._disk = disk_for(self._directory, self._make_disk)
         self._alarm = Alarm()
         self._readable = EitherReadable(self._disk.fileno(), self._alarm.fileno())
-        self._bodies = BodyReader(self._directory)
+        bodies = self._bodies = BodyReader(self._directory)
         commit = self._commit = GroupCommit(
             files, file_references, self._disk, self._batch_bytes_max, self._deadline
         )
-        self._appender = JournalAppender(file_references, commit, self._bodies)
-        self._term = Term(files, commit, self._appender)
-        self._existing = ExistingQueues(files, self._appender, replayed.recovered.existing)
-        self._compaction = Compaction(file_references, files, commit, self._bodies, self._settings)
+        appender = self._appender = JournalAppender(file_references, commit, bodies)
+        self._term = Term(files, commit, appender)
+        self.streams = KahaDBStreams(self._segment_files, file_references, appender, bodies)
+        self._existing = ExistingQueues(files, appender, replayed.recovered.existing)
+        compaction = Compaction(file_references, files, commit, bodies, self._settings)
+        self._compaction = compaction
         every = self._cleanup_interval_ms
-        self._cleaner = JournalCleaner(
-            file_references, files, commit, self._appender, every, self._compaction
-        )
+        self._cleaner = JournalCleaner(file_references, files, commit, appender, every, compaction)
         files.resume(replayed.last_file_id, replayed.tails)
         self._is_open = True
 
@@ -228,6 +227,7 @@ class KahaDBStore:
             self._disk.close()
             self._files.close()
             self._spool.close()
+            self._segment_files.close()
             self.lock.release()
 
     # Operations

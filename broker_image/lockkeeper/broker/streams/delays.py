@@ -1,0 +1,149 @@
+"""Delayed messages: a stream of ours with one partition for each level of delay.
+
+All messages of a level wait equally long, so they come out in the order they went in: a position
+for each level is all there is to remember. A message for a time of its own goes from level to
+level, each the longest that is not too long; it is at most the shortest level late.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.filters import EVERYTHING
+from lockkeeper.broker.streams.partition import Partition
+from lockkeeper.broker.streams.states import StateBook
+from lockkeeper.broker.timers import Timer
+
+DELAY_STREAM: Final = "SCHEDULE_TOPIC_XXXX"
+STATE: Final = "delays"
+REAL_STREAM, REAL_PARTITION = "REAL_TOPIC", "REAL_QID"
+_DUE: Final = "lockkeeperDue"
+_AT_ONCE: Final = 64
+_BYTES_AT_ONCE: Final = 1 << 20
+_RETRY_MS: Final = 20
+
+Deliver = Callable[[str, int, Draft], bool]
+"""Adds a message to a stream's partition; False when too much waits for the disk."""
+
+
+class Delays:
+    """Moves messages on when their time has come."""
+
+    def __init__(
+        self,
+        context: Context,
+        levels_ms: tuple[int, ...],
+        book: StateBook,
+        deliver: Deliver,
+    ) -> None:
+        self._context = context
+        self._levels = levels_ms
+        self._book = book
+        self._deliver = deliver
+        self._positions = [0] * len(levels_ms)
+        self._timers: dict[int, Timer] = {}
+        self._partitions: list[Partition] = []
+
+    @property
+    def levels(self) -> int:
+        """How many levels there are; the first has number 1."""
+        return len(self._levels)
+
+    def recover(self, state: Mapping[str, Any]) -> None:
+        """Take back how far each level is."""
+        positions = state.get("positions")
+        if isinstance(positions, list):
+            for level, position in enumerate(positions[: len(self._positions)]):
+                self._positions[level] = position if isinstance(position, int) else 0
+
+    def begin(self, partitions: list[Partition]) -> None:
+        """Go on with the partitions of the delay stream, when they are there."""
+        self._partitions = partitions
+        for level, partition in enumerate(partitions[: self.levels]):
+            self.added(level, partition)
+
+    def delayed(
+        self, draft: Draft, stream: str, partition: int, level: int, due: int
+    ) -> tuple[int, Draft]:
+        """Return the partition of the delay stream for a message, and what is put there.
+
+        *level* counts from 1, the highest one is the most; *due*, in ms since the epoch, is for a
+        time instead, 0 for none.
+        """
+        properties = {
+            **draft.properties,
+            REAL_STREAM: stream,
+            REAL_PARTITION: str(partition),
+        }
+        if due:
+            properties[_DUE] = str(due)
+            number = self._level_for(due - self._context.now)
+        else:
+            number = max(1, min(level, self.levels)) - 1
+        return number, Draft(
+            draft.body,
+            properties,
+            draft.flag,
+            draft.system_flag,
+            draft.born_at,
+            draft.born_host,
+            draft.reconsumed,
+        )
+
+    def _level_for(self, milliseconds: int) -> int:
+        """Return the longest level that is not too long, or the shortest."""
+        fitting = [at for at, length in enumerate(self._levels) if length <= milliseconds]
+        by_length = self._levels.__getitem__
+        if fitting:
+            return max(fitting, key=by_length)
+        return min(range(self.levels), key=by_length)
+
+    def added(self, level: int, partition: Partition) -> None:
+        """Look after a level in which there is a message."""
+        if level in self._timers or self._positions[level] >= partition.maximum:
+            return
+        position = max(self._positions[level], partition.minimum)
+        stored_at = partition.stored_at_offset(position) or 0
+        due = stored_at + self._levels[level]
+        self._set_timer(level, partition, due)
+
+    def _set_timer(self, level: int, partition: Partition, due: int) -> None:
+        action = partial(self._move, level, partition)
+        self._timers[level] = self._context.calendar.call_at(due, action)
+
+    def _move(self, level: int, partition: Partition) -> None:
+        """Move on what is due in a level."""
+        self._timers.pop(level, None)
+        position = self._positions[level]
+        scan = partition.scan(position, _AT_ONCE, _BYTES_AT_ONCE, EVERYTHING)
+        latest = self._context.now - self._levels[level]
+        position = scan.next_offset if not scan.records else position
+        for record in scan.records:
+            if record.stored_at > latest:
+                break
+            if not self._deliver_on(record.draft):
+                self._keep(level, position)
+                self._set_timer(level, partition, self._context.now + _RETRY_MS)
+                return
+            position = record.offset + 1
+        self._keep(level, position)
+        self.added(level, partition)
+
+    def _keep(self, level: int, position: int) -> None:
+        """Write how far a level is, behind the messages that it passed."""
+        if position > self._positions[level]:
+            self._positions[level] = position
+            self._book.put(STATE, {"positions": self._positions})
+
+    def _deliver_on(self, draft: Draft) -> bool:
+        """Add a message where it belongs now."""
+        properties = draft.properties
+        due = int(properties.pop(_DUE, "0"))
+        stream = properties.pop(REAL_STREAM, "")
+        partition = int(properties.pop(REAL_PARTITION, "-1"))
+        if due <= self._context.now:
+            return self._deliver(stream, partition, draft)
+        number, again = self.delayed(draft, stream, partition, 0, due)
+        return self._deliver(DELAY_STREAM, number, again)

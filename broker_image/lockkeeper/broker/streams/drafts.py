@@ -1,0 +1,249 @@
+"""Messages of streams: drafts that producers send, and the OpenWire bytes that the journal holds.
+
+In the journal a message of a stream is an ordinary bytes message, so that ActiveMQ can serve it:
+its properties are text properties, its key is `ID:lockkeeper-stream:stored at:tag hash:offset`. So
+the key alone tells what the index of a segment holds.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final
+
+from lockkeeper.message import openwire
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.layout import Lead
+from lockkeeper.message.message import Message
+from lockkeeper.message.primitives import Value, decode_map, encode_map
+from lockkeeper.message.text import encode_text
+from lockkeeper.store.segment import KEY_CONNECTION, key_hash_of
+
+TAGS, KEYS, UNIQUE_KEY = "TAGS", "KEYS", "UNIQ_KEY"
+"""Names of properties with a meaning: the tag, keys with spaces between, the unique id."""
+_FLAG, _SYSTEM_FLAG = "lockkeeperFlag", "lockkeeperSystemFlag"
+_BORN_HOST = "lockkeeperBornHost"
+
+_LONG: Final = struct.Struct(">q")
+_LONGS: Final = struct.Struct(">qq")
+_LENGTH: Final = struct.Struct(">i")
+# Type byte of a bytes message, command id, no response wanted.
+_OPENING: Final = b"\x18" + bytes(5)
+# A producer id as a nested object, up to its two numbers.
+_PRODUCER: Final = b"\x01\x7b\x01" + len(KEY_CONNECTION).to_bytes(2, "big") + KEY_CONNECTION
+_LEAD: Final = _OPENING + _PRODUCER
+# No transaction, no original destination; a message id without a text.
+_MESSAGE_ID: Final = b"\x00\x00\x01\x6e\x00" + _PRODUCER
+# No original transaction, group, group sequence, correlation id; persistent; it never expires;
+# priority 4; no reply.
+_FLAGS: Final = bytes(7) + b"\x01" + bytes(8) + b"\x04\x00"
+# No type.
+_CONTENT: Final = b"\x00\x01"
+# No data structure, target consumer, compression.
+_AFTER_PROPERTIES: Final = bytes(3)
+# No broker path, arrival, user id, rest of flags, cluster.
+_BEFORE_TIMES: Final = bytes(13)
+# It has not left the broker, and is not the first of a group.
+_ENDING: Final = bytes(9)
+# The message id's producer has two numbers, then come its own two.
+_IDS_BYTES: Final = 32
+
+
+@dataclass(slots=True)
+class Draft:
+    """A message as its producer sent it, or as a reader sees it.
+
+    `properties` are texts by name; the core looks at TAGS, KEYS and UNIQ_KEY there. `flag` is the
+    application's, `system_flag` the protocol's own and opaque here. `born_at` is in ms since the
+    epoch, `born_host` an address such as `10.0.0.7:40112`. `reconsumed` counts how often a group
+    gave it back.
+    """
+
+    body: bytes
+    properties: dict[str, str] = field(default_factory=dict)
+    flag: int = 0
+    system_flag: int = 0
+    born_at: int = 0
+    born_host: str = ""
+    reconsumed: int = 0
+
+    @property
+    def tags(self) -> str:
+        """The tag; empty without one."""
+        return self.properties.get(TAGS, "")
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys by which the message can be found, its unique id the first of them."""
+        keys = self.properties.get(KEYS, "").split(" ")
+        return [key for key in (self.properties.get(UNIQUE_KEY, ""), *keys) if key]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRecord:
+    """A message as a partition holds it.
+
+    `stored_at` is in ms since the epoch, `location` where its record is (unique in the broker),
+    `size` that of the record in bytes. `frame` are its loose OpenWire bytes; `draft` reads them.
+    """
+
+    offset: int
+    stored_at: int
+    location: int
+    size: int
+    frame: bytes
+
+    @property
+    def draft(self) -> Draft:
+        """The message as its producer sent it. Raises MalformedMessageError."""
+        return read_draft(self.frame)
+
+
+@lru_cache(maxsize=4096)
+def tag_hash_of(tags: str) -> int:
+    """Return the hash of a tag: that of Java's String.hashCode, 32 bits with a sign; 0 without."""
+    data = tags.encode("utf-16-be", "surrogatepass")
+    found = 0
+    for unit in struct.unpack(f">{len(data) // 2}H", data):
+        found = (found * 31 + unit) & 0xFFFFFFFF
+    return found - (1 << 32) if found >> 31 else found
+
+
+def compose(
+    draft: Draft, stream: Destination, offset: int, stored_at: int, sequence: int
+) -> Message:
+    """Return a draft as the message of *stream* that gets *offset*.
+
+    *sequence* becomes its brokerSequenceId; *stored_at* is in ms since the epoch. Raises
+    ValueError for a text that no message can hold.
+    """
+    tag_hash = tag_hash_of(draft.tags)
+    producer = _LONGS.pack(tag_hash, stored_at)
+    wire = stream.wire
+    sequence_at = len(_LEAD) + 16 + len(wire) + len(_MESSAGE_ID) + 16
+    flags_at = sequence_at + 16 + 7
+    properties = encode_map(_written_properties(draft))
+    body = b"".join(
+        (
+            _LEAD,
+            producer,
+            wire,
+            _MESSAGE_ID,
+            producer,
+            _LONGS.pack(offset, sequence),
+            _FLAGS,
+            _LONG.pack(draft.born_at),
+            _CONTENT,
+            _LENGTH.pack(len(draft.body)),
+            draft.body,
+            b"\x01",
+            _LENGTH.pack(len(properties)),
+            properties,
+            _AFTER_PROPERTIES,
+            _LENGTH.pack(draft.reconsumed),
+            _BEFORE_TIMES,
+            _LONG.pack(stored_at),
+            _ENDING,
+        )
+    )
+    key = b"%b:%d:%d:" % (KEY_CONNECTION, stored_at, tag_hash)
+    lead = Lead(stream, None, key, None, sequence_at, flags_at)
+    return Message(body, lead, sequence, flags_at, 0)
+
+
+def _written_properties(draft: Draft) -> dict[str, Value]:
+    properties: dict[str, Value] = dict(draft.properties)
+    if draft.flag:
+        properties[_FLAG] = draft.flag
+    if draft.system_flag:
+        properties[_SYSTEM_FLAG] = draft.system_flag
+    if draft.born_host:
+        properties[_BORN_HOST] = draft.born_host
+    return properties
+
+
+class Parts:
+    """Places of what a frame of `compose` holds: body and properties from one to another."""
+
+    __slots__ = ("body", "born_at", "properties", "reconsumed")
+
+    def __init__(self, frame: bytes) -> None:
+        """Raises MalformedMessageError when the frame is laid out in another way."""
+        at = len(_LEAD) + 16
+        try:
+            at += 5 + int.from_bytes(frame[at + 3 : at + 5], "big")
+            at += len(_MESSAGE_ID) + _IDS_BYTES
+            times = at + len(_FLAGS)
+            content = times + 8 + len(_CONTENT)
+            if not (
+                frame.startswith(_LEAD)
+                and frame[at:times] == _FLAGS
+                and frame[times + 8 : content] == _CONTENT
+            ):
+                raise MalformedMessageError("the message is laid out in another way")
+            (self.born_at,) = _LONG.unpack_from(frame, times)
+            start = content + 4
+            end = start + _LENGTH.unpack_from(frame, content)[0]
+            self.body = slice(start, end)
+            start = end + 5
+            end = start + _LENGTH.unpack_from(frame, start - 4)[0]
+            self.properties = slice(start, end)
+            (self.reconsumed,) = _LENGTH.unpack_from(frame, end + len(_AFTER_PROPERTIES))
+        except (IndexError, struct.error) as error:
+            raise MalformedMessageError(f"the message is cut short: {error}") from error
+
+
+def read_draft(frame: bytes) -> Draft:
+    """Return the message that *frame* holds, whoever wrote it. Raises MalformedMessageError."""
+    try:
+        parts = Parts(frame)
+    except MalformedMessageError:
+        return _read_any(frame)
+    properties = decode_map(frame[parts.properties])[0] or {}
+    return _draft(frame[parts.body], properties, parts.born_at, parts.reconsumed)
+
+
+def _read_any(frame: bytes) -> Draft:
+    """Return the draft of a message that something else has written anew."""
+    fields, _ = openwire.decode(frame)
+    if not isinstance(fields, openwire.Message):
+        raise MalformedMessageError(f"{type(fields).__name__} where a message must be")
+    marshalled = fields.marshalled_properties
+    properties = (decode_map(marshalled)[0] or {}) if marshalled else {}
+    return _draft(fields.content or b"", properties, fields.timestamp, fields.redelivery_counter)
+
+
+def _draft(body: bytes, properties: dict[str, Value], born_at: int, reconsumed: int) -> Draft:
+    flag, system_flag = properties.pop(_FLAG, 0), properties.pop(_SYSTEM_FLAG, 0)
+    born_host = properties.pop(_BORN_HOST, "")
+    texts = {
+        name: value if isinstance(value, str) else str(value) for name, value in properties.items()
+    }
+    return Draft(
+        body,
+        texts,
+        flag if isinstance(flag, int) else 0,
+        system_flag if isinstance(system_flag, int) else 0,
+        born_at,
+        str(born_host),
+        reconsumed,
+    )
+
+
+def key_hashes(drafts: Sequence[Draft], first: int) -> list[tuple[int, int]]:
+    """Return the hashes of all keys, each with its message's offset, counted from *first*."""
+    return [
+        (key_hash_of(encode_text(key)), first + index)
+        for index, draft in enumerate(drafts)
+        for key in draft.keys
+    ]
+
+
+def offset_of(frame: bytes) -> int | None:
+    """Return the offset of a message of a stream, None for another message."""
+    at = len(_LEAD) + 16
+    if not frame.startswith(_LEAD):
+        return None
+    at += 5 + int.from_bytes(frame[at + 3 : at + 5], "big") + len(_MESSAGE_ID) + 16
+    return int.from_bytes(frame[at : at + 8], "big")

@@ -1,0 +1,318 @@
+"""Consumer groups: who is in them, how far they are, who holds which partition."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
+from lockkeeper.broker.streams.outputs import Locked, MembersChanged
+from lockkeeper.broker.streams.settings import StreamsSettings
+from lockkeeper.broker.streams.states import StateBook
+
+Place = tuple[str, int]
+"""A stream and the number of a partition."""
+
+GROUP_PREFIX = "group/"
+
+
+class Model(Enum):
+    """CLUSTERING: each message to one member. BROADCASTING: each to all, offsets with them."""
+
+    CLUSTERING = "clustering"
+    BROADCASTING = "broadcasting"
+
+
+class Subscribed(NamedTuple):
+    """A member's subscription to a stream, as the client words it: tags or an SQL condition."""
+
+    expression: str = "*"
+    is_sql: bool = False
+
+
+@dataclass(slots=True)
+class Member:
+    """A member of a group: its client id, its connection, what it subscribes to.
+
+    `seen_at` is when it was last heard of, in ms of the steady clock. `is_push` tells how it
+    consumes, `begins` where a group without an offset does, in its client's words.
+    """
+
+    client_id: str
+    connection: Connection
+    subscriptions: dict[str, Subscribed]
+    seen_at: int = 0
+    is_push: bool = True
+    model: Model = Model.CLUSTERING
+    begins: str = "last"
+
+
+@dataclass(slots=True)
+class Lock:
+    """A lock on a partition: its owner's client id, and until when (ms of the steady clock)."""
+
+    owner: str
+    until: int
+
+
+@dataclass(slots=True)
+class Group:
+    """A consumer group; `offsets` are the next ones to be consumed.
+
+    `is_dirty` asks for its state to be written.
+    """
+
+    name: str
+    members: dict[str, Member] = field(default_factory=dict)
+    offsets: dict[Place, int] = field(default_factory=dict)
+    locks: dict[Place, Lock] = field(default_factory=dict)
+    is_dirty: bool = False
+
+    def state(self) -> dict[str, Any]:
+        """Return what is to outlive the broker."""
+        offsets: dict[str, dict[str, int]] = {}
+        for (stream, number), offset in self.offsets.items():
+            offsets.setdefault(stream, {})[str(number)] = offset
+        locks: dict[str, dict[str, str]] = {}
+        for (stream, number), lock in self.locks.items():
+            locks.setdefault(stream, {})[str(number)] = lock.owner
+        return {"offsets": offsets, "locks": locks}
+
+
+class LockReceipt:
+    """Answers a request for locks once who holds them is durable."""
+
+    def __init__(self, connection: Connection, answer: Locked) -> None:
+        self._connection = connection
+        self._answer = answer
+
+    def settle(self) -> None:
+        """Send the answer."""
+        self._connection.put(self._answer)
+
+
+class Groups:
+    """All consumer groups."""
+
+    def __init__(self, context: Context, settings: StreamsSettings, book: StateBook) -> None:
+        self._context = context
+        self._settings = settings
+        self._book = book
+        self._groups: dict[str, Group] = {}
+        self._members: dict[Connection, dict[tuple[str, str], None]] = {}
+        self._is_writing_due = self._is_sweep_due = False
+
+    def __iter__(self) -> Iterator[Group]:
+        """Iterate over all groups."""
+        return iter(self._groups.values())
+
+    def find(self, name: str) -> Group | None:
+        """Return a group, if somebody has used it."""
+        return self._groups.get(name)
+
+    def open(self, name: str) -> Group:
+        """Return a group, a new one at its first use. Raises ResourceAllocationError."""
+        group = self._groups.get(name)
+        if group is None:
+            if len(self._groups) >= self._settings.limits.groups:
+                raise ResourceAllocationError(
+                    f"there are {len(self._groups)} groups already (streams.limits.groups)"
+                )
+            group = self._groups[name] = Group(name)
+        return group
+
+    def recover(self, name: str, state: Mapping[str, Any]) -> None:
+        """Take a group back; its locks hold until their owners had time to renew them."""
+        group = self._groups[name] = Group(name)
+        for place, offset in _places(state.get("offsets")):
+            if isinstance(offset, int):
+                group.offsets[place] = offset
+        until = self._context.steady + self._settings.lock_timeout_ms
+        for place, owner in _places(state.get("locks")):
+            if isinstance(owner, str):
+                group.locks[place] = Lock(owner, until)
+
+    def delete(self, name: str) -> bool:
+        """Forget a group without members; tells whether it was there. Raises BrokerError."""
+        group = self._groups.get(name)
+        if group is None:
+            return False
+        if group.members:
+            raise BrokerError(f"group {name} has {len(group.members)} members; stop them first")
+        del self._groups[name]
+        self._book.remove(GROUP_PREFIX + name)
+        return True
+
+    def forget_stream(self, stream: str) -> None:
+        """Forget what groups know of a stream that is deleted."""
+        for group in self._groups.values():
+            for kept in (group.offsets, group.locks):
+                for place in [place for place in kept if place[0] == stream]:
+                    del kept[place]
+                    self._note(group)
+
+    # Members
+
+    def heartbeat(self, name: str, member: Member) -> None:
+        """Hear of a member, new or not; the others are told when anything changed.
+
+        Raises ResourceAllocationError.
+        """
+        group = self.open(name)
+        known = group.members.get(member.client_id)
+        limit = self._settings.limits.members
+        if known is None and len(group.members) >= limit:
+            raise ResourceAllocationError(
+                f"group {name} has {limit} members already (streams.limits.members)"
+            )
+        member.seen_at = self._context.steady
+        if known is not None and known.connection is not member.connection:
+            self._members.get(known.connection, {}).pop((name, member.client_id), None)
+        group.members[member.client_id] = member
+        self._members.setdefault(member.connection, {})[name, member.client_id] = None
+        if known is None or known.subscriptions != member.subscriptions:
+            self._tell(group)
+        self._have_silent_ones_found()
+
+    def leave(self, name: str, client_id: str) -> None:
+        """Let a member go, if it is there; its locks are free."""
+        group = self._groups.get(name)
+        member = None if group is None else group.members.pop(client_id, None)
+        if group is None or member is None:
+            return
+        mine = self._members.get(member.connection, {})
+        mine.pop((name, client_id), None)
+        if not mine:
+            self._members.pop(member.connection, None)
+        self.unlock(name, client_id, list(group.locks))
+        self._tell(group)
+
+    def forget(self, connection: Connection) -> None:
+        """Let all members go whose connection has ended; their locks stay until they expire.
+
+        A client whose connection broke may still work on what it holds.
+        """
+        for name, client_id in list(self._members.pop(connection, ())):
+            group = self._groups[name]
+            member = group.members.get(client_id)
+            if member is not None and member.connection is connection:
+                del group.members[client_id]
+                self._tell(group)
+
+    def _tell(self, group: Group) -> None:
+        for connection in {id(m.connection): m.connection for m in group.members.values()}.values():
+            connection.put(MembersChanged(group.name))
+
+    def _have_silent_ones_found(self) -> None:
+        if not self._is_sweep_due:
+            self._is_sweep_due = True
+            every = max(1, self._settings.member_timeout_ms // 12)
+            self._context.timers.call_at(self._context.steady + every, self._find_silent_ones)
+
+    def _find_silent_ones(self) -> None:
+        """Let members go that nobody has heard of for too long."""
+        self._is_sweep_due = False
+        earliest = self._context.steady - self._settings.member_timeout_ms
+        for group in self._groups.values():
+            for member in list(group.members.values()):
+                if member.seen_at < earliest:
+                    self.leave(group.name, member.client_id)
+        if self._members:
+            self._have_silent_ones_found()
+
+    # Offsets
+
+    def commit(self, name: str, place: Place, offset: int) -> None:
+        """Note how far a group is; written within `offsets_interval_ms`."""
+        group = self.open(name)
+        if group.offsets.get(place) != offset:
+            group.offsets[place] = offset
+            self._note(group)
+
+    def _note(self, group: Group) -> None:
+        group.is_dirty = True
+        if not self._is_writing_due:
+            self._is_writing_due = True
+            due = self._context.steady + self._settings.offsets_interval_ms
+            self._context.timers.call_at(due, self.write)
+
+    def write(self) -> None:
+        """Write what has changed of all groups."""
+        self._is_writing_due = False
+        for group in self._groups.values():
+            if group.is_dirty:
+                group.is_dirty = False
+                self._book.put(GROUP_PREFIX + group.name, group.state())
+
+    # Locks
+
+    def lock(
+        self, connection: Connection, tag: Any, name: str, client_id: str, places: Iterable[Place]
+    ) -> None:
+        """Give a member the locks that are free or its own, and answer which it holds.
+
+        Who gets one is durable before it is told. Raises ResourceAllocationError.
+        """
+        group, now = self.open(name), self._context.steady
+        held: list[Place] = []
+        is_news = False
+        for place in places:
+            lock = group.locks.get(place)
+            if lock is not None and lock.owner != client_id and lock.until > now:
+                continue
+            is_news |= lock is None or lock.owner != client_id
+            group.locks[place] = Lock(client_id, now + self._settings.lock_timeout_ms)
+            held.append(place)
+        answer = Locked(tag, tuple(held))
+        if not is_news:
+            connection.put(answer)
+            return
+        group.is_dirty = False
+        self._book.put(GROUP_PREFIX + name, group.state(), LockReceipt(connection, answer))
+
+    def unlock(self, name: str, client_id: str, places: Iterable[Place]) -> None:
+        """Take a member's locks back, those it does hold."""
+        group = self._groups.get(name)
+        if group is None:
+            return
+        for place in list(places):
+            lock = group.locks.get(place)
+            if lock is not None and lock.owner == client_id:
+                del group.locks[place]
+                self._note(group)
+
+    def holder(self, name: str, place: Place) -> str | None:
+        """Return the client id of whoever holds a partition now."""
+        group = self._groups.get(name)
+        lock = None if group is None else group.locks.get(place)
+        return None if lock is None or lock.until <= self._context.steady else lock.owner
+
+
+def allocate(members: Iterable[str], partitions: int) -> dict[str, list[int]]:
+    """Return which member reads which partitions: evenly, in order of their client ids.
+
+    As RocketMQ's AllocateMessageQueueAveragely does.
+    """
+    ordered = sorted(members)
+    found: dict[str, list[int]] = {}
+    start = 0
+    for index, member in enumerate(ordered):
+        share = partitions // len(ordered) + (index < partitions % len(ordered))
+        found[member] = list(range(start, start + share))
+        start += share
+    return found
+
+
+def _places(kept: object) -> list[tuple[Place, Any]]:
+    """Return the values of a state by stream and partition."""
+    if not isinstance(kept, dict):
+        return []
+    return [
+        ((str(stream), int(number)), value)
+        for stream, numbers in kept.items()
+        if isinstance(numbers, dict)
+        for number, value in numbers.items()
+        if str(number).isdecimal()
+    ]

@@ -1,0 +1,376 @@
+"""One partition of a stream: segments in a row, the last of which is added to.
+
+Offsets are given when messages come; readers see a message once it is durable. So a crash takes
+back no offset that anybody has seen.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from lockkeeper.broker.streams.drafts import (
+    Draft,
+    StreamRecord,
+    compose,
+    key_hashes,
+    tag_hash_of,
+)
+from lockkeeper.broker.streams.filters import EVERYTHING, Filter
+from lockkeeper.broker.streams.settings import Retention
+from lockkeeper.message.destination import Destination, topic
+from lockkeeper.message.message import Message
+from lockkeeper.message.text import encode_text
+from lockkeeper.store.base import Add, Reference, Store
+from lockkeeper.store.segment import GAP, Entry, Segment, SegmentName, key_hash_of
+
+SCANNED_MAX: Final = 16_384
+"""So many entries are looked at for one read, which may end before it has found anything."""
+RECENT_BYTES_MAX: Final = 16 << 20
+ENTRIES_AT_ONCE: Final = 512
+
+
+class RecentFrames:
+    """The messages that became durable last, of all partitions, for those who wait for them."""
+
+    def __init__(self, bytes_max: int = RECENT_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
+        self._frames: dict[int, bytes] = {}
+        self._order: deque[int] = deque()
+
+    def keep(self, location: int, frame: bytes) -> None:
+        """Keep a message until enough others came."""
+        if len(frame) > self._bytes_max // 4:
+            return
+        self._frames[location] = frame
+        self._order.append(location)
+        self._bytes += len(frame)
+        while self._bytes > self._bytes_max:
+            self._bytes -= len(self._frames.pop(self._order.popleft()))
+
+    def find(self, location: int) -> bytes | None:
+        """Return a message, if it is kept."""
+        return self._frames.get(location)
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a read found: messages, and the offset to go on from."""
+
+    records: list[StreamRecord]
+    next_offset: int
+
+
+class Pending:
+    """A run of messages that are not durable yet; the receipt of the last of them.
+
+    `done` is called with their locations when they are.
+    """
+
+    __slots__ = (
+        "_done",
+        "_partition",
+        "bytes",
+        "first",
+        "keys",
+        "references",
+        "segment",
+        "stored_at",
+        "tag_hashes",
+    )
+
+    def __init__(
+        self,
+        partition: "Partition",
+        segment: Segment,
+        first: int,
+        stored_at: int,
+        drafts: Sequence[Draft],
+        references: list[Reference],
+        done: "Done",
+    ) -> None:
+        self._partition = partition
+        self._done = done
+        self.segment = segment
+        self.first = first
+        self.stored_at = stored_at
+        self.references = references
+        self.tag_hashes = [tag_hash_of(draft.tags) for draft in drafts]
+        self.keys = key_hashes(drafts, first)
+        self.bytes = sum(reference.size for reference in references)
+
+    def settle(self) -> None:
+        """Show the messages to readers, and tell whoever waits."""
+        locations = self._partition.publish(self)
+        self._done(self, locations)
+
+
+Done = Callable[[Pending, tuple[int, ...]], None]
+"""Called with a run that is durable, and the locations of its records."""
+
+
+class Partition:
+    """Messages by offset, from `minimum` up to `maximum`; `next` is what the next one gets.
+
+    Readers see less than `next` while messages are being written. `published` is called when
+    they see more.
+    """
+
+    __slots__ = (
+        "_is_apart",
+        "_recent",
+        "_segments",
+        "_store",
+        "_topic",
+        "maximum",
+        "next",
+        "number",
+        "published",
+        "retention",
+        "stored_at",
+        "stream",
+    )
+
+    def __init__(
+        self,
+        store: Store,
+        recent: RecentFrames,
+        stream: str,
+        number: int,
+        segments: Sequence[Segment],
+        retention: Retention,
+        published: "Callable[[Partition], None]",
+    ) -> None:
+        self._store = store
+        self._recent = recent
+        self._topic: Destination = topic(stream)
+        self._segments = list(segments)
+        self._is_apart = False
+        self.stream = stream
+        self.number = number
+        self.retention = retention
+        self.next = self.maximum = segments[-1].end if segments else 0
+        self.stored_at = segments[-1].last_at if segments else 0
+        self.published = published
+
+    @property
+    def minimum(self) -> int:
+        """The first offset that is kept."""
+        return self._segments[0].base if self._segments else 0
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes of records are kept."""
+        return sum(segment.bytes for segment in self._segments)
+
+    @property
+    def segments(self) -> Sequence[Segment]:
+        """The segments, oldest first."""
+        return self._segments
+
+    # Adding
+
+    def prepare(self, drafts: Sequence[Draft], now: int, sequence: int, done: Done) -> Pending:
+        """Give *drafts* their offsets; whoever calls hands them to the store, in this order.
+
+        *sequence* is the first of as many brokerSequenceIds. Raises ValueError for a text that
+        no message can hold, with nothing changed.
+        """
+        first, stored_at = self.next, max(now, self.stored_at)
+        references = [
+            _reference(compose(draft, self._topic, first + at, stored_at, sequence + at))
+            for at, draft in enumerate(drafts)
+        ]
+        self.next += len(drafts)
+        self.stored_at = stored_at
+        segment = self._segment_for(first)
+        return Pending(self, segment, first, stored_at, drafts, references, done)
+
+    def add(self, pending: Pending) -> None:
+        """Hand a run that was prepared to the store."""
+        pending.references[-1].receipt = pending
+        self._store.add_run(pending.segment.destination, pending.references)
+
+    def addition(self, pending: Pending) -> Add:
+        """Return a run that was prepared as a part of a transaction of the store."""
+        return Add(pending.segment.destination, pending.references)
+
+    def _segment_for(self, first: int) -> Segment:
+        """Return the segment that takes messages from *first* on."""
+        last = self._segments[-1] if self._segments else None
+        if last is not None and not (last.is_full() or self._is_apart or self._is_old(last)):
+            return last
+        self._is_apart = False
+        segment = self._store.streams.begin(SegmentName(self.stream, self.number, first))
+        self._segments.append(segment)
+        return segment
+
+    def _is_old(self, segment: Segment) -> bool:
+        """Tell whether a segment has been added to for long enough."""
+        age = self.stored_at - segment.first_at if segment.first_at else 0
+        return age >= self.retention.segment_ms
+
+    def publish(self, pending: Pending) -> tuple[int, ...]:
+        """Let readers see messages that are durable; returns the locations of their records."""
+        segment, first, stored_at = pending.segment, pending.first, pending.stored_at
+        entries = [
+            Entry(first + at, reference.location, reference.size, tag_hash, stored_at)
+            for at, (reference, tag_hash) in enumerate(
+                zip(pending.references, pending.tag_hashes, strict=True)
+            )
+        ]
+        locations = tuple(entry.location for entry in entries)
+        if segment.is_dropped:
+            self._store.streams.release(entries)
+            return locations
+        if not len(segment) and len(self._segments) > 1:
+            self._segments[self._segments.index(segment) - 1].seal()
+        segment.append(entries, pending.keys)
+        for reference in pending.references:
+            self._recent.keep(reference.location, reference.loaded.body)
+        self.maximum = first + len(entries)
+        self.published(self)
+        return locations
+
+    # Reading
+
+    def scan(self, offset: int, count: int, bytes_max: int, wanted: Filter) -> Scan:
+        """Return up to *count* messages, of *bytes_max* bytes, that the filter lets pass.
+
+        The first one may be larger. Looks at SCANNED_MAX entries at most; blocks while they are
+        read. Raises StoreError.
+        """
+        scan = Scan([], max(offset, self.minimum))
+        size, end = 0, scan.next_offset + SCANNED_MAX
+        while scan.next_offset < min(end, self.maximum) and len(scan.records) < count:
+            at_once = min(ENTRIES_AT_ONCE, count - len(scan.records), end - scan.next_offset)
+            if wanted is not EVERYTHING:
+                at_once = min(ENTRIES_AT_ONCE, end - scan.next_offset)
+            entries = self._entries(scan.next_offset, at_once)
+            chosen: list[Entry] = []
+            for entry in entries:
+                if entry.location != GAP and wanted.accepts_hash(entry.tag_hash):
+                    is_enough = len(scan.records) + len(chosen) >= count
+                    if is_enough or (size and size + entry.size > bytes_max):
+                        break
+                    size += entry.size
+                    chosen.append(entry)
+                scan.next_offset = entry.offset + 1
+            else:
+                self._load(chosen, wanted, scan)
+                continue
+            self._load(chosen, wanted, scan)
+            break
+        return scan
+
+    def _load(self, entries: list[Entry], wanted: Filter, scan: Scan) -> None:
+        """Add those of *entries* to a scan that the filter lets pass once they are read."""
+        for record in self.records(entries):
+            if wanted.accepts_frame(record.frame):
+                scan.records.append(record)
+
+    def records(self, entries: Sequence[Entry]) -> list[StreamRecord]:
+        """Return the messages of *entries*, without those that are gone. Raises StoreError."""
+        frames = [self._recent.find(entry.location) for entry in entries]
+        missing = [entry for entry, frame in zip(entries, frames, strict=True) if frame is None]
+        read = iter(self._store.streams.read_frames(missing) if missing else ())
+        return [
+            StreamRecord(entry.offset, entry.stored_at, entry.location, entry.size, content)
+            for entry, frame in zip(entries, frames, strict=True)
+            if (content := next(read) if frame is None else frame)
+        ]
+
+    def _entries(self, offset: int, count: int) -> list[Entry]:
+        """Return messages from *offset* on, or from the first after it that there is."""
+        at = max(0, bisect_right(self._segments, offset, key=_base) - 1)
+        if offset >= self._segments[at].end:
+            at += 1
+        return self._segments[at].entries(offset, count)
+
+    def record(self, offset: int) -> StreamRecord | None:
+        """Return the message at *offset*, None when it is gone or not there yet."""
+        if not self.minimum <= offset < self.maximum:
+            return None
+        entries = self._entries(offset, 1)
+        if not entries or entries[0].offset != offset or entries[0].location == GAP:
+            return None
+        return next(iter(self.records(entries)), None)
+
+    def offset_at(self, time: int) -> int:
+        """Return the first offset that was stored at *time* (ms) or later, else `maximum`."""
+        for segment in self._segments:
+            if len(segment) and segment.last_at >= time:
+                return segment.offset_at(time)
+        return self.maximum
+
+    def stored_at_offset(self, offset: int) -> int | None:
+        """Return when the message at *offset* was stored, in ms; None where there is none."""
+        if not self.minimum <= offset < self.maximum:
+            return None
+        entries = self._entries(offset, 1)
+        return entries[0].stored_at if entries else None
+
+    def find_key(self, key: str, begin: int, end: int, count: int) -> list[StreamRecord]:
+        """Return the last *count* messages with a key, stored from *begin* to *end* (ms)."""
+        found: list[StreamRecord] = []
+        wanted = key_hash_of(encode_text(key))
+        for segment in reversed(self._segments):
+            if not len(segment) or segment.first_at > end:
+                continue
+            if segment.last_at < begin or len(found) >= count:
+                break
+            for offset in reversed(segment.offsets_of(wanted)):
+                record = self.record(offset)
+                if record is None or not begin <= record.stored_at <= end:
+                    continue
+                if key in record.draft.keys and len(found) < count:
+                    found.append(record)
+        return found
+
+    # Ending
+
+    def retain(self, now: int) -> int:
+        """Forget the segments that retention ends; returns how many bytes that were.
+
+        The last one with a message stays: the offset of the next one is told by it.
+        """
+        freed = 0
+        while len(self._segments) > 1 and len(self._segments[1]) and self._is_over(now):
+            freed += self._drop()
+        return freed
+
+    def _is_over(self, now: int) -> bool:
+        """Tell whether the first segment is not to be kept any more."""
+        oldest, retention = self._segments[0], self.retention
+        if retention.time_ms and oldest.last_at + retention.time_ms < now:
+            return True
+        if retention.bytes_max and self.bytes - oldest.bytes >= retention.bytes_max:
+            return True
+        kept = self.maximum - oldest.end
+        return bool(retention.messages_max) and kept >= retention.messages_max
+
+    def _drop(self) -> int:
+        segment = self._segments.pop(0)
+        self._store.streams.drop(segment)
+        return segment.bytes
+
+    def pass_over(self, offset: int) -> None:
+        """Give messages offsets from *offset* on, if the next one is not beyond it already."""
+        if offset > self.next:
+            self.next = self.maximum = offset
+            self._is_apart = True
+
+    def end(self) -> None:
+        """Forget everything: the stream is deleted."""
+        while self._segments:
+            self._drop()
+
+
+def _base(segment: Segment) -> int:
+    return segment.base
+
+
+def _reference(message: Message) -> Reference:
+    return Reference(message, len(message.body))

@@ -1,0 +1,104 @@
+"""Questions about streams, answered at once."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.streams.drafts import StreamRecord, offset_of
+from lockkeeper.broker.streams.errors import NoSuchRecordError
+from lockkeeper.broker.streams.groups import Group, Place
+from lockkeeper.broker.streams.settings import StreamLimits
+from lockkeeper.broker.streams.stream import Stream
+from lockkeeper.store.base import GoneError
+from lockkeeper.store.segment import parse_segment
+
+
+class Lag(NamedTuple):
+    """Backlog of a group in one partition: messages, and ms since the oldest of them came."""
+
+    stream: str
+    partition: int
+    offset: int
+    maximum: int
+    milliseconds: int
+
+    @property
+    def messages(self) -> int:
+        """How many messages are to be consumed."""
+        return max(0, self.maximum - self.offset)
+
+
+class Queries:
+    """Answers; *get* finds a stream or raises NoSuchStreamError, as every method here does."""
+
+    def __init__(
+        self, context: Context, get: Callable[[str], Stream], limits: StreamLimits
+    ) -> None:
+        self._context = context
+        self._get = get
+        self._limits = limits
+
+    def offsets(self, stream: str, partition: int) -> tuple[int, int]:
+        """Return the first offset that is kept, and that behind the last message."""
+        place = self._get(stream).partition(partition)
+        return place.minimum, place.maximum
+
+    def offset_at(self, stream: str, partition: int, time: int) -> int:
+        """Return the first offset stored at *time* (ms since the epoch) or later, or the end."""
+        return self._get(stream).partition(partition).offset_at(time)
+
+    def record(self, stream: str, partition: int, offset: int) -> StreamRecord:
+        """Return one message. Raises NoSuchRecordError."""
+        record = self._get(stream).partition(partition).record(offset)
+        if record is None:
+            raise NoSuchRecordError(f"stream {stream}, partition {partition}: nothing at {offset}")
+        return record
+
+    def record_at(self, location: int) -> tuple[str, int, StreamRecord]:
+        """Return a message by its location, with its stream and partition.
+
+        Raises NoSuchRecordError, also for a location that is none.
+        """
+        try:
+            destination, frame = self._context.store.streams.frame_at(location)
+        except GoneError as error:
+            raise NoSuchRecordError(str(error)) from error
+        name = parse_segment(destination)
+        offset = offset_of(frame)
+        if name is None or offset is None:
+            raise NoSuchRecordError(f"at {location} is no message of a stream")
+        return name.stream, name.partition, self.record(name.stream, name.partition, offset)
+
+    def find_key(
+        self, stream: str, key: str, begin: int, end: int, count: int
+    ) -> list[tuple[int, StreamRecord]]:
+        """Return the last *count* messages with a key or unique id, each with its partition.
+
+        They were stored from *begin* to *end*, in ms since the epoch.
+        """
+        count = min(count, self._limits.query_messages)
+        found = [
+            (partition.number, record)
+            for partition in self._get(stream).partitions
+            for record in partition.find_key(key, begin, end, count)
+        ]
+        found.sort(key=lambda each: -each[1].stored_at)
+        return found[:count]
+
+    def lag(self, group: Group) -> list[Lag]:
+        """Return how far a group is behind, for each partition that it has an offset of."""
+        found = []
+        for place, offset in sorted(group.offsets.items()):
+            try:
+                found.append(self._lag(place, offset))
+            except InvalidDestinationError:
+                continue
+        return found
+
+    def _lag(self, place: Place, offset: int) -> Lag:
+        stream, number = place
+        partition = self._get(stream).partition(number)
+        stored_at = partition.stored_at_offset(max(offset, partition.minimum))
+        waiting = 0 if stored_at is None else max(0, self._context.now - stored_at)
+        return Lag(stream, number, offset, partition.maximum, waiting)

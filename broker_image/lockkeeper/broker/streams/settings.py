@@ -1,0 +1,84 @@
+"""Settings of streams: retention and partitions of one, limits of all."""
+
+from dataclasses import dataclass, field
+
+DELAY_LEVELS_MS = tuple(
+    1000 * seconds
+    for seconds in (
+        *(1, 5, 10, 30),
+        *(60 * minutes for minutes in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30)),
+        *(3600, 7200),
+    )
+)
+"""RocketMQ's messageDelayLevel: 1 s to 2 h, in ms; level 1 is the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """What ends the messages of a stream: their age in ms, bytes or number of a partition.
+
+    0 is no limit. What goes are whole segments, so that more may be there: up to a segment (32 MiB)
+    or a `segment_ms` of messages in each partition, and always the last message.
+    """
+
+    time_ms: int = 72 * 3_600_000
+    bytes_max: int = 0
+    messages_max: int = 0
+
+    @property
+    def segment_ms(self) -> int:
+        """How long a segment is added to at most."""
+        return max(1_000, self.time_ms // 8) if self.time_ms else 24 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """One stream: the number of its partitions, and what ends its messages.
+
+    An `ordered` one is meant for orderly consumption, which clients are told with its route.
+    """
+
+    partitions: int = 4
+    retention: Retention = field(default_factory=Retention)
+    ordered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """Largest numbers; whoever passes one gets an error that names it."""
+
+    streams: int = 10_000
+    partitions: int = 1_024
+    groups: int = 10_000
+    members: int = 1_000
+    waiting_reads: int = 100_000
+    message_bytes: int = 4 << 20
+    read_messages: int = 1_024
+    read_bytes: int = 4 << 20
+    pending_bytes: int = 64 << 20
+    pending_transactions: int = 100_000
+    query_messages: int = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsSettings:
+    """Settings of all streams of a broker.
+
+    With `create_on_first_use` a producer's first message makes a stream as `defaults` says. A
+    member that is silent for `member_timeout_ms` is out of its group; a lock that is not renewed
+    for `lock_timeout_ms` is free. Offsets are written every `offsets_interval_ms` at the latest. A
+    transaction without an outcome is asked about after `transaction_timeout_ms`, then every
+    `check_interval_ms`, `checks_max` times. `delay_levels_ms` are those of delayed messages.
+    """
+
+    enabled: bool = True
+    create_on_first_use: bool = True
+    defaults: StreamSettings = field(default_factory=StreamSettings)
+    limits: StreamLimits = field(default_factory=StreamLimits)
+    delay_levels_ms: tuple[int, ...] = DELAY_LEVELS_MS
+    member_timeout_ms: int = 120_000
+    lock_timeout_ms: int = 60_000
+    offsets_interval_ms: int = 5_000
+    transaction_timeout_ms: int = 6_000
+    check_interval_ms: int = 30_000
+    checks_max: int = 15

@@ -1,0 +1,99 @@
+"""States that outlive the broker: small JSON texts by name, one message each in a queue of ours.
+
+A new text is a new message, and the removal of the one before. After a crash both may be there:
+the later one counts. ActiveMQ sees a queue that nobody consumes, and keeps it.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from lockkeeper.broker.context import Context
+from lockkeeper.message.bodies import MessageType, decode_body, encode_body
+from lockkeeper.message.destination import queue
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import MessageId, ProducerId
+from lockkeeper.message.openwire import ActiveMQTextMessage
+from lockkeeper.message.primitives import encode_map
+from lockkeeper.message.rewrite import decoded, encoded, properties_of
+from lockkeeper.store.base import Receipt, Reference
+from lockkeeper.store.segment import SEGMENT_PREFIX
+
+STATES: Final = queue(f"{SEGMENT_PREFIX}States")
+NAME: Final = "lockkeeperName"
+_PRODUCER: Final = ProducerId("ID:lockkeeper-stream-state", 0, 0)
+
+
+class State(NamedTuple):
+    """A text that was found: the name it is kept by, and what it says."""
+
+    name: str
+    value: dict[str, Any]
+
+
+class StateBook:
+    """Keeps what is to be known after a restart."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._references: dict[str, Reference] = {}
+
+    def recover(self, references: Sequence[Reference]) -> list[State]:
+        """Return what was kept, the latest of each name; blocks while it is read."""
+        store = self._context.store
+        store.load(references, self._context.next_sequence(max(1, len(references))))
+        found: dict[str, State] = {}
+        for reference in references:
+            state = _read(reference)
+            if state is None:
+                continue
+            if state.name in self._references:
+                store.remove(STATES, self._references.pop(state.name))
+            self._references[state.name] = reference
+            found[state.name] = state
+        return list(found.values())
+
+    def put(self, name: str, value: dict[str, Any], receipt: Receipt | None = None) -> None:
+        """Keep a value; the receipt is settled when it is durable."""
+        message = encoded(
+            ActiveMQTextMessage(
+                producer_id=_PRODUCER,
+                destination=STATES,
+                message_id=MessageId(_PRODUCER, self._context.next_sequence()),
+                persistent=True,
+                timestamp=self._context.now,
+                broker_in_time=self._context.now,
+                content=encode_body(MessageType.TEXT, json.dumps(value, separators=(",", ":"))),
+                marshalled_properties=encode_map({NAME: name}),
+            ),
+            self._context.next_sequence(),
+        )
+        reference = Reference(message, len(message.body))
+        store = self._context.store
+        store.add(STATES, reference, receipt)
+        self._remove(name)
+        self._references[name] = reference
+
+    def remove(self, name: str) -> None:
+        """Forget what is kept by a name."""
+        self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        reference = self._references.pop(name, None)
+        if reference is not None:
+            self._context.store.remove(STATES, reference, skip_unwritten=False)
+
+
+def _read(reference: Reference) -> State | None:
+    """Return what a message says, None if it says nothing that we know."""
+    message = reference.loaded
+    try:
+        fields = decoded(message)
+        name = properties_of(fields).get(NAME)
+        text = decode_body(message.body[0], fields.content)
+        value = json.loads(text) if isinstance(text, str) else None
+    except (MalformedMessageError, ValueError):
+        return None
+    if not isinstance(name, str) or not isinstance(value, dict):
+        return None
+    return State(name, value)

@@ -1,0 +1,278 @@
+"""Transactional messages: halves that nobody sees until their producer decides.
+
+A half is a message in a queue of ours. Its commit moves it into its partition in one batch of the
+journal: after a crash it is in one of the two places. A producer that says nothing is asked.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.streams.drafts import Draft, compose, read_draft
+from lockkeeper.broker.streams.errors import IllegalMessageError, NoSuchTransactionError
+from lockkeeper.broker.streams.outputs import Appended, CheckTransaction, Done, HalfStored
+from lockkeeper.broker.streams.partition import Partition, Pending
+from lockkeeper.broker.streams.settings import StreamsSettings
+from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import LocalTransactionId
+from lockkeeper.store.base import Reference, Remove
+from lockkeeper.store.segment import SEGMENT_PREFIX
+
+HALVES: Final = queue(f"{SEGMENT_PREFIX}Halves")
+UNDECIDED_STREAM: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
+"""The stream that gets what no producer decided about, however often it was asked."""
+_PARTITION, _GROUP = "lockkeeperPartition", "lockkeeperProducerGroup"
+
+
+class Outcome(Enum):
+    """Decision of a producer about its half message; UNKNOWN asks to be asked again."""
+
+    COMMIT = "commit"
+    ROLLBACK = "rollback"
+    UNKNOWN = "unknown"
+
+
+@dataclass(slots=True)
+class Half:
+    """A message that is to be decided about; times are in ms of the steady clock."""
+
+    number: int
+    group: str
+    stream: str
+    partition: int
+    reference: Reference
+    ask_at: int
+    checks: int = 0
+
+
+class HalfReceipt:
+    """Tells a producer that its half message is durable."""
+
+    def __init__(self, connection: Connection, tag: Any, half: Half) -> None:
+        self._connection = connection
+        self._tag = tag
+        self._half = half
+
+    def settle(self) -> None:
+        """Send the answer; from here on the body is on the disk alone."""
+        half = self._half
+        self._connection.put(HalfStored(self._tag, half.number, half.reference.location))
+        half.reference.message = None
+
+
+class Halves:
+    """All half messages. `route` finds the partition of a stream; it may raise BrokerError."""
+
+    def __init__(
+        self,
+        context: Context,
+        settings: StreamsSettings,
+        route: Callable[[str, int], Partition],
+    ) -> None:
+        self._context = context
+        self._settings = settings
+        self._route = route
+        self._halves: dict[int, Half] = {}
+        self._producers: dict[str, dict[Connection, str]] = {}
+        self._is_check_due = False
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Return how many halves wait for their producers."""
+        return len(self._halves)
+
+    def recover(self, references: Sequence[Reference]) -> None:
+        """Take back what was not decided about; blocks while it is read."""
+        store, context = self._context.store, self._context
+        ask_at = context.steady + self._settings.transaction_timeout_ms
+        for start in range(0, len(references), 1024):
+            some = references[start : start + 1024]
+            store.load(some, context.next_sequence(len(some)))
+            for reference in some:
+                self._recover(reference, ask_at)
+        if self._halves:
+            self._have_checked()
+
+    def _recover(self, reference: Reference, ask_at: int) -> None:
+        message = reference.loaded
+        reference.message = None
+        try:
+            properties = read_draft(message.body).properties
+            number = int(properties.get(_PARTITION, "-1"))
+        except (MalformedMessageError, ValueError):
+            return
+        half = Half(
+            message.number,
+            properties.get(_GROUP, ""),
+            message.destination.name,
+            number,
+            reference,
+            ask_at,
+        )
+        self._halves[half.number] = half
+
+    # Producers
+
+    def heartbeat(self, connection: Connection, group: str, client_id: str) -> None:
+        """Hear of a producer that can be asked about the transactions of its group."""
+        self._producers.setdefault(group, {})[connection] = client_id
+
+    def leave(self, connection: Connection, group: str) -> None:
+        """Ask a producer no more."""
+        producers = self._producers.get(group, {})
+        producers.pop(connection, None)
+        if not producers:
+            self._producers.pop(group, None)
+
+    def forget(self, connection: Connection) -> None:
+        """Ask nobody whose connection has ended."""
+        for group in [name for name, each in self._producers.items() if connection in each]:
+            self.leave(connection, group)
+
+    # Messages
+
+    def begin(
+        self,
+        connection: Connection,
+        tag: Any,
+        group: str,
+        partition: Partition,
+        draft: Draft,
+        immunity_ms: int,
+    ) -> None:
+        """Keep a half message; see `Streams.begin_transaction`."""
+        limit, context = self._settings.limits.pending_transactions, self._context
+        if len(self._halves) >= limit:
+            raise ResourceAllocationError(
+                f"{limit} transactions wait for their outcome already "
+                "(streams.limits.pendingTransactions)"
+            )
+        number = context.next_sequence()
+        kept = Draft(
+            draft.body,
+            {**draft.properties, _PARTITION: str(partition.number), _GROUP: group},
+            draft.flag,
+            draft.system_flag,
+            draft.born_at,
+            draft.born_host,
+            draft.reconsumed,
+        )
+        try:
+            message = compose(
+                kept, topic(partition.stream), number, context.now, context.next_sequence()
+            )
+        except ValueError as error:
+            raise IllegalMessageError(str(error)) from error
+        reference = Reference(message, len(message.body))
+        wait = immunity_ms or self._settings.transaction_timeout_ms
+        half = Half(
+            number, group, partition.stream, partition.number, reference, context.steady + wait
+        )
+        self._halves[number] = half
+        context.store.add(HALVES, reference, HalfReceipt(connection, tag, half))
+        self._have_checked()
+
+    def end(self, connection: Connection, tag: Any, number: int, outcome: Outcome) -> None:
+        """Decide about a half message; see `Streams.end_transaction`."""
+        half = self._halves.get(number)
+        if half is None:
+            raise NoSuchTransactionError(
+                f"no transaction with number {number} waits: it has its outcome already"
+            )
+        if outcome is Outcome.UNKNOWN:
+            connection.put(Done(tag))
+        elif outcome is Outcome.ROLLBACK:
+            del self._halves[number]
+            receipt = _Told(connection, Done(tag))
+            self._context.store.remove(HALVES, half.reference, receipt, skip_unwritten=False)
+        else:
+            self._move(half, self._route(half.stream, half.partition), connection, tag)
+
+    def _move(
+        self,
+        half: Half,
+        partition: Partition,
+        connection: Connection | None = None,
+        tag: Any = None,
+    ) -> None:
+        """Put a half message into a partition, in one batch with its end here."""
+        context = self._context
+        context.store.load([half.reference], context.next_sequence())
+        draft = read_draft(half.reference.loaded.body)
+        for name in (_PARTITION, _GROUP):
+            draft.properties.pop(name, None)
+
+        def done(pending: Pending, locations: tuple[int, ...]) -> None:
+            if connection is not None:
+                where = (partition.stream, partition.number, pending.first)
+                connection.put(Appended(tag, *where, locations, pending.stored_at))
+
+        pending = partition.prepare([draft], context.now, context.next_sequence(), done)
+        self._count += 1
+        context.store.commit(
+            LocalTransactionId("ID:lockkeeper-stream", self._count),
+            [partition.addition(pending), Remove(HALVES, [half.reference])],
+            pending,
+        )
+        del self._halves[half.number]
+
+    # Questions
+
+    def _have_checked(self) -> None:
+        if not self._is_check_due and self._halves:
+            self._is_check_due = True
+            earliest = min(half.ask_at for half in self._halves.values())
+            self._context.timers.call_at(max(earliest, self._context.steady + 1), self._check)
+
+    def _check(self) -> None:
+        """Ask about transactions that are late."""
+        self._is_check_due = False
+        steady, settings = self._context.steady, self._settings
+        for half in [each for each in self._halves.values() if each.ask_at <= steady]:
+            half.ask_at = steady + settings.check_interval_ms
+            if half.checks >= settings.checks_max:
+                self._move(half, self._route(UNDECIDED_STREAM, 0))
+            else:
+                self._ask(half)
+        self._have_checked()
+
+    def _ask(self, half: Half) -> None:
+        """Ask a producer of the group, the others in turn; without one nothing is counted."""
+        producers = list(self._producers.get(half.group, ()))
+        if not producers:
+            return
+        connection = producers[half.checks % len(producers)]
+        half.checks += 1
+        self._context.store.load([half.reference], self._context.next_sequence())
+        draft = read_draft(half.reference.loaded.body)
+        half.reference.message = None
+        for name in (_PARTITION, _GROUP):
+            draft.properties.pop(name, None)
+        connection.put(
+            CheckTransaction(
+                half.group,
+                half.number,
+                half.reference.location,
+                half.stream,
+                half.partition,
+                draft,
+                half.checks,
+            )
+        )
+
+
+class _Told:
+    """Tells a connection something once it is durable."""
+
+    def __init__(self, connection: Connection, answer: Done) -> None:
+        self._connection = connection
+        self._answer = answer
+
+    def settle(self) -> None:
+        """Send the answer."""
+        self._connection.put(self._answer)

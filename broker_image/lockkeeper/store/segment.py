@@ -1,0 +1,303 @@
+"""Segments: the parts of a stream's partition, each a queue of the journal with an index beside it.
+
+The index is derived: whoever opens the journal makes it anew. It holds, for each offset, where the
+message is, how large its record is, the hash of its tag and when it was stored: ENTRY_BYTES each,
+in files that the page cache serves, or in memory. A second one holds the hashes of its keys.
+"""
+
+import zlib
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import Final, NamedTuple, Protocol
+
+from lockkeeper.message.destination import Destination, queue
+
+SEGMENT_PREFIX: Final = "Lockkeeper.Stream."
+KEY_CONNECTION: Final = b"ID:lockkeeper-stream"
+"""What the key of every message of a segment begins with: see `parse_key`."""
+SEGMENT_BYTES_MAX: Final = 32 << 20
+"""So many bytes of records fill a segment: those of a data file."""
+SEGMENT_ENTRIES_MAX: Final = 1 << 20
+GAP: Final = 0
+"""The location of a message that is gone: somebody took it from the segment's queue."""
+
+_ENTRY: Final = Struct(">qiiq")
+_KEY: Final = Struct(">II")
+_LOCATION: Final = Struct(">q")
+ENTRY_BYTES: Final = _ENTRY.size
+_HASH_BYTES: Final = 4
+
+
+class SegmentName(NamedTuple):
+    """A segment: its stream, the number of its partition, and its first offset."""
+
+    stream: str
+    partition: int
+    base: int
+
+    @property
+    def destination(self) -> Destination:
+        """The queue that holds the segment's messages, in the journal and for ActiveMQ."""
+        return queue(f"{SEGMENT_PREFIX}{self.partition}.{self.base:020d}.{self.stream}")
+
+
+def parse_segment(destination: Destination) -> SegmentName | None:
+    """Return the segment that a destination is, None for any other one."""
+    if not destination.name.startswith(SEGMENT_PREFIX) or not destination.is_queue:
+        return None
+    parts = destination.name[len(SEGMENT_PREFIX) :].split(".", 2)
+    if len(parts) < 3 or not (parts[0].isdecimal() and parts[1].isdecimal() and parts[2]):
+        return None
+    return SegmentName(parts[2], int(parts[0]), int(parts[1]))
+
+
+class Entry(NamedTuple):
+    """One message: `stored_at` is in ms since the epoch, `size` in bytes, that of its record."""
+
+    offset: int
+    location: int
+    size: int
+    tag_hash: int
+    stored_at: int
+
+
+def parse_key(key: bytes) -> tuple[int, int, int] | None:
+    """Return offset, tag hash and time of a segment's message; None for another message's key."""
+    prefix, *numbers = key.rsplit(b":", 3)
+    if prefix != KEY_CONNECTION or len(numbers) < 3 or not numbers[2].isdigit():
+        return None
+    stored_at, tag_hash, offset = numbers
+    try:
+        return int(offset), int(tag_hash), int(stored_at)
+    except ValueError:
+        return None
+
+
+def key_hash_of(key: bytes) -> int:
+    """Return the hash that an index of keys holds, of a key in modified UTF-8: 32 bits."""
+    return zlib.crc32(key)
+
+
+class Octets(Protocol):
+    """Bytes that only grow; where they are is the store's choice."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+
+    def append(self, data: bytes) -> None:
+        """Add bytes at the end. Raises StoreError."""
+
+    def read(self, start: int, size: int) -> bytes:
+        """Return bytes. Raises StoreError."""
+
+    def write(self, start: int, data: bytes) -> None:
+        """Replace bytes. Raises StoreError."""
+
+    def seal(self) -> None:
+        """Expect no more bytes."""
+
+    def drop(self) -> None:
+        """Forget them all."""
+
+
+class MemoryOctets:
+    """Bytes in memory."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self._data)
+
+    def append(self, data: bytes) -> None:
+        """See `Octets.append`."""
+        self._data += data
+
+    def read(self, start: int, size: int) -> bytes:
+        """See `Octets.read`."""
+        return bytes(self._data[start : start + size])
+
+    def write(self, start: int, data: bytes) -> None:
+        """See `Octets.write`."""
+        self._data[start : start + len(data)] = data
+
+    def seal(self) -> None:
+        """See `Octets.seal`."""
+
+    def drop(self) -> None:
+        """See `Octets.drop`."""
+        self._data.clear()
+
+
+class Segment:
+    """One segment and its index; `end` is the offset behind its last message.
+
+    `bytes` are those of the records that are still there. Times never go back within a
+    partition, whatever the clock does: its owner sees to that.
+    """
+
+    __slots__ = (
+        "_entries",
+        "_files",
+        "_keys",
+        "bytes",
+        "end",
+        "first_at",
+        "is_dropped",
+        "last_at",
+        "name",
+    )
+
+    def __init__(self, name: SegmentName, entries: Octets, keys: Octets) -> None:
+        self.name = name
+        self.end = name.base
+        self.bytes = 0
+        self.first_at = self.last_at = 0
+        self.is_dropped = False
+        self._entries = entries
+        self._keys = keys
+        self._files: dict[int, int] = {}
+
+    @property
+    def base(self) -> int:
+        """The first offset."""
+        return self.name.base
+
+    @property
+    def destination(self) -> Destination:
+        """The queue that holds the messages."""
+        return self.name.destination
+
+    def __len__(self) -> int:
+        """Return how many offsets it has, gaps among them."""
+        return self.end - self.name.base
+
+    def is_full(self) -> bool:
+        """Tell whether the next message belongs into another segment."""
+        return self.bytes >= SEGMENT_BYTES_MAX or len(self) >= SEGMENT_ENTRIES_MAX
+
+    def append(self, entries: Sequence[Entry], keys: Iterable[tuple[int, int]] = ()) -> None:
+        """Add messages in the order of their offsets; what is missing before one is a gap.
+
+        *keys* are hashes (32 bits) with the offset of the message that has the key.
+        """
+        packed = []
+        for offset, location, size, tag_hash, stored_at in entries:
+            while self.end < offset:
+                packed.append(_ENTRY.pack(GAP, 0, 0, self.last_at or stored_at))
+                self.end += 1
+            packed.append(_ENTRY.pack(location, size, tag_hash, stored_at))
+            self.end += 1
+            self._count(location, size)
+            self.first_at = self.first_at or stored_at
+            self.last_at = stored_at
+        self._entries.append(b"".join(packed))
+        hashes = b"".join([_KEY.pack(key, offset - self.base) for key, offset in keys])
+        if hashes:
+            self._keys.append(hashes)
+
+    def entries(self, offset: int, count: int) -> list[Entry]:
+        """Return up to *count* messages from *offset* on, gaps among them. Raises StoreError."""
+        start = max(offset, self.base)
+        count = min(count, self.end - start)
+        if count <= 0:
+            return []
+        data = self._entries.read((start - self.base) * ENTRY_BYTES, count * ENTRY_BYTES)
+        return [Entry(start + at, *fields) for at, fields in enumerate(_ENTRY.iter_unpack(data))]
+
+    def entry(self, offset: int) -> Entry | None:
+        """Return the message at *offset*, None where there is none."""
+        found = self.entries(offset, 1) if offset >= self.base else []
+        return found[0] if found and found[0].location != GAP else None
+
+    def move(self, offset: int, location: int, size: int) -> Entry | None:
+        """Note that a message is elsewhere now, written anew; returns what it was."""
+        entry = self.take_out(offset)
+        if entry is not None:
+            data = _ENTRY.pack(location, size, entry.tag_hash, entry.stored_at)
+            self._entries.write((offset - self.base) * ENTRY_BYTES, data)
+            self._count(location, size)
+        return entry
+
+    def _count(self, location: int, size: int) -> None:
+        self.bytes += size
+        file_id = location >> 32
+        self._files[file_id] = self._files.get(file_id, 0) + size
+
+    def take_out(self, offset: int) -> Entry | None:
+        """Make a gap of a message; returns what it was, None if there was none."""
+        entry = self.entry(offset)
+        if entry is None:
+            return None
+        self._entries.write((offset - self.base) * ENTRY_BYTES, _LOCATION.pack(GAP))
+        self._count(entry.location, -entry.size)
+        return entry
+
+    def offset_at(self, time: int) -> int:
+        """Return the first offset whose message was stored at *time* (ms) or later, or `end`."""
+        low, high = self.base, self.end
+        while low < high:
+            middle = (low + high) // 2
+            if self.entries(middle, 1)[0].stored_at < time:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def offsets_of(self, key: int) -> list[int]:
+        """Return the offsets of messages with a key of this hash, in order."""
+        data, wanted = self._keys.read(0, self._keys.size), key.to_bytes(_HASH_BYTES, "big")
+        found: list[int] = []
+        at = data.find(wanted)
+        while at >= 0:
+            if at % _KEY.size == 0:
+                found.append(self.base + _KEY.unpack_from(data, at)[1])
+            at = data.find(wanted, at + 1)
+        return sorted(set(found))
+
+    def seal(self) -> None:
+        """Expect no more messages: the next ones go into another segment."""
+        self._entries.seal()
+        self._keys.seal()
+
+    def bytes_by_file(self) -> dict[int, int]:
+        """Return how many bytes of messages lie in each data file."""
+        return dict(self._files)
+
+    def forget(self) -> None:
+        """Forget the index: the messages are gone."""
+        self.is_dropped = True
+        self._entries.drop()
+        self._keys.drop()
+
+
+class StreamStore(Protocol):
+    """The part of a store that streams need besides adding messages to segments' queues."""
+
+    def begin(self, name: SegmentName) -> Segment:
+        """Return a new, empty segment."""
+
+    def read_frames(self, entries: Sequence[Entry]) -> list[bytes]:
+        """Return the messages of *entries*, none of them a gap; blocks.
+
+        Each is a loose OpenWire message without its size prefix, as `Message.body` is; empty for
+        one that is gone meanwhile. Raises StoreError.
+        """
+
+    def frame_at(self, location: int) -> tuple[Destination, bytes]:
+        """Return the queue and the message of the add record at *location*; blocks.
+
+        Raises GoneError, also for a location where no message is.
+        """
+
+    def drop(self, segment: Segment) -> None:
+        """Forget a segment with all its messages: one record, and no removals.
+
+        Messages of it that are being written are given to `release` once they are durable.
+        """
+
+    def release(self, entries: Sequence[Entry]) -> None:
+        """Count messages as gone whose segment had been dropped before they were durable."""
