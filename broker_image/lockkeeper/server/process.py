@@ -350,6 +350,7 @@ class BrokerProcess:
         if self._failure is None:
             engine.stamp()
             now = engine.now
+            engine.broker.streams.close()
             recorder.write_statistics(now)
             recorder.event("stop", now, replica=self.name)
             store.close()

@@ -1,107 +1,27 @@
-"""A broker core with streams, driven by hand: commands in, outputs out, time as we say."""
+"""The helpers of the tests of streams are beside them."""
 
-from typing import Any, TypeVar
+import sys
+from pathlib import Path
 
 import pytest
 
-from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.core import Broker
-from lockkeeper.broker.policies.policy import PolicyMap
-from lockkeeper.broker.settings import BrokerSettings
-from lockkeeper.broker.streams.drafts import Draft
-from lockkeeper.broker.streams.outputs import Appended, ReadResult
-from lockkeeper.broker.streams.settings import StreamSettings, StreamsSettings
-from lockkeeper.broker.streams.waiting import Read
-from lockkeeper.store.base import Store
+sys.path[:0] = [str(Path(__file__).parent)]
+
+from streams_kit import Bench, DiskBench
+
 from lockkeeper.store.memory import MemoryStore
-
-START = 1_700_000_000_000
-_T = TypeVar("_T")
-
-
-class Bench:
-    """One core, its store, and the time."""
-
-    def __init__(self, store: Store, settings: StreamsSettings | None = None) -> None:
-        self.store = store
-        self.settings = settings or StreamsSettings(defaults=StreamSettings(partitions=2))
-        self.now = START
-        self._clients = 0
-        self.begin()
-
-    def begin(self) -> None:
-        """Start the broker on its store."""
-        settings = BrokerSettings(streams=self.settings)
-        policies = PolicyMap()
-        self.broker = Broker(self.store, "test", "ID:test", policies, settings, self.now)
-        self.broker.recover()
-        self.broker.tick(self.now)
-
-    def restart(self) -> None:
-        """End the broker in order, and start it again."""
-        self.broker.streams.close()
-        self.store.close()
-        self.begin()
-
-    def connect(self) -> Connection:
-        """Return a new client's connection."""
-        self._clients += 1
-        connection = self.broker.open_connection(f"tcp://client-{self._clients}")
-        self.broker.connect(connection, f"client-{self._clients}", f"client-{self._clients}")
-        return connection
-
-    def tick(self, milliseconds: int = 0) -> None:
-        """Let time pass, and the disk do its work."""
-        self.now += milliseconds
-        self.broker.tick(self.now)
-        self.settle()
-
-    def settle(self) -> None:
-        """Write what waits until nothing does."""
-        self.broker.settle(self.store.flush())
-        self.broker.tick(self.now)
-
-    def append(
-        self,
-        connection: Connection,
-        stream: str,
-        *bodies: str | Draft,
-        partition: int = 0,
-        **options: Any,
-    ) -> Appended:
-        """Add messages, and return the answer."""
-        drafts = [Draft(each.encode()) if isinstance(each, str) else each for each in bodies]
-        self.broker.streams.append(connection, "tag", stream, partition, drafts, **options)
-        self.settle()
-        return only(connection, Appended)
-
-    def read(self, connection: Connection, stream: str, offset: int = 0, **options: Any) -> Any:
-        """Read without waiting."""
-        partition = options.pop("partition", 0)
-        read = Read(stream, partition, offset, **options)
-        self.broker.streams.read(connection, "tag", read)
-        return only(connection, ReadResult)
-
-    def bodies(self, connection: Connection, stream: str, **options: Any) -> list[str]:
-        """Return the bodies of what a read finds."""
-        result = self.read(connection, stream, **options)
-        return [record.draft.body.decode() for record in result.records]
-
-
-def taken(connection: Connection) -> list[Any]:
-    """Return what a connection was told, and forget it."""
-    outputs = list(connection.outbox)
-    connection.outbox.clear()
-    return outputs
-
-
-def only(connection: Connection, kind: type[_T]) -> _T:
-    """Return the one output of a connection."""
-    (output,) = taken(connection)
-    assert isinstance(output, kind), output
-    return output
 
 
 @pytest.fixture
 def bench() -> Bench:
     return Bench(MemoryStore())
+
+
+@pytest.fixture
+def disk_bench(tmp_path: Path) -> DiskBench:
+    return DiskBench(tmp_path)
+
+
+@pytest.fixture(params=["memory", "disk"])
+def any_bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    return Bench(MemoryStore()) if request.param == "memory" else DiskBench(tmp_path)

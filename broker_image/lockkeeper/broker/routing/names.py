@@ -4,6 +4,7 @@ import unicodedata
 
 from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.message.destination import Destination
+from lockkeeper.store.segment import SEGMENT_PREFIX
 
 NAME_CHARACTERS_MAX = 4096
 # Control characters, and halves of characters, which no file and no log can hold.
@@ -25,6 +26,10 @@ def check_name(destination: Destination, may_be_wildcard: bool = False) -> None:
         raise InvalidDestinationError(f"{destination} names several destinations, not one")
     if destination.is_pattern and not may_be_wildcard:
         raise InvalidDestinationError(f"a wildcard names no single destination: {destination}")
+    if name.startswith(SEGMENT_PREFIX):
+        raise InvalidDestinationError(
+            f"{destination} is the broker's own: it holds messages of streams; name the stream"
+        )
     if "?" in name:
         raise InvalidDestinationError(
             f"options are for the client to read, they cannot be part of a name: {destination}"

@@ -59,10 +59,10 @@ class HalfReceipt:
         self._half = half
 
     def settle(self) -> None:
-        """Send the answer; from here on the body is on the disk alone."""
+        """Send the answer; from here on the body is on the disk alone, if there is one."""
         half = self._half
         self._connection.put(HalfStored(self._tag, half.number, half.reference.location))
-        half.reference.message = None
+        _let_go(half.reference)
 
 
 class Halves:
@@ -100,7 +100,7 @@ class Halves:
 
     def _recover(self, reference: Reference, ask_at: int) -> None:
         message = reference.loaded
-        reference.message = None
+        _let_go(reference)
         try:
             properties = read_draft(message.body).properties
             number = int(properties.get(_PARTITION, "-1"))
@@ -250,7 +250,7 @@ class Halves:
         half.checks += 1
         self._context.store.load([half.reference], self._context.next_sequence())
         draft = read_draft(half.reference.loaded.body)
-        half.reference.message = None
+        _let_go(half.reference)
         for name in (_PARTITION, _GROUP):
             draft.properties.pop(name, None)
         connection.put(
@@ -264,6 +264,12 @@ class Halves:
                 half.checks,
             )
         )
+
+
+def _let_go(reference: Reference) -> None:
+    """Keep a body on the disk alone."""
+    if reference.location:
+        reference.message = None
 
 
 class _Told:

@@ -1,0 +1,150 @@
+"""A broker core with streams, driven by hand: commands in, outputs out, time as we say."""
+
+import select
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.policies.policy import PolicyMap
+from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.outputs import Appended, ReadResult
+from lockkeeper.broker.streams.settings import StreamSettings, StreamsSettings
+from lockkeeper.broker.streams.waiting import Read
+from lockkeeper.store.base import Store
+from lockkeeper.store.kahadb import KahaDBStore
+
+START = 1_700_000_000_000
+_T = TypeVar("_T")
+
+
+class Bench:
+    """One core, its store, and the time."""
+
+    def __init__(self, store: Store, settings: StreamsSettings | None = None) -> None:
+        self.store = store
+        self.settings = settings or StreamsSettings(defaults=StreamSettings(partitions=2))
+        self.now = START
+        self._clients = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Start the broker on its store."""
+        settings = BrokerSettings(streams=self.settings)
+        policies = PolicyMap()
+        self.broker = Broker(self.store, "test", "ID:test", policies, settings, self.now)
+        self.broker.recover()
+        self.broker.tick(self.now)
+
+    def restart(self) -> None:
+        """End the broker in order, and start it again."""
+        self.broker.streams.close()
+        self.store.close()
+        self.begin()
+
+    def connect(self) -> Connection:
+        """Return a new client's connection."""
+        self._clients += 1
+        connection = self.broker.open_connection(f"tcp://client-{self._clients}")
+        self.broker.connect(connection, f"client-{self._clients}", f"client-{self._clients}")
+        return connection
+
+    def tick(self, milliseconds: int = 0) -> None:
+        """Let time pass, and the disk do its work."""
+        self.now += milliseconds
+        self.broker.tick(self.now)
+        self.settle()
+
+    def settle(self) -> None:
+        """Write what waits until nothing does."""
+        self.broker.settle(self.store.flush())
+        self.broker.tick(self.now)
+
+    def append(
+        self,
+        connection: Connection,
+        stream: str,
+        *bodies: str | Draft,
+        partition: int = 0,
+        **options: Any,
+    ) -> Appended:
+        """Add messages, and return the answer."""
+        drafts = [Draft(each.encode()) if isinstance(each, str) else each for each in bodies]
+        self.broker.streams.append(connection, "tag", stream, partition, drafts, **options)
+        self.settle()
+        return only(connection, Appended)
+
+    def read(self, connection: Connection, stream: str, offset: int = 0, **options: Any) -> Any:
+        """Read without waiting."""
+        partition = options.pop("partition", 0)
+        read = Read(stream, partition, offset, **options)
+        self.broker.streams.read(connection, "tag", read)
+        return only(connection, ReadResult)
+
+    def bodies(self, connection: Connection, stream: str, **options: Any) -> list[str]:
+        """Return the bodies of what a read finds."""
+        result = self.read(connection, stream, **options)
+        return [record.draft.body.decode() for record in result.records]
+
+
+class DiskBench(Bench):
+    """A core whose store is a directory."""
+
+    store: KahaDBStore
+
+    def __init__(
+        self, directory: Path, settings: StreamsSettings | None = None, **options: Any
+    ) -> None:
+        self.directory = directory
+        self.options = options
+        super().__init__(self._open(), settings)
+
+    def _open(self) -> KahaDBStore:
+        return KahaDBStore(self.directory, **self.options)
+
+    def restart(self) -> None:
+        """End the broker in order, and start it again."""
+        self.broker.streams.close()
+        self.store.close()
+        self.store = self._open()
+        self.begin()
+
+    def crash(self) -> None:
+        """Start again from what is on the disk, as if the process had been killed."""
+        self.store.lock.release()
+        self.store = self._open()
+        self.begin()
+
+    def settle(self) -> None:
+        """Wait until all that was handed over is durable."""
+        done = _Flag()
+        self.broker.context.settle_behind(done)
+        self.broker.settle(self.store.flush())
+        while not done.is_set:
+            select.select([self.store.fileno()], [], [], 20)
+            self.broker.settle(self.store.completed())
+        self.broker.tick(self.now)
+
+
+class _Flag:
+    """A receipt that knows whether it was given back."""
+
+    is_set = False
+
+    def settle(self) -> None:
+        self.is_set = True
+
+
+def taken(connection: Connection) -> list[Any]:
+    """Return what a connection was told, and forget it."""
+    outputs = list(connection.outbox)
+    connection.outbox.clear()
+    return outputs
+
+
+def only(connection: Connection, kind: type[_T]) -> _T:
+    """Return the one output of a connection."""
+    (output,) = taken(connection)
+    assert isinstance(output, kind), output
+    return output
