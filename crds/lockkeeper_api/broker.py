@@ -33,6 +33,7 @@ from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.quantities import Duration, Size, durations, sizes
 from lockkeeper_api.raw import Raw
 from lockkeeper_api.rules import rules
+from lockkeeper_api.streams import Streams
 from lockkeeper_api.system_usage import SystemUsage
 from lockkeeper_api.units import MEBIBYTE
 from lockkeeper_api.virtual_topics import VirtualTopic
@@ -291,6 +292,8 @@ class BrokerSpec(ApiModel):
     """Delayed and repeated delivery."""
     limits: Limits = Limits()
     """Largest numbers of destinations, consumers and the like."""
+    streams: Streams = Streams()
+    """Streams and consumer groups."""
     virtual_topics: list[VirtualTopic] = Field(
         default=[VirtualTopic(name="VirtualTopic.>")], max_length=64
     )

@@ -11,6 +11,7 @@ VERSION = "v1alpha1"
 ApiVersion = Literal["lockkeeper.dev/v1alpha1"]
 API_VERSION: ApiVersion = "lockkeeper.dev/v1alpha1"
 DestinationKind = Literal["Queue", "Topic"]
+DeclaredKind = Literal["Queue", "Topic", "Stream"]
 
 LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 LABEL_PATTERN = rf"^{LABEL}$"

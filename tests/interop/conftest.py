@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "crash")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "crash"), str(HERE.parent / "broker" / "streams")]
 
 import brokers  # noqa: E402
 import java_project  # noqa: E402

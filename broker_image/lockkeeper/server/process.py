@@ -33,7 +33,7 @@ from lockkeeper.server.reloading import Reloading
 from lockkeeper.server.roles import ROLES, STANDBY, STARTING, STOPPED, Role
 from lockkeeper.server.settings import (
     LOOPBACK,
-    destination_of,
+    declare_resource,
     policy_map,
 )
 from lockkeeper.server.storage import Storage, accepts_loss
@@ -279,7 +279,7 @@ class BrokerProcess:
         past = await asyncio.to_thread(broker.recover)
         epoch = await self._membership.settle_epoch(past.epoch)
         for resource in self._reloading.destinations:
-            broker.declare(destination_of(resource))
+            declare_resource(broker, resource)
         logger.info("read the journal in %.2f s", time.monotonic() - began)
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
         _spare_the_collector()

@@ -36,7 +36,7 @@ from lockkeeper.server.secrets import (
     read_users,
     signature,
 )
-from lockkeeper.server.settings import configuration_hash, destination_of, policy_map
+from lockkeeper.server.settings import configuration_hash, declare_resource, policy_map
 from lockkeeper_api import Broker, Destination
 
 logger = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ class Reloading:
         broker = engine.broker
         adopt_policies(broker, policy_map(new.broker, new.destinations))
         for resource in new.destinations:
-            broker.declare(destination_of(resource))
+            declare_resource(broker, resource)
         if self.networks is not None:
             self.networks.adopt(new.broker.spec.network_connectors)
         self._record(engine, changed(self.broker, new.broker), new.destinations)

@@ -5,7 +5,9 @@ import json
 import re
 from collections.abc import Iterable
 
+from lockkeeper.broker.core import Broker as Core
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
+from lockkeeper.broker.streams.settings import StreamSettings
 from lockkeeper.message.destination import Destination, Kind
 from lockkeeper.protocols.cluster import Cluster, ClusterSettings
 from lockkeeper.protocols.handover import Acceptor
@@ -16,6 +18,7 @@ from lockkeeper_api import Destination as DestinationResource
 from lockkeeper_api.broker import Listener
 from lockkeeper_api.cluster_clients import patterns_of
 from lockkeeper_api.policy import DestinationPolicyEntry
+from lockkeeper_api.streams import Stream
 
 LOOPBACK = "127.0.0.1"
 HASH_DIGITS = 16
@@ -45,6 +48,15 @@ def destination_of(resource: DestinationResource) -> Destination:
     """Return the destination that a resource asks for."""
     kind = Kind.QUEUE if resource.spec.kind == "Queue" else Kind.TOPIC
     return Destination(kind, resource.name)
+
+
+def declare_resource(broker: Core, resource: DestinationResource) -> None:
+    """Have what a resource asks for exist. Raises BrokerError."""
+    if resource.spec.kind == "Stream":
+        settings = resource.spec.stream or Stream()
+        broker.streams.declare(resource.name, converted(settings, StreamSettings))
+    else:
+        broker.declare(destination_of(resource))
 
 
 def configuration_hash(broker: Broker, destinations: Iterable[DestinationResource]) -> str:

@@ -22,7 +22,7 @@ TLS_READ_BYTES = 16 << 10
 """Of each connection, for as long as it is kept. asyncio has 256 KiB, for a TLS record of 16 at
 most: 125 MB for 500 brokers, where this is 8."""
 _FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
-_PLURALS = {"Queue": "queues", "Topic": "topics"}
+_PLURALS = {"Queue": "queues", "Topic": "topics", "Stream": "streams"}
 
 
 class BrokerSilentError(Exception):

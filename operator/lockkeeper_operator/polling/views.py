@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from lockkeeper_api import DestinationPolicy
+from lockkeeper_api.streams import Stream
 from lockkeeper_operator.kubernetes.hashes import hash_of
 from lockkeeper_operator.polling.report import BridgeReport, Report
 
@@ -98,7 +99,7 @@ def _hash_of_policy(text: str) -> str:
         return hash_of(policy)
 
 
-def policy_said(policy: DestinationPolicy) -> dict[str, Any]:
+def policy_said(policy: DestinationPolicy | Stream) -> dict[str, Any]:
     """Return what a policy says besides defaults."""
     said: dict[str, Any] = policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     return said

@@ -7,9 +7,9 @@ import pytest
 
 sys.path[:0] = [str(Path(__file__).parent)]
 
-from streams_kit import Bench, DiskBench
+from streams_kit import Bench, DiskBench  # noqa: E402
 
-from lockkeeper.store.memory import MemoryStore
+from lockkeeper.store.memory import MemoryStore  # noqa: E402
 
 
 @pytest.fixture

@@ -93,7 +93,7 @@ def test_delayed_messages_come_one_by_one(bench: Bench) -> None:
 
 
 def test_levels_are_those_of_the_broker() -> None:
-    bench = Bench(MemoryStore(), StreamsSettings(delay_levels_ms=(250, MINUTE)))
+    bench = Bench(MemoryStore(), StreamsSettings(delay_levels=(250, MINUTE)))
     client = bench.connect()
     bench.append(client, "orders", "long", delay_level=18)
     bench.append(client, "orders", "short", delay_level=1)

@@ -238,7 +238,7 @@ def test_times_never_go_back_within_a_partition(bench: Bench) -> None:
     assert bench.append(client, "orders", "b").stored_at == START
 
 
-SMALL = Retention(time_ms=8_000)
+SMALL = Retention(time=8_000)
 
 
 def test_retention_ends_whole_segments_by_time(any_bench: Bench) -> None:
@@ -256,7 +256,7 @@ def test_retention_ends_whole_segments_by_time(any_bench: Bench) -> None:
 
 
 def test_retention_ends_messages_by_number_and_keeps_the_last(any_bench: Bench) -> None:
-    retention = Retention(time_ms=8_000, messages_max=4)
+    retention = Retention(time=8_000, messages=4)
     any_bench.broker.streams.declare("log", StreamSettings(1, retention))
     client = any_bench.connect()
     for number in range(10):
@@ -274,7 +274,7 @@ def test_retention_gives_back_the_disk(disk_bench: DiskBench) -> None:
     disk_bench = DiskBench(
         disk_bench.directory / "small", file_bytes_max=1 << 16, cleanup_interval_ms=1
     )
-    retention = Retention(time_ms=8_000, bytes_max=100_000)
+    retention = Retention(time=8_000, bytes=100_000)
     disk_bench.broker.streams.declare("log", StreamSettings(1, retention))
     client = disk_bench.connect()
     sizes = []

@@ -129,7 +129,7 @@ class Groups:
         for place, offset in _places(state.get("offsets")):
             if isinstance(offset, int):
                 group.offsets[place] = offset
-        until = self._context.steady + self._settings.lock_timeout_ms
+        until = self._context.steady + self._settings.lock_timeout
         for place, owner in _places(state.get("locks")):
             if isinstance(owner, str):
                 group.locks[place] = Lock(owner, until)
@@ -208,13 +208,13 @@ class Groups:
     def _have_silent_ones_found(self) -> None:
         if not self._is_sweep_due:
             self._is_sweep_due = True
-            every = max(1, self._settings.member_timeout_ms // 12)
+            every = max(1, self._settings.member_timeout // 12)
             self._context.timers.call_at(self._context.steady + every, self._find_silent_ones)
 
     def _find_silent_ones(self) -> None:
         """Let members go that nobody has heard of for too long."""
         self._is_sweep_due = False
-        earliest = self._context.steady - self._settings.member_timeout_ms
+        earliest = self._context.steady - self._settings.member_timeout
         for group in self._groups.values():
             for member in list(group.members.values()):
                 if member.seen_at < earliest:
@@ -225,7 +225,7 @@ class Groups:
     # Offsets
 
     def commit(self, name: str, place: Place, offset: int) -> None:
-        """Note how far a group is; written within `offsets_interval_ms`."""
+        """Note how far a group is; written within `offsets_interval`."""
         group = self.open(name)
         if group.offsets.get(place) != offset:
             group.offsets[place] = offset
@@ -235,7 +235,7 @@ class Groups:
         group.is_dirty = True
         if not self._is_writing_due:
             self._is_writing_due = True
-            due = self._context.steady + self._settings.offsets_interval_ms
+            due = self._context.steady + self._settings.offsets_interval
             self._context.timers.call_at(due, self.write)
 
     def write(self) -> None:
@@ -263,7 +263,7 @@ class Groups:
             if lock is not None and lock.owner != client_id and lock.until > now:
                 continue
             is_news |= lock is None or lock.owner != client_id
-            group.locks[place] = Lock(client_id, now + self._settings.lock_timeout_ms)
+            group.locks[place] = Lock(client_id, now + self._settings.lock_timeout)
             held.append(place)
         answer = Locked(tag, tuple(held))
         if not is_news:

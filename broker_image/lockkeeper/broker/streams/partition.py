@@ -344,12 +344,12 @@ class Partition:
     def _is_over(self, now: int) -> bool:
         """Tell whether the first segment is not to be kept any more."""
         oldest, retention = self._segments[0], self.retention
-        if retention.time_ms and oldest.last_at + retention.time_ms < now:
+        if retention.time and oldest.last_at + retention.time < now:
             return True
-        if retention.bytes_max and self.bytes - oldest.bytes >= retention.bytes_max:
+        if retention.bytes and self.bytes - oldest.bytes >= retention.bytes:
             return True
         kept = self.maximum - oldest.end
-        return bool(retention.messages_max) and kept >= retention.messages_max
+        return bool(retention.messages) and kept >= retention.messages
 
     def _drop(self) -> int:
         segment = self._segments.pop(0)

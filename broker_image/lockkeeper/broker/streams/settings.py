@@ -21,14 +21,14 @@ class Retention:
     or a `segment_ms` of messages in each partition, and always the last message.
     """
 
-    time_ms: int = 72 * 3_600_000
-    bytes_max: int = 0
-    messages_max: int = 0
+    time: int = 72 * 3_600_000
+    bytes: int = 0
+    messages: int = 0
 
     @property
     def segment_ms(self) -> int:
         """How long a segment is added to at most."""
-        return max(1_000, self.time_ms // 8) if self.time_ms else 24 * 3_600_000
+        return max(1_000, self.time // 8) if self.time else 24 * 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +65,20 @@ class StreamsSettings:
     """Settings of all streams of a broker.
 
     With `create_on_first_use` a producer's first message makes a stream as `defaults` says. A
-    member that is silent for `member_timeout_ms` is out of its group; a lock that is not renewed
-    for `lock_timeout_ms` is free. Offsets are written every `offsets_interval_ms` at the latest. A
-    transaction without an outcome is asked about after `transaction_timeout_ms`, then every
-    `check_interval_ms`, `checks_max` times. `delay_levels_ms` are those of delayed messages.
+    member that is silent for `member_timeout` is out of its group; a lock that is not renewed
+    for `lock_timeout` is free. Offsets are written every `offsets_interval` at the latest. A
+    transaction without an outcome is asked about after `transaction_timeout`, then every
+    `check_interval`, `checks_max` times. `delay_levels` are those of delayed messages.
     """
 
     enabled: bool = True
     create_on_first_use: bool = True
     defaults: StreamSettings = field(default_factory=StreamSettings)
     limits: StreamLimits = field(default_factory=StreamLimits)
-    delay_levels_ms: tuple[int, ...] = DELAY_LEVELS_MS
-    member_timeout_ms: int = 120_000
-    lock_timeout_ms: int = 60_000
-    offsets_interval_ms: int = 5_000
-    transaction_timeout_ms: int = 6_000
-    check_interval_ms: int = 30_000
+    delay_levels: tuple[int, ...] = DELAY_LEVELS_MS
+    member_timeout: int = 120_000
+    lock_timeout: int = 60_000
+    offsets_interval: int = 5_000
+    transaction_timeout: int = 6_000
+    check_interval: int = 30_000
     checks_max: int = 15

@@ -44,9 +44,9 @@ def settings_state(settings: StreamSettings) -> dict[str, Any]:
     return {
         "partitions": settings.partitions,
         "ordered": settings.ordered,
-        "timeMs": retention.time_ms,
-        "bytes": retention.bytes_max,
-        "messages": retention.messages_max,
+        "timeMs": retention.time,
+        "bytes": retention.bytes,
+        "messages": retention.messages,
     }
 
 
@@ -61,9 +61,9 @@ def read_settings(state: Mapping[str, Any]) -> StreamSettings:
     return StreamSettings(
         max(1, number("partitions", usual.partitions)),
         Retention(
-            number("timeMs", usual.retention.time_ms),
-            number("bytes", usual.retention.bytes_max),
-            number("messages", usual.retention.messages_max),
+            number("timeMs", usual.retention.time),
+            number("bytes", usual.retention.bytes),
+            number("messages", usual.retention.messages),
         ),
         state.get("ordered") is True,
     )

@@ -67,7 +67,7 @@ class Streams:
         self.queries = Queries(context, self.get, settings.limits)
         self.groups = Groups(context, settings, self._book)
         self._halves = Halves(context, settings, self._route)
-        self._delays = Delays(context, settings.delay_levels_ms, self._book, self._deliver)
+        self._delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
     # Beginning
 

@@ -89,7 +89,7 @@ class Halves:
     def recover(self, references: Sequence[Reference]) -> None:
         """Take back what was not decided about; blocks while it is read."""
         store, context = self._context.store, self._context
-        ask_at = context.steady + self._settings.transaction_timeout_ms
+        ask_at = context.steady + self._settings.transaction_timeout
         for start in range(0, len(references), 1024):
             some = references[start : start + 1024]
             store.load(some, context.next_sequence(len(some)))
@@ -169,7 +169,7 @@ class Halves:
         except ValueError as error:
             raise IllegalMessageError(str(error)) from error
         reference = Reference(message, len(message.body))
-        wait = immunity_ms or self._settings.transaction_timeout_ms
+        wait = immunity_ms or self._settings.transaction_timeout
         half = Half(
             number, group, partition.stream, partition.number, reference, context.steady + wait
         )
@@ -234,7 +234,7 @@ class Halves:
         self._is_check_due = False
         steady, settings = self._context.steady, self._settings
         for half in [each for each in self._halves.values() if each.ask_at <= steady]:
-            half.ask_at = steady + settings.check_interval_ms
+            half.ask_at = steady + settings.check_interval
             if half.checks >= settings.checks_max:
                 self._move(half, self._route(UNDECIDED_STREAM, 0))
             else:

@@ -31,8 +31,10 @@ from lockkeeper.server.declarations import (
     read_declaration,
 )
 from lockkeeper.server.engine import Engine
+from lockkeeper.server.stream_declarations import InvalidStreamError, StreamDeclarations
 from lockkeeper.server.views import destination_views, in_order, place
 
+STREAMS = "streams"
 ALL, ONE = "/api/v1/destinations", "/api/v1/destinations/{kind}/{name}"
 
 
@@ -43,6 +45,7 @@ class Destinations:
         self._status = status
         self._serving = serving
         self._declarations = Declarations()
+        self._streams = StreamDeclarations()
         self._declared_to: Engine | None = None
 
     def routes(self) -> list[web.RouteDef]:
@@ -58,7 +61,8 @@ class Destinations:
     async def _list(self, request: web.Request) -> web.Response:
         engine = self._master()
         if request.query.get("owned") == "true":
-            found: Iterable[dict[str, Any]] = self._declarations.owned(engine.broker)
+            owned = [*self._declarations.owned(engine.broker), *self._streams.owned(engine.broker)]
+            found: Iterable[dict[str, Any]] = sorted(owned, key=place)
         else:
             views = await in_slices(destination_views(engine.broker))
             pieces = await in_slices(in_order(views))
@@ -66,13 +70,16 @@ class Destinations:
         return await json_list("destinations", found)
 
     async def _show(self, request: web.Request) -> web.Response:
-        engine, destination = self._master(), _destination(request)
+        engine = self._master()
+        if _is_stream(request):
+            return self._show_stream(engine, request.match_info["name"])
+        destination = _destination(request)
         view = self._declarations.view(engine.broker, destination)
         return _absent(destination) if view is None else web.json_response(view)
 
     async def _declare(self, request: web.Request) -> web.Response:
         """Make a destination, or change its policy: that takes effect at once."""
-        destination = _destination(request)
+        destination = None if _is_stream(request) else _destination(request)
         refused = refuse_other_types(request)
         if refused is not None:
             return refused
@@ -81,6 +88,8 @@ class Destinations:
         except ValueError:
             return refusal(400, "the body is no JSON")
         engine = self._master()
+        if destination is None:
+            return self._declare_stream(engine, request.match_info["name"], value)
         try:
             declaration = read_declaration(destination.kind, destination.name, value)
             self._declarations.declare(engine.broker, declaration)
@@ -91,10 +100,14 @@ class Destinations:
 
     async def _remove(self, request: web.Request) -> web.Response:
         """Remove a destination, with its messages unless only an empty one is to go."""
-        engine, destination = self._master(), _destination(request)
+        engine = self._master()
+        destination = None if _is_stream(request) else _destination(request)
         if_empty = request.query.get("ifEmpty", "true")
         if if_empty not in ("true", "false"):
             return refusal(400, f"ifEmpty: expected true or false, found {if_empty}")
+        if destination is None:
+            name = request.match_info["name"]
+            return await self._remove_stream(engine, name, if_empty == "true")
         if engine.broker.registry.find(destination) is None:
             return _absent(destination)
         if if_empty == "true" and is_in_use(engine.broker, destination):
@@ -126,6 +139,33 @@ class Destinations:
         await done.settled.wait()
         return web.json_response({"removed": removed})
 
+    # Streams
+
+    def _show_stream(self, engine: Engine, name: str) -> web.Response:
+        view = self._streams.view(engine.broker, name)
+        return _no_stream(name) if view is None else web.json_response(view)
+
+    def _declare_stream(self, engine: Engine, name: str, value: Any) -> web.Response:
+        try:
+            self._streams.declare(engine.broker, name, value)
+        except (InvalidStreamError, BrokerError) as error:
+            return refusal(422, str(error))
+        engine.wake()
+        return self._show_stream(engine, name)
+
+    async def _remove_stream(self, engine: Engine, name: str, if_empty: bool) -> web.Response:
+        view = self._streams.view(engine.broker, name)
+        if view is None:
+            return _no_stream(name)
+        if if_empty and (view["messages"] or view["consumers"]):
+            return refusal(409, f"stream {name} has messages or members that read it")
+        self._streams.remove(engine.broker, name)
+        done = Done()
+        engine.broker.context.settle_behind(done)
+        engine.wake()
+        await done.settled.wait()
+        return web.json_response({"removed": name})
+
     def _master(self) -> Engine:
         """Return the engine, the clock told. Raises HTTPConflict in another role than master."""
         engine = self._serving()
@@ -136,6 +176,7 @@ class Destinations:
         if engine is not self._declared_to:
             # A process that is master again knows nothing of what it was told before.
             self._declared_to, self._declarations = engine, Declarations()
+            self._streams = StreamDeclarations()
         engine.stamp()
         return engine
 
@@ -144,9 +185,17 @@ def _destination(request: web.Request) -> Destination:
     """Return the destination that the path names. Raises HTTPNotFound for an unknown kind."""
     kind = KINDS.get(request.match_info["kind"])
     if kind is None:
-        text = json.dumps({"error": f"destinations are {' or '.join(KINDS)}"})
+        text = json.dumps({"error": f"destinations are {', '.join(KINDS)} or {STREAMS}"})
         raise web.HTTPNotFound(text=text, content_type=JSON)
     return Destination(kind, request.match_info["name"])
+
+
+def _is_stream(request: web.Request) -> bool:
+    return request.match_info["kind"] == STREAMS
+
+
+def _no_stream(name: str) -> web.Response:
+    return refusal(404, f"there is no stream {name}")
 
 
 def _absent(destination: Destination) -> web.Response:

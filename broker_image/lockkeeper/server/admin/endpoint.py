@@ -18,6 +18,7 @@ from lockkeeper.server.admin.encryption import AdminEncryption, refuse_in_the_cl
 from lockkeeper.server.admin.fencing import Fencing
 from lockkeeper.server.admin.figures import Figures
 from lockkeeper.server.admin.standing import Standing
+from lockkeeper.server.admin.streams import Streams
 from lockkeeper.server.admin.token import TokenCheck
 from lockkeeper.server.admin.transactions import Transactions
 
@@ -58,6 +59,7 @@ class Admin:
             Fencing(fence),
             Destinations(status, serving),
             Transactions(status, serving),
+            Streams(status, serving),
             Diagnostics(status, serving),
         )
         self._callers = Callers()

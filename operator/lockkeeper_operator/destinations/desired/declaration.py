@@ -5,6 +5,7 @@ from typing import Any
 
 from lockkeeper_api import DestinationSpec
 from lockkeeper_api.policies.network_bridge_filter import NetworkBridgeFilter
+from lockkeeper_api.streams import Stream
 from lockkeeper_operator.brokers.desired.network_part import filtered
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.polling.views import policy_said
@@ -23,8 +24,11 @@ def declaration(
 ) -> Declaration:
     """Return the declaration of a Destination.
 
-    A queue's policy that says nothing of bridges has the *bridge_filter* of its Broker's networks.
+    A stream's settings are its policy. A queue's policy that says nothing of bridges has the
+    *bridge_filter* of its Broker's networks.
     """
+    if spec.kind == "Stream":
+        return Declaration(owner_of(resource), policy_said(spec.stream or Stream()))
     policy = spec.policy
     if policy is not None and bridge_filter is not None and spec.kind == "Queue":
         policy = filtered(policy, bridge_filter)

@@ -1,0 +1,73 @@
+"""Streams that somebody declares while the broker runs, the operator as a rule.
+
+Who declared one is kept in memory only; the stream and its settings are in the journal.
+"""
+
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.streams.settings import StreamSettings
+from lockkeeper.server.conversion import converted
+from lockkeeper.server.stream_views import destination_like_view
+from lockkeeper_api.complaints import complaint
+from lockkeeper_api.meta import ApiModel
+from lockkeeper_api.streams import Stream as StreamModel
+
+OWNER_CHARACTERS_MAX = 512
+
+
+class InvalidStreamError(ValueError):
+    """A declaration makes no sense; the text names the field."""
+
+
+class _Form(ApiModel):
+    """What a declaration has to look like."""
+
+    policy: StreamModel = StreamModel()
+    """Settings of the stream; absent: the usual ones."""
+    owner: str = Field(default="", max_length=OWNER_CHARACTERS_MAX)
+    """Who declares it, such as NAMESPACE/NAME of a Destination."""
+
+
+class StreamDeclarations:
+    """Declared streams of one master: the owner of each, and its settings as JSON."""
+
+    def __init__(self) -> None:
+        self._declared: dict[str, tuple[str, dict[str, Any] | None]] = {}
+
+    def declare(self, broker: Broker, name: str, value: Any) -> None:
+        """Make a stream, or change its settings.
+
+        Raises InvalidStreamError or BrokerError, with nothing changed.
+        """
+        if not isinstance(value, dict):
+            raise InvalidStreamError('{"policy": …, "owner": "NAMESPACE/NAME"} is needed')
+        try:
+            form = _Form.model_validate(value)
+        except ValidationError as error:
+            found = (complaint(_Form, each) for each in error.errors(include_url=False))
+            text = "; ".join(f"{path}: {reason}" for path, reason in found)
+            raise InvalidStreamError(text) from error
+        broker.streams.declare(name, converted(form.policy, StreamSettings))
+        self._declared[name] = (form.owner, value.get("policy"))
+
+    def remove(self, broker: Broker, name: str) -> None:
+        """Delete a stream with its messages. Raises BrokerError."""
+        broker.streams.remove(name)
+        self._declared.pop(name, None)
+
+    def view(self, broker: Broker, name: str) -> dict[str, Any] | None:
+        """Return what there is to tell of a stream, None where there is none."""
+        stream = broker.streams.find(name)
+        if stream is None:
+            return None
+        owner, policy = self._declared.get(name, ("", None))
+        view = destination_like_view(broker, stream)
+        return {**view, "policy": policy, "owner": owner or None}
+
+    def owned(self, broker: Broker) -> list[dict[str, Any]]:
+        """Return the same of all streams with an owner."""
+        views = (self.view(broker, name) for name in self._declared)
+        return [view for view in views if view is not None and view["owner"]]
