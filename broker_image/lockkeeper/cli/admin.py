@@ -58,7 +58,7 @@ class TokenError(AdminError):
     """An admin endpoint wants another token, or one at all."""
 
 
-def ask(address: str, path: str, order: dict[str, str] | None = None) -> Any:
+def ask(address: str, path: str, order: dict[str, Any] | None = None) -> Any:
     """Return what the admin endpoint at *address* says, to an *order* if one is given.
 
     Raises AdminError.

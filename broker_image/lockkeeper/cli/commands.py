@@ -28,6 +28,16 @@ TABLE = {
         "destinations",
         "List queues and topics with their figures, counted since the master took over.",
     ),
+    "streams": Listed(
+        f"{_CLI}.streams",
+        "streams",
+        "List streams with their partitions, messages and retention.",
+    ),
+    "groups": Listed(
+        f"{_CLI}.groups",
+        "app",
+        "Show how far consumer groups of streams are, and set them back.",
+    ),
     "why": Listed(
         f"{_CLI}.why",
         "why",
