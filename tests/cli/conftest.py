@@ -7,9 +7,17 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "broker" / "streams")]
 
-from cli_support import CommandLine, Place, free_ports, role_at, run_broker, stop, wait_until
+from cli_support import (  # noqa: E402
+    CommandLine,
+    Place,
+    free_ports,
+    role_at,
+    run_broker,
+    stop,
+    wait_until,
+)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -71,7 +71,6 @@ class StreamsSettings:
     `check_interval`, `checks_max` times. `delay_levels` are those of delayed messages.
     """
 
-    enabled: bool = True
     create_on_first_use: bool = True
     defaults: StreamSettings = field(default_factory=StreamSettings)
     limits: StreamLimits = field(default_factory=StreamLimits)
