@@ -13,8 +13,9 @@ from typing import Final, NamedTuple, Protocol
 from lockkeeper.message.destination import Destination, queue
 
 SEGMENT_PREFIX: Final = "Lockkeeper.Stream."
-KEY_CONNECTION: Final = b"ID:lockkeeper-stream"
-"""What the key of every message of a segment begins with: see `parse_key`."""
+KEY_PREFIX: Final = b"ID:lockkeeper-stream-"
+"""What the key of every message of a segment begins with: see `lane_of` and `parse_key`."""
+LANE_BYTES: Final = len(KEY_PREFIX) + 8
 SEGMENT_BYTES_MAX: Final = 32 << 20
 """So many bytes of records fill a segment: those of a data file."""
 SEGMENT_ENTRIES_MAX: Final = 1 << 20
@@ -61,10 +62,19 @@ class Entry(NamedTuple):
     stored_at: int
 
 
+def lane_of(stream: str, partition: int) -> bytes:
+    """Return what the keys of a partition's messages begin with, LANE_BYTES of them.
+
+    ActiveMQ takes it for the connection of a producer. Its audit of producers counts through all
+    numbers between two of the same one, so partitions, whose offsets are far apart, must differ.
+    """
+    return b"%b%08x" % (KEY_PREFIX, zlib.crc32(f"{partition}.{stream}".encode()))
+
+
 def parse_key(key: bytes) -> tuple[int, int, int] | None:
     """Return offset, tag hash and time of a segment's message; None for another message's key."""
     prefix, *numbers = key.rsplit(b":", 3)
-    if prefix != KEY_CONNECTION or len(numbers) < 3 or not numbers[2].isdigit():
+    if not prefix.startswith(KEY_PREFIX) or len(numbers) < 3 or not numbers[2].isdigit():
         return None
     stored_at, tag_hash, offset = numbers
     try:

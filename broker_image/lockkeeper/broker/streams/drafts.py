@@ -1,8 +1,8 @@
 """Messages of streams: drafts that producers send, and the OpenWire bytes that the journal holds.
 
 In the journal a message of a stream is an ordinary bytes message, so that ActiveMQ can serve it:
-its properties are text properties, its key is `ID:lockkeeper-stream:stored at:tag hash:offset`. So
-the key alone tells what the index of a segment holds.
+its properties are text properties, its key is `LANE:stored at:tag hash:offset`, where the lane is
+that of its partition. So the key alone tells what the index of a segment holds.
 """
 
 import struct
@@ -18,7 +18,7 @@ from lockkeeper.message.layout import Lead
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value, decode_map, encode_map
 from lockkeeper.message.text import encode_text
-from lockkeeper.store.segment import KEY_CONNECTION, key_hash_of
+from lockkeeper.store.segment import LANE_BYTES, key_hash_of
 
 TAGS, KEYS, UNIQUE_KEY = "TAGS", "KEYS", "UNIQ_KEY"
 """Names of properties with a meaning: the tag, keys with spaces between, the unique id."""
@@ -30,11 +30,13 @@ _LONGS: Final = struct.Struct(">qq")
 _LENGTH: Final = struct.Struct(">i")
 # Type byte of a bytes message, command id, no response wanted.
 _OPENING: Final = b"\x18" + bytes(5)
-# A producer id as a nested object, up to its two numbers.
-_PRODUCER: Final = b"\x01\x7b\x01" + len(KEY_CONNECTION).to_bytes(2, "big") + KEY_CONNECTION
+# A producer id as a nested object, up to its lane.
+_PRODUCER: Final = b"\x01\x7b\x01" + LANE_BYTES.to_bytes(2, "big")
 _LEAD: Final = _OPENING + _PRODUCER
+_LEAD_BYTES: Final = len(_LEAD) + LANE_BYTES + 16
 # No transaction, no original destination; a message id without a text.
 _MESSAGE_ID: Final = b"\x00\x00\x01\x6e\x00" + _PRODUCER
+_MESSAGE_ID_BYTES: Final = len(_MESSAGE_ID) + LANE_BYTES
 # No original transaction, group, group sequence, correlation id; persistent; it never expires;
 # priority 4; no reply.
 _FLAGS: Final = bytes(7) + b"\x01" + bytes(8) + b"\x04\x00"
@@ -111,17 +113,17 @@ def tag_hash_of(tags: str) -> int:
 
 
 def compose(
-    draft: Draft, stream: Destination, offset: int, stored_at: int, sequence: int
+    draft: Draft, stream: Destination, lane: bytes, offset: int, stored_at: int, sequence: int
 ) -> Message:
-    """Return a draft as the message of *stream* that gets *offset*.
+    """Return a draft as the message of *stream* that gets *offset* in the partition of *lane*.
 
     *sequence* becomes its brokerSequenceId; *stored_at* is in ms since the epoch. Raises
     ValueError for a text that no message can hold.
     """
     tag_hash = tag_hash_of(draft.tags)
-    producer = _LONGS.pack(tag_hash, stored_at)
+    producer = lane + _LONGS.pack(tag_hash, stored_at)
     wire = stream.wire
-    sequence_at = len(_LEAD) + 16 + len(wire) + len(_MESSAGE_ID) + 16
+    sequence_at = _LEAD_BYTES + len(wire) + _MESSAGE_ID_BYTES + 16
     flags_at = sequence_at + 16 + 7
     properties = encode_map(_written_properties(draft))
     body = b"".join(
@@ -147,7 +149,7 @@ def compose(
             _ENDING,
         )
     )
-    key = b"%b:%d:%d:" % (KEY_CONNECTION, stored_at, tag_hash)
+    key = b"%b:%d:%d:" % (lane, stored_at, tag_hash)
     lead = Lead(stream, None, key, None, sequence_at, flags_at)
     return Message(body, lead, sequence, flags_at, 0)
 
@@ -170,10 +172,10 @@ class Parts:
 
     def __init__(self, frame: bytes) -> None:
         """Raises MalformedMessageError when the frame is laid out in another way."""
-        at = len(_LEAD) + 16
+        at = _LEAD_BYTES
         try:
             at += 5 + int.from_bytes(frame[at + 3 : at + 5], "big")
-            at += len(_MESSAGE_ID) + _IDS_BYTES
+            at += _MESSAGE_ID_BYTES + _IDS_BYTES
             times = at + len(_FLAGS)
             content = times + 8 + len(_CONTENT)
             if not (
@@ -242,8 +244,8 @@ def key_hashes(drafts: Sequence[Draft], first: int) -> list[tuple[int, int]]:
 
 def offset_of(frame: bytes) -> int | None:
     """Return the offset of a message of a stream, None for another message."""
-    at = len(_LEAD) + 16
+    at = _LEAD_BYTES
     if not frame.startswith(_LEAD):
         return None
-    at += 5 + int.from_bytes(frame[at + 3 : at + 5], "big") + len(_MESSAGE_ID) + 16
+    at += 5 + int.from_bytes(frame[at + 3 : at + 5], "big") + _MESSAGE_ID_BYTES + 16
     return int.from_bytes(frame[at : at + 8], "big")

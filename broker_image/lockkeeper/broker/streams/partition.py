@@ -23,7 +23,7 @@ from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
 from lockkeeper.message.text import encode_text
 from lockkeeper.store.base import Add, Reference, Store
-from lockkeeper.store.segment import GAP, Entry, Segment, SegmentName, key_hash_of
+from lockkeeper.store.segment import GAP, Entry, Segment, SegmentName, key_hash_of, lane_of
 
 SCANNED_MAX: Final = 16_384
 """So many entries are looked at for one read, which may end before it has found anything."""
@@ -120,6 +120,7 @@ class Partition:
 
     __slots__ = (
         "_is_apart",
+        "_lane",
         "_recent",
         "_segments",
         "_store",
@@ -146,6 +147,7 @@ class Partition:
         self._store = store
         self._recent = recent
         self._topic: Destination = topic(stream)
+        self._lane = lane_of(stream, number)
         self._segments = list(segments)
         self._is_apart = False
         self.stream = stream
@@ -180,7 +182,9 @@ class Partition:
         """
         first, stored_at = self.next, max(now, self.stored_at)
         references = [
-            _reference(compose(draft, self._topic, first + at, stored_at, sequence + at))
+            _reference(
+                compose(draft, self._topic, self._lane, first + at, stored_at, sequence + at)
+            )
             for at, draft in enumerate(drafts)
         ]
         self.next += len(drafts)

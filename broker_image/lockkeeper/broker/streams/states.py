@@ -21,7 +21,6 @@ from lockkeeper.store.segment import SEGMENT_PREFIX
 
 STATES: Final = queue(f"{SEGMENT_PREFIX}States")
 NAME: Final = "lockkeeperName"
-_PRODUCER: Final = ProducerId("ID:lockkeeper-stream-state", 0, 0)
 
 
 class State(NamedTuple):
@@ -37,6 +36,10 @@ class StateBook:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._references: dict[str, Reference] = {}
+        # A producer of its own, as its numbers must not be far from those of an earlier broker:
+        # ActiveMQ's audit of producers would count through all between them.
+        self._producer = ProducerId("ID:lockkeeper-stream-state", 0, context.next_sequence())
+        self._count = 0
 
     def recover(self, references: Sequence[Reference]) -> list[State]:
         """Return what was kept, the latest of each name; blocks while it is read."""
@@ -55,11 +58,12 @@ class StateBook:
 
     def put(self, name: str, value: dict[str, Any], receipt: Receipt | None = None) -> None:
         """Keep a value; the receipt is settled when it is durable."""
+        self._count += 1
         message = encoded(
             ActiveMQTextMessage(
-                producer_id=_PRODUCER,
+                producer_id=self._producer,
                 destination=STATES,
-                message_id=MessageId(_PRODUCER, self._context.next_sequence()),
+                message_id=MessageId(self._producer, self._count),
                 persistent=True,
                 timestamp=self._context.now,
                 broker_in_time=self._context.now,

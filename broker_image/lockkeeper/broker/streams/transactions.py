@@ -21,11 +21,12 @@ from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId
 from lockkeeper.store.base import Reference, Remove
-from lockkeeper.store.segment import SEGMENT_PREFIX
+from lockkeeper.store.segment import SEGMENT_PREFIX, lane_of
 
 HALVES: Final = queue(f"{SEGMENT_PREFIX}Halves")
 UNDECIDED_STREAM: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 """The stream that gets what no producer decided about, however often it was asked."""
+_LANE: Final = lane_of(HALVES.name, 0)
 _PARTITION, _GROUP = "lockkeeperPartition", "lockkeeperProducerGroup"
 
 
@@ -164,7 +165,7 @@ class Halves:
         )
         try:
             message = compose(
-                kept, topic(partition.stream), number, context.now, context.next_sequence()
+                kept, topic(partition.stream), _LANE, number, context.now, context.next_sequence()
             )
         except ValueError as error:
             raise IllegalMessageError(str(error)) from error
