@@ -1,6 +1,7 @@
 """A broker core with streams, driven by hand: commands in, outputs out, time as we say."""
 
 import select
+import shutil
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from lockkeeper.store.base import Store
 from lockkeeper.store.kahadb import KahaDBStore
 
 START = 1_700_000_000_000
+FILE_BYTES = 1 << 18
 _T = TypeVar("_T")
 
 
@@ -97,7 +99,8 @@ class DiskBench(Bench):
         self, directory: Path, settings: StreamsSettings | None = None, **options: Any
     ) -> None:
         self.directory = directory
-        self.options = options
+        self.name, self.lives = directory.name, 1
+        self.options = {"file_bytes_max": FILE_BYTES, **options}
         super().__init__(self._open(), settings)
 
     def _open(self) -> KahaDBStore:
@@ -111,8 +114,13 @@ class DiskBench(Bench):
         self.begin()
 
     def crash(self) -> None:
-        """Start again from what is on the disk, as if the process had been killed."""
-        self.store.lock.release()
+        """Start again from what is on the disk now, as if the process had been killed."""
+        left, self.directory = self.directory, self.directory.with_name(f"{self.name}-{self.lives}")
+        self.lives += 1
+        self.directory.mkdir()
+        for path in left.glob("db-*.log"):
+            shutil.copy(path, self.directory)
+        self.store.close()
         self.store = self._open()
         self.begin()
 
