@@ -62,3 +62,12 @@ ACTIVEMQ_NAMES = {
     "scheduler.timeZone": OURS_ALONE,
 }
 """By the setting's path, as in `deadLetters.queue`; any other is called the same in ActiveMQ."""
+
+_OURS_WITH_ALL_IN_THEM = ("streams",)
+
+
+def activemq_name(path: str) -> str:
+    """Return what the setting at *path* is called in ActiveMQ."""
+    if path.partition(".")[0] in _OURS_WITH_ALL_IN_THEM:
+        return OURS_ALONE
+    return ACTIVEMQ_NAMES.get(path, path.rpartition(".")[2])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from lockkeeper_api.activemq_names import ACTIVEMQ_NAMES
+from lockkeeper_api.activemq_names import activemq_name
 from lockkeeper_api.broker import Broker, BrokerSpec
 from lockkeeper_api.changes import LIVE, OPERATOR, paths
 from lockkeeper_api.definitions import all_definitions
@@ -93,7 +93,7 @@ def _settings(properties: dict[str, Schema]) -> list[str]:
     lines = ["", "| Name | Default | Meaning | In ActiveMQ |", "|-|-|-|-|"]
     for path, schema in _leaves(properties):
         meaning = " ".join(schema["description"].split())
-        known_as = ACTIVEMQ_NAMES.get(path, path.rpartition(".")[2])
+        known_as = activemq_name(path)
         lines.append(f"| `{path}` | {_default(schema)} | {meaning} | {known_as} |")
     return lines
 
