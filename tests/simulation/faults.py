@@ -179,10 +179,14 @@ class Faults:
     # The network
 
     def do_reset_connections(self, fault: Fault) -> None:
-        """Some connections break for both sides."""
-        replica = self._target(fault)
-        if replica.process is not None:
-            self.life.world.network.reset_some(replica.process, fault.amount)
+        """Some connections break for both sides, perhaps when an answer is about to be sent."""
+        network = self.life.world.network
+
+        def reset(replica: "Replica") -> None:
+            if replica.process is not None:
+                network.reset_some(replica.process, fault.amount)
+
+        self._at_a_call(fault, reset)
 
     def do_cut_clients(self, fault: Fault) -> None:
         """Clients and a replica do not reach each other, and nobody says so."""
