@@ -173,8 +173,23 @@ def activemq6_command(
 
     It listens at *addresses*, too.
     """
-    command = ["java", "-Xms64M", "-Xmx1G", *java_options, "-cp", class_path]
     arguments = [str(port), str(data / "kahadb"), *addresses]
+    return _activemq6_program(class_path, java_options, arguments)
+
+
+def configured_activemq6_command(written: Path) -> list[str]:
+    """Return the command line of ActiveMQ 6 with the configuration in *written*, an activemq.xml.
+
+    Raises RuntimeError where Maven cannot build it.
+    """
+    class_path = java_project.build(ACTIVEMQ6)
+    return _activemq6_program(class_path, STARTS_SOON, [f"xbean:file:{written}"])
+
+
+def _activemq6_program(
+    class_path: str, java_options: Sequence[str], arguments: Sequence[str]
+) -> list[str]:
+    command = ["java", "-Xms64M", "-Xmx1G", *java_options, "-cp", class_path]
     return [*command, "dev.lockkeeper.activemq6.Main", *arguments]
 
 

@@ -29,6 +29,8 @@ PAIRS = (
     ("ours", "activemq"),
     ("activemq", "ours"),
     pytest.param(("activemq", "activemq"), marks=pytest.mark.thorough),
+    pytest.param(("ours", "activemq6"), marks=pytest.mark.thorough),
+    pytest.param(("activemq6", "ours"), marks=pytest.mark.thorough),
 )
 """Who dials whom."""
 PATIENCE_SECONDS = 240
@@ -172,12 +174,22 @@ def _destination_element(text: str) -> str:
     return f"<{scheme} physicalName={quoteattr(name)}/>"
 
 
-COMMANDS: dict[str, Callable[[Member], list[str]]] = {"ours": _ours, "activemq": _activemq}
+def _activemq6(member: Member) -> list[str]:
+    _activemq(member)
+    return brokers.configured_activemq6_command(member.directory / "activemq.xml")
+
+
+COMMANDS: dict[str, Callable[[Member], list[str]]] = {
+    "ours": _ours,
+    "activemq": _activemq,
+    "activemq6": _activemq6,
+}
 
 
 def missing(*kinds: str) -> str | None:
     """Return why brokers of these kinds cannot be started on this machine, or None."""
-    return brokers.missing("activemq") if "activemq" in kinds else None
+    reasons = (brokers.missing(kind) for kind in kinds if kind != "ours")
+    return next((reason for reason in reasons if reason), None)
 
 
 class Relay:

@@ -4,7 +4,7 @@ ActiveMQ on both sides shows that a scenario asks for what ActiveMQ does.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import network_brokers
 import pytest
@@ -24,8 +24,17 @@ PAIRS = (
 )
 
 
-SETUPS = [(*pair, duplex) for pair in PAIRS for duplex in (False, True)]
-DUPLEX = [setup for setup in SETUPS if setup[2]]
+NEXT_PAIRS = (("ours", "activemq6"), ("activemq6", "ours"))
+
+
+def setups(*ways: bool) -> list[Any]:
+    """Return who dials whom, and whether messages go both ways then."""
+    usual = [(*pair, duplex) for pair in PAIRS for duplex in ways]
+    others = [(*pair, duplex) for pair in NEXT_PAIRS for duplex in ways]
+    return [*usual, *(pytest.param(each, marks=pytest.mark.thorough) for each in others)]
+
+
+SETUPS, DUPLEX = setups(False, True), setups(True)
 
 
 def named(value: object) -> str:

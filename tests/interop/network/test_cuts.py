@@ -25,6 +25,8 @@ PAIRS = (
     ("ours", "activemq"),
     ("activemq", "ours"),
     ("activemq", "activemq"),
+    pytest.param(("ours", "activemq6"), marks=pytest.mark.thorough),
+    pytest.param(("activemq6", "ours"), marks=pytest.mark.thorough),
 )
 KILLS = 3
 PAUSE_SECONDS = 0.4

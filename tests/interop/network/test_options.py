@@ -12,7 +12,14 @@ from network_scenarios import Way
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
 OURS, FROM_OURS, TO_OURS = ("ours", "ours"), ("ours", "activemq"), ("activemq", "ours")
-PAIRS = (OURS, FROM_OURS, TO_OURS, ("activemq", "activemq"))
+PAIRS = (
+    OURS,
+    FROM_OURS,
+    TO_OURS,
+    ("activemq", "activemq"),
+    ("ours", "activemq6"),
+    ("activemq6", "ours"),
+)
 
 
 def bridges(often: list[tuple[str, str]], **options: Any) -> pytest.MarkDecorator:

@@ -16,6 +16,7 @@ from lockkeeper_api.passwords import hashed
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 
+KINDS = ["ours", "activemq", pytest.param("activemq6", marks=pytest.mark.thorough)]
 PASSWORDS = {"anna": "tea", "bridge": "water"}
 PLUGIN = """<plugins><simpleAuthenticationPlugin><users>
 <authenticationUser username="anna" password="tea" groups="users"/>
@@ -62,7 +63,7 @@ def _start(far: network_brokers.Member, directory: Path) -> None:
 
 
 @pytest.mark.parametrize("duplex", [False, True], ids=["simple", "duplex"])
-@pytest.mark.parametrize("kind", ["ours", "activemq"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_user_with_a_password_is_let_in(kind: str, duplex: bool, tmp_path: Path) -> None:
     if reason := network_brokers.missing(kind):
         pytest.skip(reason)
@@ -81,7 +82,7 @@ def test_a_user_with_a_password_is_let_in(kind: str, duplex: bool, tmp_path: Pat
             assert bodies(near, 1, 0.3) == ["y"]
 
 
-@pytest.mark.parametrize("kind", ["ours", "activemq"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_wrong_password_is_told(kind: str, tmp_path: Path) -> None:
     if reason := network_brokers.missing(kind):
         pytest.skip(reason)

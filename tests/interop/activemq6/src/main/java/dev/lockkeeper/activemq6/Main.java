@@ -1,6 +1,7 @@
 package dev.lockkeeper.activemq6;
 
 import java.io.File;
+import org.apache.activemq.broker.BrokerFactory;
 import org.apache.activemq.broker.BrokerService;
 import org.apache.activemq.store.kahadb.KahaDBPersistenceAdapter;
 
@@ -10,8 +11,19 @@ public final class Main {
 
     private Main() {}
 
-    /** Runs the broker; the arguments are its port, the directory, and more addresses. */
+    /**
+     * Runs the broker; the arguments are its port, the directory, and more addresses. Or one is the
+     * URI of its configuration: {@code xbean:file:…}.
+     */
     public static void main(String[] arguments) throws Exception {
+        boolean isConfigured = arguments[0].startsWith("xbean:");
+        BrokerService broker =
+                isConfigured ? BrokerFactory.createBroker(arguments[0]) : made(arguments);
+        broker.start();
+        broker.waitUntilStopped();
+    }
+
+    private static BrokerService made(String[] arguments) throws Exception {
         File directory = new File(arguments[1]);
         KahaDBPersistenceAdapter store = new KahaDBPersistenceAdapter();
         store.setDirectory(directory);
@@ -28,7 +40,6 @@ public final class Main {
         for (int i = 2; i < arguments.length; i++) {
             broker.addConnector(arguments[i]);
         }
-        broker.start();
-        broker.waitUntilStopped();
+        return broker;
     }
 }
