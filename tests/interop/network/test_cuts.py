@@ -4,12 +4,14 @@ A message leaves the first broker when the second one has it on its disk. What w
 confirmed goes again; ours knows it when it comes the second time.
 """
 
+import itertools
 import random
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 import network_brokers
 import pytest
@@ -29,6 +31,9 @@ PAIRS = (
     pytest.param(("activemq6", "ours"), marks=pytest.mark.thorough),
 )
 KILLS = 3
+TWENTY = ("bridge",) * 10 + ("near",) * 5 + ("far",) * 5
+WINDOW = 1000
+"""Most messages that a bridge, or a consumer, has in hand."""
 PAUSE_SECONDS = 0.4
 REST_SECONDS = 0.01
 SENT_MIN = 100
@@ -48,12 +53,21 @@ def way(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         yield Way(network.start(), "near", "far")
 
 
+class Break(NamedTuple):
+    """What broke, and from when until it was whole again, in seconds of the monotonic clock."""
+
+    what: str
+    begin: float
+    end: float
+
+
 class Load:
     """Sends numbers at one broker and takes them at the other until told to stop."""
 
     def __init__(self, way: Way, name: str) -> None:
         self.sent: list[str] = []
-        self.found: Counter[str] = Counter()
+        self.found: defaultdict[str, list[float]] = defaultdict(list)
+        """When each number came."""
         self._name = name
         self._way = way
         self._is_over = threading.Event()
@@ -96,7 +110,7 @@ class Load:
             while quiet < 3:
                 message = taker.receive(0.5)
                 if message is not None:
-                    self.found[str(message.body)] += 1
+                    self.found[str(message.body)].append(time.monotonic())
                     quiet = 0
                 elif self._has_all.is_set():
                     quiet += 1
@@ -104,12 +118,19 @@ class Load:
     def check(self, twice_most: int, record: Callable[[str, object], None]) -> None:
         """Assert that nothing was lost, and no more than *twice_most* came twice."""
         lost = sorted(set(self.sent) - set(self.found), key=int)
-        twice = {body: count for body, count in self.found.items() if count > 1}
+        twice = {body: len(times) for body, times in self.found.items() if len(times) > 1}
         record("sent", len(self.sent))
         record("twice", len(twice))
         assert lost == []
         assert len(self.sent) > SENT_MIN
         assert len(twice) <= twice_most, twice
+
+    def check_repeats(self, reasons: Sequence[Break]) -> None:
+        """Assert that a number came again only where one of the *reasons* lies in between."""
+        for body, times in self.found.items():
+            for before, after in itertools.pairwise(times):
+                found = [each for each in reasons if before <= each.end and after >= each.begin]
+                assert found, f"{body} came again for no reason: {times}"
 
 
 def cut(relay: Relay, chance: random.Random) -> None:
@@ -153,3 +174,29 @@ def test_kills_under_load(
     # A consumer's acknowledgements may be lost with its broker: then it gets some again.
     allowed = 0 if victim == "near" and knows_what_came(way) else 2_000
     load.check(allowed, record_property)
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
+def test_twenty_cuts_and_kills_under_load(
+    way: Way, record_property: Callable[[str, object], None]
+) -> None:
+    """Nothing is lost, whatever breaks in whatever order, and what comes twice has a reason.
+
+    Where ours is at the end, it recognises all that a bridge repeats, after its own restarts, too.
+    Then only the consumer repeats, whose acknowledgements a kill of its broker may lose.
+    """
+    chance = random.Random(19)
+    breaks: list[Break] = []
+    with Load(way, f"queue://{way.name()}") as load:
+        for what in chance.sample(TWENTY, len(TWENTY)):
+            time.sleep(chance.random())
+            begin = time.monotonic()
+            if what == "bridge":
+                cut(way.network.relays["near", "far"], chance)
+            else:
+                kill(way.network[what], chance)
+            breaks.append(Break(what, begin, time.monotonic()))
+    reasons = [each for each in breaks if each.what == "far" or not knows_what_came(way)]
+    load.check_repeats(reasons)
+    load.check(len(reasons) * WINDOW, record_property)
