@@ -315,6 +315,10 @@ class BrokerSpec(ApiModel):
     advisory_support: bool = True
     """Publish advisories of connections, destinations and the like on topics
     ActiveMQ.Advisory.*."""
+    use_virtual_dest_subs: bool = False
+    """Tell other brokers of consumers behind virtual topics and composite destinations."""
+    use_virtual_dest_subs_on_creation: bool = False
+    """Tell of the queues behind them, too, that have no consumers yet."""
     statistics_queries: bool = False
     """Answer messages to ActiveMQ.Statistics.Broker and the like (statisticsBrokerPlugin)."""
     keep_durable_subs_active: bool = True
@@ -360,6 +364,12 @@ class BrokerSpec(ApiModel):
     """Cluster: namespaces whose BrokerNetworks may include this Broker."""
     analytics: Annotated[Analytics, OPERATOR] = Analytics()
     """Cluster: regular analyses of the journal."""
+
+    @model_validator(mode="after")
+    def _tells_of_consumers(self) -> "BrokerSpec":
+        if self.use_virtual_dest_subs_on_creation and not self.use_virtual_dest_subs:
+            raise ValueError("useVirtualDestSubsOnCreation needs useVirtualDestSubs")
+        return self
 
 
 class Broker(ApiModel):

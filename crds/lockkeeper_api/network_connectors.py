@@ -13,8 +13,6 @@ SYNC_NEEDS_TOPICS = (
     "syncDurableSubs is about topics in dynamicallyIncludedDestinations: list them, > for all"
 )
 NOT_SUPPORTED = {
-    "useVirtualDestSubs": "demand is that of consumers; forward the virtual destination by "
-    "staticallyIncludedDestinations, or list its queues in dynamicallyIncludedDestinations",
     "advisoryForFailedForward": "`lockkeeper status` and the log tell why a bridge has ended",
 }
 """Settings of ActiveMQ's networkConnector that have no counterpart, with the way out."""
@@ -107,6 +105,9 @@ class ConnectorOptions(ApiModel):
     sync_durable_subs: bool = False
     """Keep nothing for durable subscriptions that were deleted while the bridge was down, of topics
     in `dynamicallyIncludedDestinations`."""
+    use_virtual_dest_subs: bool = False
+    """Forward what is sent to virtual topics and composite destinations of the other broker, for
+    the consumers behind them; it tells of those with `useVirtualDestSubs` of its own."""
     bridge_temp_destinations: bool = True
     """Make temporary destinations of the other broker known here, for replies to it."""
     suppress_duplicate_queue_subscriptions: bool = False

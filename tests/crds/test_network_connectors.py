@@ -120,14 +120,18 @@ def test_a_wrong_wildcard_is_refused() -> None:
         spec(excludedDestinations=[{"name": "a.>.b", "kind": "Queue"}])
 
 
-@pytest.mark.parametrize("name", ["useVirtualDestSubs", "advisoryForFailedForward"])
-def test_what_is_not_supported_says_so(name: str) -> None:
-    with pytest.raises(ValidationError, match=f"{name} is not supported: "):
-        spec(**{name: True})
+def test_what_is_not_supported_says_so() -> None:
+    with pytest.raises(ValidationError, match="advisoryForFailedForward is not supported: "):
+        spec(advisoryForFailedForward=True)
 
 
 def test_what_is_not_supported_may_be_off_as_with_activemq() -> None:
-    assert spec(useVirtualDestSubs=False) == spec()
+    assert spec(advisoryForFailedForward=False) == spec()
+
+
+def test_queues_behind_virtual_destinations_are_told_of_with_their_consumers() -> None:
+    with pytest.raises(ValidationError, match="OnCreation needs useVirtualDestSubs"):
+        BrokerSpec.model_validate({"useVirtualDestSubsOnCreation": True})
 
 
 def test_subscriptions_are_synchronized_for_topics_that_are_listed() -> None:

@@ -78,10 +78,14 @@ class Node:
     """A broker with its bridges and its clients."""
 
     def __init__(
-        self, name: str, store: Store | None = None, policies: PolicyMap | None = None
+        self,
+        name: str,
+        store: Store | None = None,
+        policies: PolicyMap | None = None,
+        settings: BrokerSettings = SETTINGS,
     ) -> None:
         self.store = store or MemoryStore()
-        self.broker = Broker(self.store, name, f"ID:{name}", policies or PolicyMap(), SETTINGS, NOW)
+        self.broker = Broker(self.store, name, f"ID:{name}", policies or PolicyMap(), settings, NOW)
         self.broker.recover()
         self.bridges = Bridges(self.broker)
         self.accepted: list[Bridge] = []

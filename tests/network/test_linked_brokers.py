@@ -3,9 +3,10 @@
 from typing import cast
 
 import pytest
-from linked_brokers import Client, Link, Node
+from linked_brokers import SETTINGS, Client, Link, Node
 
 from lockkeeper.broker.outputs import Delivery
+from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.destination import Destination, Kind, parse_destination, queue, topic
 from lockkeeper.network.settings import BridgeSettings, Included
 
@@ -13,10 +14,16 @@ DUPLEX = BridgeSettings(duplex=True)
 
 
 class Pair:
-    """Two linked brokers with a client each."""
+    """Two linked brokers with a client each, of settings of their own perhaps."""
 
-    def __init__(self, settings: BridgeSettings | None = None) -> None:
-        self.a, self.b = Node("a"), Node("b")
+    def __init__(
+        self,
+        settings: BridgeSettings | None = None,
+        near: BrokerSettings | None = None,
+        far: BrokerSettings | None = None,
+    ) -> None:
+        self.a = Node("a", settings=near or SETTINGS)
+        self.b = Node("b", settings=far or SETTINGS)
         self.settings = settings or BridgeSettings()
         self.link = Link(self.a, self.b, self.settings)
         self.near, self.far = self.a.client(), self.b.client()

@@ -8,6 +8,7 @@ from lockkeeper.broker.access.guard import Guard, SendingGuard
 from lockkeeper.broker.acknowledging import acknowledge
 from lockkeeper.broker.advisories.advisories import Advisories
 from lockkeeper.broker.advisories.composer import Composer
+from lockkeeper.broker.advisories.virtual_demand import VirtualDemand
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import DELIVERY_BITS, Context
 from lockkeeper.broker.destinations import Destinations
@@ -124,13 +125,20 @@ class Broker:
         self.inactive_destinations.kept.update(region.destination for region in self.registry)
 
     def _make_advisories(self) -> Advisories:
+        settings = self.settings
+        virtual = VirtualDemand(
+            self.router.sources if settings.use_virtual_dest_subs else lambda _: (),
+            settings.use_virtual_dest_subs_on_creation,
+            f"{self.broker_id}-virtual",
+        )
         return Advisories(
             self.context,
             self.registry,
             self.connections,
             self.subscriptions.temporary,
             Composer(self.broker_id, self.name),
-            self.settings.advisory_support,
+            virtual,
+            settings.advisory_support,
         )
 
     def prepare_redelivery(self, policies: PolicyMap) -> None:

@@ -69,6 +69,8 @@ class BrokerSettings:
     schedule_period_for_destination_purge: int = 0
     max_purged_destinations_per_sweep: int = 0
     advisory_support: bool = True
+    use_virtual_dest_subs: bool = False
+    use_virtual_dest_subs_on_creation: bool = False
     statistics_queries: bool = False
     keep_durable_subs_active: bool = True
     offline_durable_subscriber_timeout: int = NEVER

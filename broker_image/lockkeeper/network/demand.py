@@ -51,9 +51,15 @@ class Demand:
         self.outstanding = 0
         self.consumer: Consumer | None = None
 
-    def stands_for(self, ids: frozenset[ConsumerId]) -> bool:
-        """Tell whether one of the consumers has one of these ids."""
-        return any(not ids.isdisjoint(ids_of(each)) for each in self.remotes.values())
+    def stands_for(self, ids: frozenset[ConsumerId], destination: Destination) -> bool:
+        """Tell whether one of the consumers has one of these ids, and is of *destination*.
+
+        A consumer behind a virtual destination is one of both, by the same id.
+        """
+        return any(
+            each.destination == destination and not ids.isdisjoint(ids_of(each))
+            for each in self.remotes.values()
+        )
 
     def nearest(self, lookup: Lookup) -> int | None:
         """Return how many bridges lead to the nearest consumer that wants a message, if one does.

@@ -66,7 +66,7 @@ class DemandBook:
         self._settings = settings
         self._numbers = itertools.count(1)
         self._composites: dict[ConsumerId, list[ConsumerId]] = {}
-        self._suppressed: dict[ConsumerId, ConsumerInfo] = {}
+        self._suppressed: dict[ConsumerId, list[ConsumerInfo]] = {}
         self._lists: dict[Subscriber, set[Subscriber]] = {}
         self.refused: dict[str, str] = {}
         self._is_draining = False
@@ -152,7 +152,8 @@ class DemandBook:
             return
         parts = info.destination.parts()
         if len(parts) == 1:
-            self._add(info)
+            # Behind a virtual queue may be a durable subscription; the queue keeps by itself.
+            self._add(replace(info, subscription_name=None) if parts[0].is_queue else info)
             return
         subscriber = _subscriber_of(info)
         self._composites[info.consumer_id] = names = []
@@ -199,9 +200,9 @@ class DemandBook:
         ids = frozenset(ids_of(info))
         weaker: list[tuple[Demanding, Demand]] = []
         if self._is_unique(info.destination):
-            rivals = list(self._bridges.others(ids))
+            rivals = list(self._bridges.others(ids, info.destination))
             if any(rival.priority >= demand.priority for _, rival in rivals):
-                self._suppressed[info.consumer_id] = info
+                self._suppress(info)
                 return
             weaker = rivals
         if not settings.conduit_subscriptions:
@@ -295,7 +296,7 @@ class DemandBook:
             if not ids.isdisjoint(ids_of(info)):
                 del demand.remotes[identifier]
                 self.demands.stands_not_for(demand, ids_of(info))
-                self._suppressed[identifier] = info
+                self._suppress(info)
         if demand.is_needed():
             demand.judge_again()
         else:
@@ -303,10 +304,16 @@ class DemandBook:
 
     def reconsider(self, ids: frozenset[ConsumerId]) -> None:
         """See `Demanding`."""
-        for identifier, info in list(self._suppressed.items()):
-            if not ids.isdisjoint(ids_of(info)):
+        for identifier, infos in list(self._suppressed.items()):
+            if any(not ids.isdisjoint(ids_of(info)) for info in infos):
                 del self._suppressed[identifier]
-                self._add(info)
+                for info in infos:
+                    self._add(info)
+
+    def _suppress(self, info: ConsumerInfo) -> None:
+        """Note a consumer, of one destination or of several, that another bridge stands for."""
+        assert info.consumer_id is not None
+        self._suppressed.setdefault(info.consumer_id, []).append(info)
 
     def _priority(self, info: ConsumerInfo) -> int:
         settings = self._settings

@@ -12,6 +12,7 @@ from lockkeeper.message.destination import (
 from lockkeeper.network.settings import BridgeSettings, Included
 
 CONSUMERS = PREFIX + "Consumer."
+VIRTUAL_CONSUMERS = PREFIX + "VirtualDestination.Consumer."
 TEMPORARY = (PREFIX + "TempQueue", PREFIX + "TempTopic")
 
 
@@ -53,11 +54,13 @@ def advisory_topics(settings: BridgeSettings) -> Destination:
         names = [asked if asked.startswith(CONSUMERS) else CONSUMERS + asked]
     else:
         included = [each.destination for each in settings.dynamically_included]
-        names = [
-            f"{CONSUMERS}{'Queue' if each.is_queue else 'Topic'}.{each.name}"
+        about = [
+            f"{'Queue' if each.is_queue else 'Topic'}.{each.name}"
             for each in included
             if not each.is_temporary
-        ] or [CONSUMERS + ">"]
+        ] or [">"]
+        kinds = [CONSUMERS, *([VIRTUAL_CONSUMERS] if settings.use_virtual_dest_subs else [])]
+        names = [kind + each for kind in kinds for each in about]
     if settings.bridge_temp_destinations:
         names += TEMPORARY
     return topic(COMPOSITE_SEPARATOR.join(names))

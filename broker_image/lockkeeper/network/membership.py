@@ -5,6 +5,7 @@ from typing import Protocol
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.network_audit import NetworkAudit
+from lockkeeper.message.destination import Destination
 from lockkeeper.message.openwire import ConsumerId
 from lockkeeper.network.demand import Demand, ids_of
 from lockkeeper.network.demands import Demands
@@ -42,11 +43,13 @@ class Bridges:
             self._books.remove(book)
             self._reconsider(book.demands)
 
-    def others(self, ids: frozenset[ConsumerId]) -> Iterator[tuple[Demanding, Demand]]:
-        """Yield the demands, and whose they are, that stand for one of these consumers."""
+    def others(
+        self, ids: frozenset[ConsumerId], destination: Destination
+    ) -> Iterator[tuple[Demanding, Demand]]:
+        """Yield the demands, and whose they are, that stand for one of these as *destination*'s."""
         for book in self._books:
             for demand in book.demands.of_consumers(ids):
-                if not demand.is_ending and demand.stands_for(ids):
+                if not demand.is_ending and demand.stands_for(ids, destination):
                     yield book, demand
 
     def ended(self, demand: Demand) -> None:

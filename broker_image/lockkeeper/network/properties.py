@@ -34,6 +34,7 @@ _FIELDS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "alwaysSyncSend": ("always_sync_send", _flag),
     "useCompression": ("use_compression", _flag),
     "syncDurableSubs": ("sync_durable_subs", _flag),
+    "useVirtualDestSubs": ("use_virtual_dest_subs", _flag),
     "userName": ("user_name", str),
     "password": ("password", str),
     "destinationFilter": ("destination_filter", str),

@@ -47,6 +47,7 @@ class BridgeSettings:
     always_sync_send: bool = True
     use_compression: bool = False
     sync_durable_subs: bool = False
+    use_virtual_dest_subs: bool = False
     user_name: str | None = None
     password: str | None = field(default=None, repr=False)
     destination_filter: str | None = None

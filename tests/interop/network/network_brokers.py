@@ -39,6 +39,12 @@ REPLAYS = {"match": ">", "kind": "Queue", "networkBridgeFilter": {"replayWhenNoC
 ACTIVEMQ_REPLAYS = """<policyEntries><policyEntry queue=">" enableAudit="false">
 <networkBridgeFilterFactory><conditionalNetworkBridgeFilterFactory replayWhenNoConsumers="true"/>
 </networkBridgeFilterFactory></policyEntry>"""
+COMPOSITES = (
+    ("queue://IN", "queue://OUT"),
+    ("topic://TOLD", "queue://HEARD"),
+    ("topic://WIRE", "topic://NEWS"),
+)
+"""Composite destinations of a broker with virtual ones, and where each forwards to."""
 DESTINATION_LISTS = (
     "dynamicallyIncludedDestinations",
     "excludedDestinations",
@@ -51,7 +57,8 @@ class Member:
     """A broker of a network: its kind, its name, and the port that clients dial.
 
     One that `replays` sends messages back whose consumers have left; `tells` are options of its
-    listener by ActiveMQ's names, for what clients are told of other brokers.
+    listener by ActiveMQ's names, for what clients are told of other brokers. `virtual` are flags
+    of the broker about its virtual destinations; with any of them it has `COMPOSITES`.
     """
 
     kind: str
@@ -59,6 +66,7 @@ class Member:
     directory: Path
     replays: bool = False
     tells: dict[str, Any] = field(default_factory=dict)
+    virtual: tuple[str, ...] = ()
     connectors: list[dict[str, Any]] = field(default_factory=list)
     port: int = field(default_factory=brokers.free_port)
     admin: int = field(default_factory=brokers.free_port)
@@ -107,6 +115,9 @@ def _ours(member: Member) -> list[str]:
             "destinationPolicies": [REPLAYS] if member.replays else [],
         },
     }
+    if member.virtual:
+        resource["spec"] |= dict.fromkeys(member.virtual, True)
+        resource["spec"]["compositeDestinations"] = [_composite(*each) for each in COMPOSITES]
     if member.tells:
         listener = {"name": "openwire", "port": member.port, "advertisedUrls": [member.url]}
         resource["spec"]["listeners"] = [listener | member.tells]
@@ -136,12 +147,21 @@ def _destination(text: str) -> dict[str, Any]:
     return said | ({"forceDurable": True} if option else {})
 
 
+def _composite(source: str, target: str) -> dict[str, Any]:
+    kind, _, name = target.partition("://")
+    return _destination(source) | {"forwardTo": [{kind: name}]}
+
+
 def _activemq(member: Member) -> list[str]:
     command = brokers.activemq_command(member.directory, member.port)
     written = member.directory / "activemq.xml"
     text = written.read_text().replace('brokerName="localhost"', f'brokerName="{member.name}"')
     if member.replays:
         text = text.replace("<policyEntries>", ACTIVEMQ_REPLAYS)
+    if member.virtual:
+        flags = " ".join(_attribute(each, True) for each in member.virtual)
+        text = text.replace("<broker ", f"<broker {flags} ")
+        text = text.replace("<destinationPolicy>", f"{_interceptors()}<destinationPolicy>")
     attributes = " ".join(_attribute(*each) for each in member.tells.items())
     text = text.replace("<transportConnector ", f"<transportConnector {attributes} ")
     said = "".join(map(_element, member.connectors))
@@ -163,6 +183,21 @@ def _element(connector: Mapping[str, Any]) -> str:
         for name, entries in lists.items()
     )
     return f"<networkConnector {' '.join(words)}>{inner}</networkConnector>"
+
+
+def _interceptors() -> str:
+    composites = (
+        f"<composite{_destination(source)['kind']} name={quoteattr(_destination(source)['name'])}>"
+        f"<forwardTo>{_destination_element(target)}</forwardTo>"
+        f"</composite{_destination(source)['kind']}>"
+        for source, target in COMPOSITES
+    )
+    rules = f'<virtualTopic name="VirtualTopic.&gt;"/>{"".join(composites)}'
+    inner = f"<virtualDestinations>{rules}</virtualDestinations>"
+    return (
+        f"<destinationInterceptors><virtualDestinationInterceptor>{inner}"
+        "</virtualDestinationInterceptor></destinationInterceptors>"
+    )
 
 
 def _attribute(name: str, value: object) -> str:
@@ -266,11 +301,16 @@ class Network:
         return self.members[name]
 
     def add(
-        self, kind: str, name: str, replays: bool = False, tells: dict[str, Any] | None = None
+        self,
+        kind: str,
+        name: str,
+        replays: bool = False,
+        tells: dict[str, Any] | None = None,
+        virtual: tuple[str, ...] = (),
     ) -> Member:
         """Add a broker; it does not run yet."""
         member = self.members[name] = Member(
-            kind, name, self._directory / name, replays, tells or {}
+            kind, name, self._directory / name, replays, tells or {}, virtual
         )
         return member
 

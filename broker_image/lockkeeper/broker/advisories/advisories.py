@@ -28,6 +28,7 @@ from lockkeeper.broker.advisories.structures import (
     producer_of,
     producer_removal,
 )
+from lockkeeper.broker.advisories.virtual_demand import VirtualDemand
 from lockkeeper.broker.policies.advisories import AdvisoryPolicy
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
@@ -67,6 +68,7 @@ class Advisories:
         connections: "Mapping[str, Connection]",
         temporary: "Mapping[Destination, Connection]",
         composer: Composer,
+        virtual: VirtualDemand,
         is_enabled: bool,
     ) -> None:
         self._context = context
@@ -74,8 +76,9 @@ class Advisories:
         self._connections = connections
         self._temporary = temporary
         self._composer = composer
+        self._virtual = virtual
         self._is_enabled = is_enabled
-        self._replay = Replay(context, self, registry, connections, temporary)
+        self._replay = Replay(context, self, registry, connections, temporary, virtual)
         self._slow: set[Consumer] = set()
         self._wildcards: dict[Destination, Topic] = {}
 
@@ -166,12 +169,16 @@ class Advisories:
     def destination_added(self, destination: Destination) -> None:
         """Tell of a new destination."""
         self._tell_destination(destination, removed=False)
+        for source, info in self._virtual.of_new(destination):
+            self._tell_virtual(source, info)
 
     def destination_removed(self, destination: Destination) -> None:
         """Tell that a destination is gone, and forget its advisory topics without listeners."""
         self._tell_destination(destination, removed=True)
         if is_advisory(destination):
             return
+        for source, removal in self._virtual.of_removed(destination):
+            self._tell_virtual(source, removal)
         for target in advisory_topics(destination):
             region = self._registry.find_topic(target)
             if region is not None and not region.volatiles:
@@ -206,6 +213,8 @@ class Advisories:
         if listeners is not None:
             count = self.consumer_count(consumer.destination)
             self._send(listeners, consumer_info(consumer), count)
+        for source, info in self._virtual.of_consumer(consumer):
+            self._tell_virtual(source, info)
 
     def consumer_removed(self, consumer: "Consumer") -> None:
         """Tell that a consumer has ended."""
@@ -214,15 +223,25 @@ class Advisories:
         if listeners is not None:
             count = self.consumer_count(consumer.destination)
             self._send(listeners, consumer_removal(consumer), count)
+        for source, removal in self._virtual.of_ended(consumer):
+            self._tell_virtual(source, removal)
 
     def subscription_removed(self, subscription: Subscription) -> None:
         """Tell that a durable subscription was deleted."""
+        content = RemoveSubscriptionInfo(
+            subscription_name=subscription.name, client_id=subscription.client_id
+        )
         listeners = self._listeners_about(About.CONSUMER, subscription.destination)
         if listeners is not None:
-            content = RemoveSubscriptionInfo(
-                subscription_name=subscription.name, client_id=subscription.client_id
-            )
             self._send(listeners, content, self.consumer_count(subscription.destination))
+        for source in self._virtual.sources(subscription.destination):
+            self._tell_virtual(source, content)
+
+    def _tell_virtual(self, source: Destination, content: Structure) -> None:
+        """Tell that demand for a virtual destination comes or goes."""
+        listeners = self._listeners_about(About.VIRTUAL_CONSUMER, source)
+        if listeners is not None:
+            self._send(listeners, content, self.consumer_count(source))
 
     def _listeners_about(self, about: About, destination: Destination | None) -> Listeners | None:
         """Return who listens to what is told of a destination; nobody does for an advisory."""

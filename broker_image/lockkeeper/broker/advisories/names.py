@@ -26,6 +26,7 @@ class About(Enum):
     """Events of single destinations; each has an advisory topic of its own."""
 
     CONSUMER = "Consumer"
+    VIRTUAL_CONSUMER = "VirtualDestination.Consumer"
     PRODUCER = "Producer"
     NO_CONSUMER = "NoConsumer"
     EXPIRED = "Expired"
@@ -39,7 +40,15 @@ class About(Enum):
 
 
 # These call a temporary queue a Queue, the others a TempQueue.
-_PLAIN = frozenset((About.CONSUMER, About.PRODUCER, About.NO_CONSUMER, About.EXPIRED))
+_PLAIN = frozenset(
+    (
+        About.CONSUMER,
+        About.VIRTUAL_CONSUMER,
+        About.PRODUCER,
+        About.NO_CONSUMER,
+        About.EXPIRED,
+    )
+)
 
 
 def advisory_topic(about: About, destination: Destination) -> Destination:

@@ -1,6 +1,7 @@
 """Replay for a new listener of advisories: everything that exists already."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import NamedTuple, Protocol, TypeAlias
 
 from lockkeeper.broker.advisories.names import (
@@ -20,6 +21,7 @@ from lockkeeper.broker.advisories.structures import (
     destination_info,
     producer_info,
 )
+from lockkeeper.broker.advisories.virtual_demand import VirtualDemand
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.regions.registry import Registry
@@ -76,12 +78,14 @@ class Replay:
         registry: Registry,
         connections: Mapping[str, Connection],
         temporary: Mapping[Destination, Connection],
+        virtual: VirtualDemand,
     ) -> None:
         self._context = context
         self._advisories = advisories
         self._registry = registry
         self._connections = connections
         self._temporary = temporary
+        self._virtual = virtual
         self._of_temporary: dict[Destination, tuple[Connection, News]] = {}
         self._sources: tuple[tuple[_Source, tuple[Destination, ...]], ...] = (
             (self._connected, (CONNECTIONS,)),
@@ -90,6 +94,7 @@ class Replay:
             (self._lasting, (DESTINATIONS[Kind.QUEUE], DESTINATIONS[Kind.TOPIC])),
             (self._producers, (topic(PREFIX + "Producer.>"),)),
             (self._consumers, (topic(PREFIX + "Consumer.>"),)),
+            (self._virtual_consumers, (topic(PREFIX + "VirtualDestination.Consumer.>"),)),
         )
 
     def tell_consumer(self, consumer: Consumer, source: Destination) -> None:
@@ -171,3 +176,15 @@ class Replay:
                 if listens(target):
                     count = self._advisories.consumer_count(consumer.destination)
                     yield News(target, consumer_info(consumer), count)
+
+    def _virtual_consumers(self, listens: _Listens) -> Iterator[News]:
+        consumers = (
+            self._virtual.of_consumer(consumer)
+            for connection in self._connections.values()
+            for consumer in connection.consumers.values()
+            if not is_advisory(consumer.destination)
+        )
+        for source, info in chain(*consumers, self._virtual.of_queues()):
+            target = advisory_topic(About.VIRTUAL_CONSUMER, source)
+            if listens(target):
+                yield News(target, info, self._advisories.consumer_count(source))

@@ -66,6 +66,14 @@ class CompositeRule:
             and all(target != destination for target, _ in self._targets)
         )
 
+    def source_of(self, destination: Destination) -> Destination | None:
+        """Return what is sent to, if messages for it come to *destination*, a wildcard perhaps."""
+        is_target = any(
+            destination.kind is target.kind and path_matches(destination.path, target.path)
+            for target, _ in self._targets
+        )
+        return Destination(self._kind, self._settings.name) if is_target else None
+
     def forward(self, region: Region, message: Message, label: Label) -> Forward:
         """See `Rule.forward`."""
         lookup = property_lookup(message)

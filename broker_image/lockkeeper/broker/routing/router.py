@@ -36,10 +36,13 @@ class Router:
         mirrored = settings.mirrored_queues
         self._mirror = None if mirrored is None else MirrorRule(mirrored, open_route)
         self._virtual_topics = [VirtualTopicRule(each) for each in settings.virtual_topics]
-        self._rules: tuple[Rule, ...] = (
-            *([] if self._mirror is None else [self._mirror]),
+        self._virtual: tuple[VirtualTopicRule | CompositeRule, ...] = (
             *self._virtual_topics,
             *(CompositeRule(each, open_route) for each in settings.composite_destinations),
+        )
+        self._rules: tuple[Rule, ...] = (
+            *([] if self._mirror is None else [self._mirror]),
+            *self._virtual,
         )
         self._copiers: dict[tuple[Destination, Label], MessageCopier] = {}
 
@@ -66,6 +69,12 @@ class Router:
         if self._mirror is None or not self._mirror.applies_to(destination):
             return None
         return self._mirror.mirror_of(destination)
+
+    def sources(self, destination: Destination) -> list[Destination]:
+        """Return the virtual destinations whose messages come to *destination*, each once."""
+        parts = destination.parts()
+        found = {rule.source_of(part): None for part in parts for rule in self._virtual}
+        return [source for source in found if source is not None]
 
     def targets(self, message: Message) -> list[Target]:
         """Return who gets *message*, each once, in order. Raises BrokerError.

@@ -16,6 +16,7 @@ from lockkeeper.message.destination import (
     Destination,
     path_matches,
     paths_overlap,
+    topic,
 )
 from lockkeeper.message.message import Message
 from lockkeeper.message.rewrite import decoded
@@ -98,6 +99,11 @@ class VirtualTopicRule:
         if found is None or not path_matches(self._topics, tuple(found[1].split(PATH_SEPARATOR))):
             return None
         return found[1]
+
+    def source_of(self, destination: Destination) -> Destination | None:
+        """Return the topic, or the wildcard for topics, that a queue collects from, if it does."""
+        name = self._topic_of(destination) if destination.is_queue else None
+        return None if name is None else topic(name)
 
     def forward(self, region: Region, message: Message, label: Label) -> Forward:
         """See `Rule.forward`."""
