@@ -22,7 +22,7 @@ import lockkeeper.store
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
-from lockkeeper.store.base import StoreError
+from lockkeeper.store.base import Identity, StoreError
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
 from lockkeeper.store.kahadb.compaction import Settings
 from lockkeeper.store.locker import Deadline, Locker, boot_time
@@ -33,6 +33,7 @@ WORK, SUCCESSION = queue("WORK"), queue("SUCCESSION")
 FILE_BYTES, BODY_BYTES = 8192, 1500
 MESSAGES, KEPT_EVERY, CLEAN_UPS = 12, 4, 6
 SECOND = 1_000_000_000
+BROKER = Identity("b", "ID:b-1")
 STORE_ROOM = str(Path(lockkeeper.store.__file__).parent)
 SYSTEM = frozenset(("posix", "fcntl", "_io", "io"))
 # Calls that only look, or only concern this process; before every other one it is stopped.
@@ -113,7 +114,7 @@ def lead(directory: Path, lock: Locker, deadline: Deadline | None, archive: bool
         compaction=Settings(after_no_gc=1, ignores_store_growth=True),
     )
     store.open()
-    store.begin_term(2, 5, "b", "b-0")
+    store.begin_term(2, 5, BROKER, "b-0")
     for number in range(101, 101 + MESSAGES):
         one = reference(number, WORK, BODY_BYTES)
         store.add(WORK, one, Receipt())
@@ -162,7 +163,7 @@ def succeed(directory: Path, loses: str) -> tuple[KahaDBStore, set[int]]:
     store = KahaDBStore(directory, lock, file_bytes_max=FILE_BYTES, keep_alive_ms=1)
     recovered = store.open()
     found = set(numbers(store, recovered.queues.get(WORK, [])))
-    store.begin_term(3, 5, "b", "b-1")
+    store.begin_term(3, 5, BROKER, "b-1")
     for number in range(1001, 1011):
         receipt = Receipt()
         store.add(SUCCESSION, reference(number, SUCCESSION, BODY_BYTES), receipt)
@@ -177,7 +178,7 @@ def template(home: Path) -> Path:
     directory = home / "template"
     store = KahaDBStore(directory, file_bytes_max=FILE_BYTES)
     store.open()
-    store.begin_term(1, 5, "b", "b-0")
+    store.begin_term(1, 5, BROKER, "b-0")
     for number in range(1, 9):
         one = reference(number, WORK, BODY_BYTES)
         store.add(WORK, one, None)

@@ -28,7 +28,8 @@ from lockkeeper.message.ids import parse_xid
 from lockkeeper.message.text import decode_text, encode_text
 from lockkeeper.server.configuration import RefusedConfigurationError, read_configuration
 from lockkeeper.server.secrets import USERS, InvalidSecretError, read_users
-from lockkeeper.store.kahadb.term import epoch_of, term_line
+from lockkeeper.store.base import Identity
+from lockkeeper.store.kahadb.term import epoch_of, identity_of, term_line
 from lockkeeper_api import Broker, InvalidResourceError
 from lockkeeper_api.documents import parse_resources
 from lockkeeper_api.passwords import InvalidHashError, check_hash, hashed
@@ -189,13 +190,18 @@ def _broker() -> Broker:
 
 
 def _traces() -> list[str]:
-    return [term_line(7, NOW, "orders", "orders-0"), 'lk1 {"t":"x"}', "[Ljava.lang.Object;"]
+    return [
+        term_line(7, NOW, Identity("orders", "ID:orders-1"), "orders-0"),
+        'lk1 {"t":"x"}',
+        "[Ljava.lang.Object;",
+    ]
 
 
 def _trace(data: bytes) -> None:
     text = data.decode("utf-8", "replace")
     if not 0 <= epoch_of(text) < 10**19:
         raise WrongError(f"epoch {epoch_of(text)}")
+    identity_of(text)
 
 
 def _text(data: bytes) -> None:

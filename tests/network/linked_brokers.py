@@ -83,10 +83,14 @@ class Node:
         store: Store | None = None,
         policies: PolicyMap | None = None,
         settings: BrokerSettings = SETTINGS,
+        life: str = "",
     ) -> None:
+        """*life* is the end of the id that the process makes for itself."""
         self.store = store or MemoryStore()
-        self.broker = Broker(self.store, name, f"ID:{name}", policies or PolicyMap(), settings, NOW)
-        self.broker.recover()
+        own_id = f"ID:{name}{life}"
+        self.broker = Broker(self.store, name, own_id, policies or PolicyMap(), settings, NOW)
+        past = self.broker.recover()
+        self.store.begin_term(past.epoch + 1, NOW, self.broker.identity, name)
         self.bridges = Bridges(self.broker)
         self.accepted: list[Bridge] = []
         self.listener = Silent()

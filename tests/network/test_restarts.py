@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from linked_brokers import Link, Node
+from test_replays import REPLAYS, policies
 
+from lockkeeper.network.settings import BridgeSettings
 from lockkeeper.store.kahadb import KahaDBStore
 
 
@@ -49,3 +51,32 @@ def test_what_was_consumed_since_is_not_delivered_again(tmp_path: Path) -> None:
     Link(near, far).pump()
     assert taker.take() == []
     far.store.close()
+
+
+def test_a_message_goes_back_to_a_broker_that_was_started_anew(tmp_path: Path) -> None:
+    """It is known by an id that outlives its process: the message has left it, and may return."""
+    replays, duplex = policies(REPLAYS), BridgeSettings(duplex=True)
+    near, far = Node("a", KahaDBStore(tmp_path), replays, life="-1"), Node("b", policies=replays)
+    taker = far.client()
+    consumer = taker.consume("queue://Q")
+    link = Link(near, far, duplex)
+    near.client().send("queue://Q", "x")
+    link.pump()
+    taker.close(consumer)
+    link.pump()
+    link.cut()
+    near.store.close()
+    near = Node("a", KahaDBStore(tmp_path), replays, life="-2")
+    assert near.broker.broker_id == "ID:a-1"
+    taker = near.client()
+    taker.consume("queue://Q")
+    Link(near, far, duplex).pump()
+    assert taker.take() == ["x"]
+    near.store.close()
+
+
+def test_a_broker_of_another_name_over_the_same_journal_is_another_one(tmp_path: Path) -> None:
+    Node("a", KahaDBStore(tmp_path), life="-1").store.close()
+    copy = Node("c", KahaDBStore(tmp_path), life="-2")
+    assert copy.broker.broker_id == "ID:c-2"
+    copy.store.close()

@@ -11,11 +11,13 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.records import Trace
 from lockkeeper.journal.scan import record_offsets, scan_file
 from lockkeeper.message.destination import queue
+from lockkeeper.store.base import Identity
 from lockkeeper.store.kahadb import DirectoryLock, KahaDBStore
-from lockkeeper.store.kahadb.term import epoch_of, term_line
+from lockkeeper.store.kahadb.term import epoch_of, identity_of, term_line
 from lockkeeper.store.locker import BothGuards, Deadline, LockLostError, boot_time
 
 A = queue("A")
+BROKER = Identity("b", "ID:b-1")
 FILE_BYTES = 1 << 16
 SECOND = 1_000_000_000
 
@@ -60,18 +62,38 @@ def deadline() -> Deadline:
 
 
 def test_the_line_of_a_term_tells_its_epoch() -> None:
-    line = term_line(12, 1700000000000, "b", "b-0")
-    assert line == 'lk1 {"t":"term","epoch":12,"at":1700000000000,"broker":"b","replica":"b-0"}'
+    line = term_line(12, 1700000000000, BROKER, "b-0")
+    assert line == (
+        'lk1 {"t":"term","epoch":12,"at":1700000000000,"broker":"b","replica":"b-0",'
+        '"brokerId":"ID:b-1"}'
+    )
     assert epoch_of(line) == 12
+    assert identity_of(line) == BROKER
     assert epoch_of('lk1 {"t":"event","at":1,"event":"start","epoch":99}') == 0
     assert epoch_of("LOADED") == epoch_of('lk1 {"t":"term","epoch":x}') == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'lk1 {"t":"term","epoch":7,"at":1,"broker":"b","replica":"b-0"}',
+        'lk1 {"t":"term","epoch":7,"broker":"b","brokerId":"ID:b',
+        'lk1 {"t":"term","epoch":7,"broker":"b","brokerId":"ID:b,ID:c"}',
+        'lk1 {"t":"term","epoch":7,"broker":1,"brokerId":"ID:b"}',
+        'lk1 {"t":"event","epoch":7,"broker":"b","brokerId":"ID:b"}',
+    ],
+)
+def test_a_line_that_does_not_tell_an_identity_tells_none(text: str) -> None:
+    assert identity_of(text) is None
 
 
 def test_the_next_master_learns_the_last_epoch(tmp_path: Path, kit: Kit) -> None:
     for epoch in (1, 2, 3):
         store = KahaDBStore(tmp_path, file_bytes_max=FILE_BYTES)
-        assert store.open().epoch == epoch - 1
-        store.begin_term(epoch, 5, "b", "b-0")
+        recovered = store.open()
+        assert recovered.epoch == epoch - 1
+        assert recovered.identity == (None if epoch == 1 else BROKER)
+        store.begin_term(epoch, 5, BROKER, "b-0")
         store.add(A, kit.reference(epoch), None)
         store.close()
 
@@ -79,7 +101,7 @@ def test_the_next_master_learns_the_last_epoch(tmp_path: Path, kit: Kit) -> None
 def test_every_file_tells_the_epoch_so_that_it_outlives_the_first(tmp_path: Path, kit: Kit) -> None:
     store = KahaDBStore(tmp_path, clock=kit.clock, file_bytes_max=FILE_BYTES)
     store.open()
-    store.begin_term(7, 5, "b", "b-0")
+    store.begin_term(7, 5, BROKER, "b-0")
     now = 0
     for number in range(1, 60):
         message = kit.reference(number, size=8000)
@@ -103,10 +125,10 @@ def test_a_term_waits_for_company_unless_a_deadline_says_that_others_may_come(
 ) -> None:
     patient = KahaDBStore(tmp_path / "patient")
     patient.open()
-    patient.begin_term(1, 5, "b", "b-0")
+    patient.begin_term(1, 5, BROKER, "b-0")
     fenced = KahaDBStore(tmp_path / "fenced", deadline=deadline)
     fenced.open()
-    fenced.begin_term(1, 5, "b", "b-0")
+    fenced.begin_term(1, 5, BROKER, "b-0")
     for _ in range(20):
         for store in (patient, fenced):
             store.flush()
@@ -167,12 +189,12 @@ def test_a_deadline_that_has_passed_is_never_extended() -> None:
 def test_a_superseded_master_refuses_to_write(tmp_path: Path, kit: Kit) -> None:
     old = KahaDBStore(tmp_path, Blind(), clock=kit.clock, file_bytes_max=FILE_BYTES)
     old.open()
-    old.begin_term(4, 5, "b", "b-0")
+    old.begin_term(4, 5, BROKER, "b-0")
     old.add(A, kit.reference(1), None)
     kit.until_durable(old)
     new = KahaDBStore(tmp_path, Blind(), file_bytes_max=FILE_BYTES)
     assert new.open().epoch == 4
-    new.begin_term(5, 5, "b", "b-1")
+    new.begin_term(5, 5, BROKER, "b-1")
     new.add(A, kit.reference(2), None)
     kit.until_durable(new)
     before = bytes_of(tmp_path)

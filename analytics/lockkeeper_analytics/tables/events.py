@@ -50,7 +50,7 @@ _FIELDS = fields(
     _number("delivered", "delivered", "messages that the consumer was sent"),
     _number("held", "held", "messages in a slow consumer's window"),
     _number("left_out", "count", "events that were only counted"),
-    _text("broker_id", "brokerId", "id of the broker in paths of messages, anew with each start"),
+    _text("broker_id", "brokerId", "id of the broker in paths of messages, kept in its journal"),
     _text("bridge", "bridge", "name of a bridge's network connector"),
     _text("peer", "peer", "name of the broker at its other end"),
     _text("peer_id", "peerId", "… and that one's id"),

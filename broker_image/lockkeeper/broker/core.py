@@ -45,7 +45,7 @@ from lockkeeper.broker.timers import NEVER
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Past, Receipt, Store, StoreFullError, Subscription
+from lockkeeper.store.base import Identity, Past, Receipt, Store, StoreFullError, Subscription
 
 
 class Broker:
@@ -93,6 +93,7 @@ class Broker:
         self.subscriptions = SubscriptionManager(
             self.context, self.registry, settings, self.guard, self.transactions.backlog_ended
         )
+        self._composer = Composer(broker_id, name)
         self.context.advisories = self.context.listen(self._make_advisories())
         self.flow = FlowControl(self.context, settings.system_usage, self._take_message)
         self.forwarding = Forwarding(self.context, self.router, self.flow, self.transactions)
@@ -115,8 +116,9 @@ class Broker:
             settings.max_purged_destinations_per_sweep,
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
+        self._statistics = StatisticsQueries(*figures)
         self.interceptors = interceptors(
-            self.context, settings, self._make_scheduler(policies), StatisticsQueries(*figures)
+            self.context, settings, self._make_scheduler(policies), self._statistics
         )
         if authenticator is not None and self.interceptors:
             self.interceptors = (SendingGuard(self.guard), *self.interceptors)
@@ -136,7 +138,7 @@ class Broker:
             self.registry,
             self.connections,
             self.subscriptions.temporary,
-            Composer(self.broker_id, self.name),
+            self._composer,
             virtual,
             settings.advisory_support,
         )
@@ -179,7 +181,21 @@ class Broker:
             self.transactions.recover(identifier, operations)
         self.audit.restore(recovered.producers)
         self.context.copy_ids.resume(recovered.producers)
+        if recovered.identity is not None and recovered.identity.name == self.name:
+            self._be_known_as(recovered.identity.broker_id)
         return Past(recovered.last_trace, recovered.epoch)
+
+    def _be_known_as(self, broker_id: str) -> None:
+        """Be the broker of before, for other brokers: messages tell by its id where they were.
+
+        What this process makes has ids of its own.
+        """
+        self.broker_id = self._composer.broker_id = self._statistics.broker_id = broker_id
+
+    @property
+    def identity(self) -> Identity:
+        """Name and id of this broker."""
+        return Identity(self.name, self.broker_id)
 
     # Connections
 

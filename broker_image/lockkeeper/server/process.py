@@ -288,7 +288,7 @@ class BrokerProcess:
         engine = self._engine = Engine(broker, store, recorder, self._fail, deadline)
         engine.stamp()
         now, self._epoch = engine.now, epoch
-        store.begin_term(epoch, now, broker.name, self.name)
+        store.begin_term(epoch, now, broker.identity, self.name)
         cause = cause_of_start(past.last_trace)
         details = {"brokerId": broker.broker_id, "replica": self.name, "epoch": epoch}
         details |= {"cause": cause} if cause else {}

@@ -204,6 +204,13 @@ class Waiting(Protocol):
         """Iterate over all of them, in order."""
 
 
+class Identity(NamedTuple):
+    """Name of a broker, and the id by which other brokers know it."""
+
+    name: str
+    broker_id: str
+
+
 @dataclass(slots=True)
 class Recovered:
     """Contents of a store when it was opened.
@@ -212,8 +219,9 @@ class Recovered:
     suppression after a failover. Messages added in a prepared
     transaction are only in `prepared`; those consumed in one are in `prepared` and nowhere
     else (invisible until the outcome). `last_trace` is the text of the last trace record;
-    `epoch` the number of the last master's term, 0 if none is told. `existing` are the queues
-    that there were, empty ones among them; `segments` those of streams, which are no queues here.
+    `epoch` the number of the last master's term, 0 if none is told, and `identity` who it was.
+    `existing` are the queues that there were, empty ones among them; `segments` those of streams,
+    which are no queues here.
     """
 
     queues: dict[Destination, "list[Reference] | Waiting"] = field(default_factory=dict)
@@ -222,6 +230,7 @@ class Recovered:
     producers: Producers = field(default_factory=Producers)
     last_trace: str = ""
     epoch: int = 0
+    identity: Identity | None = None
     existing: list[Destination] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
 
@@ -369,7 +378,7 @@ class Store(Protocol):
         Where nothing else is written, lines are, once they take a mebibyte of memory.
         """
 
-    def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
+    def begin_term(self, epoch: int, now: int, broker: Identity, replica: str) -> None:
         """Note who is master from *now* (ms), and with which number, for whoever reads it later.
 
         Numbers only grow: *epoch* is higher than that of `Recovered`.

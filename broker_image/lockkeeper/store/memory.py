@@ -11,6 +11,7 @@ from lockkeeper.store.base import (
     WAITING,
     WRITTEN,
     Add,
+    Identity,
     Operation,
     Receipt,
     Recovered,
@@ -222,7 +223,7 @@ class MemoryStore:
     def trace(self, text: str) -> None:
         """Drop the line: nothing could read it later."""
 
-    def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
+    def begin_term(self, epoch: int, now: int, broker: Identity, replica: str) -> None:
         """Do nothing: nobody comes after this one."""
 
     def load(self, references: Sequence[Reference], next_sequence: int) -> None:

@@ -58,7 +58,7 @@ class Life:
         self._recorder = FlightRecorder(self.broker, store, resource.spec.journal.recorder)
         self.engine = Engine(self.broker, store, self._recorder, self._fail, wall=clock)
         self.engine.stamp()
-        store.begin_term(past.epoch + 1, self.engine.now, self.broker.name, self.broker.name)
+        store.begin_term(past.epoch + 1, self.engine.now, self.broker.identity, self.broker.name)
         cause = cause_of_start(past.last_trace)
         self._recorder.event("start", self.engine.now, **({"cause": cause} if cause else {}))
 

@@ -16,11 +16,8 @@ class Composer:
     def __init__(self, broker_id: str, broker_name: str) -> None:
         self._producer = ProducerId(f"{broker_id}-1:1", 0, 0)
         self._count = 0
-        self._origin: dict[str, Value] = {
-            "originBrokerId": broker_id,
-            "originBrokerName": broker_name,
-            "originBrokerURL": "",
-        }
+        self.broker_id = broker_id
+        self._origin: dict[str, Value] = {"originBrokerName": broker_name, "originBrokerURL": ""}
 
     def compose(
         self,
@@ -43,7 +40,9 @@ class Composer:
                 message_id=MessageId(self._producer, self._count, sequence),
                 type="Advisory",
                 priority=0,
-                marshalled_properties=encode_map({**self._origin, **properties}),
+                marshalled_properties=encode_map(
+                    {"originBrokerId": self.broker_id, **self._origin, **properties}
+                ),
                 data_structure=content,
                 target_consumer_id=reader,
                 broker_in_time=now,

@@ -52,7 +52,7 @@ class StatisticsQueries:
         self._context = context
         self._registry = registry
         self._figures = Figures(context, registry, connections)
-        self._broker: _Answer = {"brokerName": broker_name, "brokerId": broker_id}
+        self._name, self.broker_id = broker_name, broker_id
         self._producer = ProducerId(f"{broker_id}-2:1", 0, 0)
         self._count = 0
 
@@ -71,6 +71,10 @@ class StatisticsQueries:
         if receipt is not None:
             receipt.settle()
         return None
+
+    @property
+    def _broker(self) -> _Answer:
+        return {"brokerName": self._name, "brokerId": self.broker_id}
 
     def _answers(self, asked: Destination, question: Fields) -> Iterable[_Answer] | None:
         if asked.name.startswith(DESTINATION):

@@ -16,6 +16,7 @@ from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.store.base import (
     WRITTEN,
     Add,
+    Identity,
     Operation,
     Recovered,
     RecoveredSubscription,
@@ -34,7 +35,7 @@ from lockkeeper.store.kahadb.frames import read_subscription
 from lockkeeper.store.kahadb.holders import count_holders
 from lockkeeper.store.kahadb.long_index import LongIndex
 from lockkeeper.store.kahadb.segment_replay import MakeSegment, ReplayedKeys, SegmentReplay
-from lockkeeper.store.kahadb.term import epoch_of
+from lockkeeper.store.kahadb.term import epoch_of, identity_of
 from lockkeeper.store.kahadb.ways import ends_plainly_at, note_way
 from lockkeeper.store.producers import Producers
 from lockkeeper.store.segment import SEGMENT_PREFIX, parse_segment
@@ -134,6 +135,7 @@ class Replay:
         self._last_trace = ""
         self._batches = 0
         self._epoch = 0
+        self._identity: Identity | None = None
 
     def apply_batch(
         self, rows: list[QuickRecord], file_id: int, data: bytes, file_name: str
@@ -225,6 +227,7 @@ class Replay:
                 self._note_existing(text)
                 self._last_trace = text
                 self._epoch = max(self._epoch, epoch_of(text))
+                self._identity = identity_of(text) or self._identity
             case _:
                 # ActiveMQ's own bookkeeping says nothing about messages.
                 return
@@ -245,7 +248,10 @@ class Replay:
     def finish(self) -> Recovered:
         """Return what is live, and count it in the file references."""
         recovered = Recovered(
-            producers=self.producers, last_trace=self._last_trace, epoch=self._epoch
+            producers=self.producers,
+            last_trace=self._last_trace,
+            epoch=self._epoch,
+            identity=self._identity,
         )
         for identifier, opened in self._transactions.items():
             if opened.is_prepared and isinstance(identifier, XATransactionId):

@@ -14,6 +14,7 @@ from lockkeeper.store.base import (
     WRITTEN,
     Add,
     DamagedError,
+    Identity,
     Operation,
     Receipt,
     Recovered,
@@ -345,7 +346,7 @@ class KahaDBStore:
         """See `Store.trace`."""
         self._appender.trace(text)
 
-    def begin_term(self, epoch: int, now: int, broker: str, replica: str) -> None:
+    def begin_term(self, epoch: int, now: int, broker: Identity, replica: str) -> None:
         """See `Store.begin_term`."""
         line = term_line(epoch, now, broker, replica)
         self._term.begin(epoch, line, at_once=self._deadline is not None)

@@ -2,7 +2,9 @@
 
 Numbers only grow. So whoever reads the journal knows the last one, also when whatever gave it
 out has forgotten; and a master finds that another came after it, by a file that it did not make.
-The record is a line of the flight recorder (docs/reference/flight-recorder.md).
+With it goes the broker's id, by which messages tell other brokers where they have been: so whoever
+comes next is the same broker. The record is a line of the flight recorder
+(docs/reference/flight-recorder.md).
 """
 
 import json
@@ -11,21 +13,24 @@ from pathlib import Path
 
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.records import Trace
+from lockkeeper.store.base import Identity
 from lockkeeper.store.kahadb.appender import JournalAppender
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.waiting import BOOKED, Booked
 from lockkeeper.store.locker import LockLostError
 
-_BEGINNING = 'lk1 {"t":"term","epoch":'
+_PREFIX = "lk1 "
+_BEGINNING = _PREFIX + '{"t":"term","epoch":'
+_ID = re.compile(r"ID:[\w.:\-]{1,1000}", re.ASCII)
 _TERM = re.compile(re.escape(_BEGINNING).encode() + rb"(\d{1,19})[,}]")
 _GLANCE_BYTES = 64 * 1024
 
 
-def term_line(epoch: int, at: int, broker: str, replica: str) -> str:
+def term_line(epoch: int, at: int, broker: Identity, replica: str) -> str:
     """Return the line for a term that began *at* (ms since the epoch)."""
-    rest = json.dumps({"at": at, "broker": broker, "replica": replica}, separators=(",", ":"))
-    return f"{_BEGINNING}{epoch},{rest[1:]}"
+    told = {"at": at, "broker": broker.name, "replica": replica, "brokerId": broker.broker_id}
+    return f"{_BEGINNING}{epoch},{json.dumps(told, separators=(',', ':'))[1:]}"
 
 
 def epoch_of(text: str) -> int:
@@ -34,6 +39,20 @@ def epoch_of(text: str) -> int:
         return 0
     found = _TERM.match(text.encode())
     return int(found[1]) if found else 0
+
+
+def identity_of(text: str) -> Identity | None:
+    """Return whose term a trace record tells of, None if it does not say, or is about others."""
+    if not epoch_of(text):
+        return None
+    try:
+        told = json.loads(text.removeprefix(_PREFIX))
+    except ValueError:
+        return None
+    name, broker_id = told.get("broker"), told.get("brokerId")
+    if not (isinstance(name, str) and isinstance(broker_id, str) and _ID.fullmatch(broker_id)):
+        return None
+    return Identity(name, broker_id)
 
 
 class Term:
