@@ -12,7 +12,7 @@ def adopt_policies(broker: Broker, policies: PolicyMap) -> None:
 
     Raises BrokerError, with nothing changed, for what only a restart can bring.
     """
-    broker.prepare_redelivery(policies)
+    broker.schedulers.prepare_redelivery(policies)
     policies.own = broker.context.policies.own
     broker.context.policies = policies
     for region in broker.registry:
@@ -30,7 +30,7 @@ def adopt_own_policy(
     if policy is None:
         policies.own.pop(destination, None)
     else:
-        broker.prepare_redelivery(PolicyMap([PolicyEntry(ANY_DESCENDANT, None, policy)]))
+        broker.schedulers.prepare_redelivery(PolicyMap([PolicyEntry(ANY_DESCENDANT, None, policy)]))
         policies.own[destination] = policy
     region = broker.registry.find(destination)
     if region is not None:

@@ -29,14 +29,14 @@ from lockkeeper.broker.policies.policy import PolicyMap
 from lockkeeper.broker.policies.prefetch import WINDOW_MAX
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.pulling import pull
+from lockkeeper.broker.recovering import give_back
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.routing.forwarding import Forwarding
 from lockkeeper.broker.routing.router import Router
-from lockkeeper.broker.scheduling.job import JOBS
-from lockkeeper.broker.scheduling.scheduler import Scheduler
+from lockkeeper.broker.scheduling.making import SchedulerMaker
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.streams.streams import Streams
 from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN, SubscriptionManager
@@ -117,8 +117,16 @@ class Broker:
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
         self._statistics = StatisticsQueries(*figures)
+        self.schedulers = SchedulerMaker(
+            self.context,
+            self.transactions,
+            self.registry,
+            settings.scheduler,
+            broker_id,
+            self._take_message,
+        )
         self.interceptors = interceptors(
-            self.context, settings, self._make_scheduler(policies), self._statistics
+            self.context, settings, self.schedulers.make(policies), self._statistics
         )
         if authenticator is not None and self.interceptors:
             self.interceptors = (SendingGuard(self.guard), *self.interceptors)
@@ -128,59 +136,30 @@ class Broker:
 
     def _make_advisories(self) -> Advisories:
         settings = self.settings
-        virtual = VirtualDemand(
-            self.router.sources if settings.use_virtual_dest_subs else lambda _: (),
-            settings.use_virtual_dest_subs_on_creation,
-            f"{self.broker_id}-virtual",
-        )
+        sources = self.router.sources if settings.use_virtual_dest_subs else lambda _: ()
+        on_creation = settings.use_virtual_dest_subs_on_creation
         return Advisories(
             self.context,
             self.registry,
             self.connections,
             self.subscriptions.temporary,
             self._composer,
-            virtual,
+            VirtualDemand(sources, on_creation, f"{self.broker_id}-virtual"),
             settings.advisory_support,
         )
-
-    def prepare_redelivery(self, policies: PolicyMap) -> None:
-        """Be able to redeliver if one of *policies* asks for that. Raises BrokerError."""
-        context = self.context
-        if not policies.any_redelivers() or hasattr(context, "deliver_later"):
-            return
-        jobs = self.registry.find(JOBS)
-        if jobs is not None and jobs.depth():
-            raise BrokerError(f"redelivery needs a restart: {JOBS} holds messages of before")
-        self.registry.forget(JOBS)
-        self._make_scheduler(policies)
-
-    def _make_scheduler(self, policies: PolicyMap) -> Scheduler | None:
-        """Return what delivers messages later, if anything may have to be."""
-        context, settings = self.context, self.settings.scheduler
-        if not settings.enabled and not policies.any_redelivers():
-            return None
-        scheduler = Scheduler(
-            context, self.transactions, self.registry, settings, self.broker_id, self._take_message
-        )
-        context.deliver_later = scheduler.deliver_later
-        return scheduler
 
     def recover(self) -> Past:
         """Take back what the store holds; blocks while it is read."""
         recovered = self.context.store.open()
-        self.streams.recover(recovered)
-        for destination in recovered.existing:
-            self.registry.ensure(self.context, destination)
-        for destination in [*recovered.queues]:
-            waiting = recovered.queues.pop(destination)
-            self.registry.ensure_queue(self.context, destination).restore(waiting)
-        for subscription in recovered.subscriptions:
-            self.subscriptions.lasting.recover(subscription)
-        self.subscriptions.lasting.start()
-        for identifier, operations in recovered.prepared.items():
-            self.transactions.recover(identifier, operations)
-        self.audit.restore(recovered.producers)
-        self.context.copy_ids.resume(recovered.producers)
+        give_back(
+            recovered,
+            self.context,
+            self.registry,
+            self.subscriptions,
+            self.transactions,
+            self.audit,
+            self.streams,
+        )
         if recovered.identity is not None and recovered.identity.name == self.name:
             self._be_known_as(recovered.identity.broker_id)
         return Past(recovered.last_trace, recovered.epoch)

@@ -1,0 +1,48 @@
+"""Making of the scheduler: at the start, or as soon as a policy begins to redeliver."""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.scheduling.scheduler import Scheduler, Take
+
+if TYPE_CHECKING:
+    from lockkeeper.broker.context import Context
+    from lockkeeper.broker.policies.policy import PolicyMap
+    from lockkeeper.broker.regions.registry import Registry
+    from lockkeeper.broker.settings import SchedulerSettings
+    from lockkeeper.broker.transaction_manager import TransactionManager
+
+
+class SchedulerMaker:
+    """Makes the scheduler of a broker, if anything may have to be delivered later."""
+
+    def __init__(
+        self,
+        context: "Context",
+        transactions: "TransactionManager",
+        registry: "Registry",
+        settings: "SchedulerSettings",
+        broker_id: str,
+        take: Take,
+    ) -> None:
+        self._context, self._registry, self._settings = context, registry, settings
+        self._rest = (transactions, registry, settings, broker_id, take)
+
+    def make(self, policies: "PolicyMap") -> Scheduler | None:
+        """Return the scheduler, None if neither the settings nor *policies* want one."""
+        if not self._settings.enabled and not policies.any_redelivers():
+            return None
+        scheduler = Scheduler(self._context, *self._rest)
+        self._context.deliver_later = scheduler.deliver_later
+        return scheduler
+
+    def prepare_redelivery(self, policies: "PolicyMap") -> None:
+        """Be able to redeliver if one of *policies* asks for that. Raises BrokerError."""
+        if not policies.any_redelivers() or hasattr(self._context, "deliver_later"):
+            return
+        jobs = self._registry.find(JOBS)
+        if jobs is not None and jobs.depth():
+            raise BrokerError(f"redelivery needs a restart: {JOBS} holds messages of before")
+        self._registry.forget(JOBS)
+        self.make(policies)
