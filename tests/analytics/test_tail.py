@@ -1,16 +1,19 @@
 """How far a stream reads: whole batches, from file to file, and what is gone on the way."""
 
 import os
+import tracemalloc
 
 import pytest
 from journal_maker import JournalMaker, message_id
 
 from lockkeeper.journal.batch import CONTROL_START, EOF_RECORD
+from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError, OptionError
-from lockkeeper_analytics.reading.ranges import numbers_in, ranges_of
+from lockkeeper_analytics.reading.ranges import between, ranges_in, ranges_of
 from lockkeeper_analytics.spark.datasource import LockkeeperDataSource
 from lockkeeper_analytics.spark.stream import ReadAllAvailable, ReadMaxBytes
+from lockkeeper_analytics.streams import tail
 from lockkeeper_analytics.streams.tail import DataLossError
 
 
@@ -370,10 +373,53 @@ def test_a_place_without_a_journal_is_named(tmp_path):
         Query(tmp_path).step()
 
 
-@pytest.mark.parametrize("numbers", [set(), {1}, {1, 2, 3}, {1, 3, 4, 9}])
-def test_ranges_say_which_numbers(numbers):
-    assert numbers_in(ranges_of(numbers)) == numbers
+SETS = [set(), {0}, {1}, {1, 2, 3}, {1, 3, 4, 9}, {2, 3, 4, 5}, {0, 9}]
+
+
+@pytest.mark.parametrize("numbers", SETS)
+@pytest.mark.parametrize("others", SETS)
+def test_ranges_are_sets_of_numbers(numbers, others):
+    ours, theirs = ranges_of(numbers), ranges_of(others)
+    assert ranges_in(str(ours)) == ours
+    assert {number for number in range(12) if number in ours} == numbers
+    assert (ours | theirs, ours - theirs) == (
+        ranges_of(numbers | others),
+        ranges_of(numbers - others),
+    )
 
 
 def test_ranges_are_short():
-    assert ranges_of(range(5, 5000)) == "5-4999"
+    assert str(ranges_of(range(5, 5000))) == "5-4999"
+    assert str(between(5, FILE_ID_MAX) - between(7, 7)) == f"5-6,8-{FILE_ID_MAX}"
+    assert str(between(5, 4)) == ""
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_gap_of_any_width_takes_little_room(maker, is_before):
+    maker.roll().add(5, 5).flush()
+    query = Query(maker.directory, failOnDataLoss="false")
+    if not is_before:
+        query.step()
+    maker.file_id = FILE_ID_MAX
+    maker.add(6, 6).flush()
+    tracemalloc.start()
+    rows = query.step()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    lost = [row for row in rows if row["kind"] == "lost"]
+    assert rows[-1]["message_id"] == message_id(6)
+    assert len(lost) == (0 if is_before else tail.LOST_FILES_MAX)
+    assert peak < 16 * 1024 * 1024
+
+
+def test_what_is_beyond_the_most_files_that_are_told_is_told_at_once(maker, monkeypatch):
+    monkeypatch.setattr(tail, "LOST_FILES_MAX", 2)
+    query = Query(maker.directory, failOnDataLoss="false", holdBytes="0", columns="kind,trace")
+    query.step()
+    maker.file_id = 9
+    maker.add(9, 9).flush()
+    assert [row["trace"] for row in query.step()] == [
+        "db-3.log from byte 0 on",
+        "db-4.log from byte 0 on, up to db-8.log",
+        None,
+    ]

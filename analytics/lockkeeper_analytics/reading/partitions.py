@@ -80,7 +80,7 @@ def plan_parts(
             if first <= file.last_id and file.file_id <= last
         ]
         files = journal_files(directory) if pinned is None else pinned.get(directory, ())
-        there = ranges_of(file.file_id for file in files)
+        there = str(ranges_of(file.file_id for file in files))
         for index, file in enumerate(files):
             if file.changed >= since and first <= file.file_id <= last:
                 part = part_of(directory, files, index, is_pinned=pinned is not None)

@@ -18,7 +18,7 @@ from lockkeeper_analytics.reading.kept_rows import read_kept
 from lockkeeper_analytics.reading.located import Located, located
 from lockkeeper_analytics.reading.partitions import Part, is_held_elsewhere
 from lockkeeper_analytics.reading.pins import gone
-from lockkeeper_analytics.reading.ranges import numbers_in
+from lockkeeper_analytics.reading.ranges import ranges_in
 from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND, kind_of
 from lockkeeper_analytics.reading.rowset import Context, Rows
 from lockkeeper_analytics.reading.schema import Needs, arrow_schema_of
@@ -91,7 +91,7 @@ class _PartReader:
     def _counting(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Yield *chunks*, but none of a file that holds again what another one holds."""
         for chunk in chunks:
-            if not chunk.base and is_held_elsewhere(chunk.data, numbers_in(self.part.there)):
+            if not chunk.base and is_held_elsewhere(chunk.data, ranges_in(self.part.there)):
                 return
             yield chunk
 

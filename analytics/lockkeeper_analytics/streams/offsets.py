@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.reading.ranges import numbers_in
+from lockkeeper_analytics.reading.ranges import Ranges, ranges_in
 
 StreamOffset = dict[str, dict[str, Any]]
 """What Spark keeps: the offset of each journal by its name."""
@@ -31,22 +31,27 @@ class JournalOffset:
         return self.file, self.position
 
     @property
-    def known_gone(self) -> set[int]:
+    def known_gone(self) -> Ranges:
         """Return the numbers of the files behind this one that need not be read."""
-        return numbers_in(self.gone)
+        return ranges_in(self.gone)
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What was removed before it was read: data file `file_id` from byte `start` on."""
+    """What was removed before it was read: data file `file_id` from byte `start` on.
+
+    And all of the files behind it up to number `last`, where these are very many.
+    """
 
     directory: str
     file_id: int
     start: int
+    last: int = 0
 
     def __str__(self) -> str:
         """Return the range in words."""
-        return f"db-{self.file_id}.log from byte {self.start} on"
+        more = f", up to db-{self.last}.log" if self.last > self.file_id else ""
+        return f"db-{self.file_id}.log from byte {self.start} on{more}"
 
 
 def offset_from(told: Mapping[str, Any], name: str) -> JournalOffset:

@@ -13,7 +13,7 @@ from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.reading.batches import CHUNK_BYTES, read_chunks
 from lockkeeper_analytics.reading.partitions import rewritten_from
-from lockkeeper_analytics.reading.ranges import ranges_of
+from lockkeeper_analytics.reading.ranges import Ranges, between, ranges_of
 from lockkeeper_analytics.reading.storage import DataFile, open_file
 from lockkeeper_analytics.streams.offsets import JournalOffset, Lost
 
@@ -22,6 +22,10 @@ WAY_OUT = (
     "new checkpoint; a broker with spec.journal.archive, or ActiveMQ's archiveDataLogs, keeps "
     "what it no longer needs"
 )
+
+
+LOST_FILES_MAX = 1000
+"""So many files in a row that are gone are told one by one."""
 
 
 class DataLossError(AnalyticsError):
@@ -51,7 +55,7 @@ class Tail:
     def earliest(self) -> JournalOffset:
         """Return the offset before everything that is there."""
         first, last = min(self.files), max(self.files)
-        return JournalOffset(first, 0, first, last, ranges_of(self._missing(first, last)))
+        return JournalOffset(first, 0, first, last, str(self._missing(first, last)))
 
     def latest(self, offset: JournalOffset) -> JournalOffset:
         """Return the offset behind everything that is sound."""
@@ -81,22 +85,37 @@ class Tail:
         if (file_id, position) == offset.place:
             return offset
         seen = max([offset.seen, *self.files])
-        gone = self._missing(file_id, seen) | self._passed_over | offset.known_gone
-        later = {number for number in gone if number > file_id and number not in self._unread()}
-        return JournalOffset(file_id, position, offset.first, seen, ranges_of(later))
+        gone = self._missing(file_id, seen) | ranges_of(self._passed_over) | offset.known_gone
+        later = gone - between(0, file_id) - self._unread()
+        return JournalOffset(file_id, position, offset.first, seen, str(later))
 
     def spans(self, start: JournalOffset, end: JournalOffset) -> Iterator[Span | Lost]:
         """Yield what is to be read between two offsets, in order, and what of it is gone."""
         skipped = start.known_gone
-        for number in range(start.file, end.file + 1):
-            begin = start.position if number == start.file else 0
-            stop = end.position if number == end.file else None
-            if number in skipped or stop == begin:
+        there = [number for number in self.files if start.file <= number <= end.file]
+        gone = between(start.file, end.file) - ranges_of(there) - skipped
+        present = [number for number in there if number not in skipped]
+        for first, last in sorted([*gone.runs, *((number, number) for number in present)]):
+            begin = start.position if first == start.file else 0
+            is_whole = end.position > (begin if first == end.file else 0)
+            last = last if last < end.file or is_whole else last - 1
+            if first > last:
                 continue
-            if number not in self.files:
-                yield Lost(self.directory, number, begin)
-            elif not self._is_passed_over(number, start):
-                yield Span(self.files[number], begin, stop)
+            if first not in self.files:
+                yield from self._lost(first, last, begin)
+            elif not self._is_passed_over(first, start):
+                yield Span(self.files[first], begin, end.position if first == end.file else None)
+
+    def _lost(self, first: int, last: int, begin: int) -> Iterator[Lost]:
+        """Yield what is gone from byte *begin* of file *first* to the end of file *last*.
+
+        File by file, but of what is beyond LOST_FILES_MAX at once.
+        """
+        until = min(last, first + LOST_FILES_MAX - 1)
+        for number in range(first, until):
+            yield Lost(self.directory, number, begin)
+            begin = 0
+        yield Lost(self.directory, until, begin, last)
 
     def bytes_behind(self, offset: JournalOffset, latest: JournalOffset) -> int:
         """Return how many bytes lie between two offsets."""
@@ -117,12 +136,12 @@ class Tail:
                 "false to go on from the journal's present end"
             )
 
-    def _missing(self, after: int, last: int) -> set[int]:
-        return set(range(after + 1, last)) - self.files.keys()
+    def _missing(self, after: int, last: int) -> Ranges:
+        return between(after + 1, last - 1) - ranges_of(self.files)
 
-    def _unread(self) -> set[int]:
+    def _unread(self) -> Ranges:
         """Return the files that are there and are to be read."""
-        return self.files.keys() - self._passed_over
+        return ranges_of(self.files.keys() - self._passed_over)
 
     def _is_passed_over(self, number: int, offset: JournalOffset) -> bool:
         """Tell whether file *number* holds again what the stream reads in another file."""
