@@ -34,7 +34,7 @@ from lockkeeper_analytics.page.build import Made, build_page
 from lockkeeper_analytics.page.labels import Tables
 from lockkeeper_analytics.page.story import NEEDED
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.kept import kept_files, kept_for_bytes
+from lockkeeper_analytics.reading.histories import kept_files, kept_for_bytes
 from lockkeeper_analytics.reading.moments import moment
 from lockkeeper_analytics.reading.partitions import journal_files
 from lockkeeper_analytics.reading.pins import written_bytes

@@ -22,7 +22,7 @@ from lockkeeper.journal.batch import CONTROL_START
 from lockkeeper.message.destination import topic
 from lockkeeper_analytics import job
 from lockkeeper_analytics.errors import AnalyticsError, NoJournalError, OptionError
-from lockkeeper_analytics.history import command, keeping
+from lockkeeper_analytics.history import command, keeping, sameness
 from lockkeeper_analytics.reports import REPORTS
 from lockkeeper_analytics.tables import TABLES
 from lockkeeper_analytics.tables.options import parse_options
@@ -42,7 +42,7 @@ def maker(tmp_path):
 
 def keep(folder, *directories, **options):
     path = ",".join(map(str, directories))
-    return keeping.keep(parse_options({"path": path, **options}), folder)
+    return keeping.keep(parse_options({"path": path, **options}), str(folder))
 
 
 def asked(folder, text):
@@ -194,6 +194,36 @@ def test_another_journal_is_not_put_behind_the_first(maker, tmp_path):
         with pytest.raises(AnalyticsError, match=r"it is not the journal of which .*broker=north"):
             keep(folder, f"north={directory}")
     assert places(kept(folder)) == places(wanted(maker.directory))
+
+
+@pytest.mark.parametrize("left", [1, 2])
+def test_another_journal_is_told_by_any_file_that_was_there(tmp_path, left):
+    folder = tmp_path / "history"
+    ours, theirs = (JournalMaker(tmp_path / name) for name in ("ours", "theirs"))
+    for number, maker in ((1, ours), (20, theirs)):
+        for more in range(3):
+            maker.add(number + more, more).flush().roll()
+    keep(folder, f"north={ours.directory}")
+    theirs.add(30, 3).flush()
+    for number in {1, 2, 3} - {left}:
+        (theirs.directory / f"db-{number}.log").unlink()
+    with pytest.raises(AnalyticsError, match=r"it is not the journal of which .*broker=north"):
+        keep(folder, f"north={theirs.directory}")
+    ours.add(4, 3).flush()
+    for number in {1, 2, 3} - {left}:
+        (ours.directory / f"db-{number}.log").unlink()
+    assert keep(folder, f"north={ours.directory}").records == 1
+
+
+def test_so_many_files_are_noted_at_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(sameness, "OTHERS_MAX", 4)
+    maker = JournalMaker(tmp_path / "journal")
+    for number in range(1, 9):
+        maker.add(number, number).flush().roll()
+    keep(tmp_path / "history", maker.directory)
+    (path,) = (tmp_path / "history").rglob("*.parquet")
+    noted = json.loads(pq.read_schema(path).metadata[b"lockkeeper.next"])["others"]
+    assert list(noted) == ["1", "2", "6", "7"]
 
 
 def test_what_cannot_be_kept_says_why(maker, tmp_path):

@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def keep(folder, directory):
-    return keeping.keep(parse_options({"path": f"north={directory}"}), folder)
+    return keeping.keep(parse_options({"path": f"north={directory}"}), str(folder))
 
 
 def messages(folder):

@@ -8,9 +8,11 @@ from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper_analytics import job
 from lockkeeper_analytics.errors import AnalyticsError, GoneError, OptionError
 from lockkeeper_analytics.facts import journal
-from lockkeeper_analytics.reading.partitions import journal_files
+from lockkeeper_analytics.history import keeping
+from lockkeeper_analytics.reading.partitions import journal_files, seen_of
 from lockkeeper_analytics.reading.pins import may_grow, pins_in, sound_end, text_of, written_bytes
 from lockkeeper_analytics.spark.pinning import pinned
+from lockkeeper_analytics.tables.options import parse_options
 
 
 @pytest.fixture
@@ -24,10 +26,10 @@ def maker(tmp_path):
 
 
 def pins_of(directory):
-    files = journal_files(str(directory))
-    ends = {file.path: sound_end(file.path) for file in may_grow(files)}
-    files = [file._replace(size=ends.get(file.path, file.size)) for file in files]
-    return text_of({str(directory): tuple(files)})
+    seen = seen_of(str(directory))
+    ends = {file.path: sound_end(file.path) for file in may_grow(seen.files)}
+    files = [file._replace(size=ends.get(file.path, file.size)) for file in seen.files]
+    return text_of({str(directory): seen._replace(files=tuple(files))})
 
 
 def goes_on(maker):
@@ -72,11 +74,29 @@ def test_a_file_that_is_gone_or_shorter_ends_the_run(maker):
         rows_of(maker.directory, pinned=pins)
 
 
+def test_a_history_is_read_as_it_was_seen_whatever_was_kept_since(maker, tmp_path):
+    def keep():
+        keeping.keep(parse_options({"path": f"north={maker.directory}"}), str(tmp_path))
+
+    keep()
+    place = tmp_path / "broker=north"
+    whole, pins = rows_of(place), pins_of(place)
+    goes_on(maker)
+    keep()
+    assert rows_of(place, pinned=pins) == whole
+    assert len(rows_of(place)) == len(whole) + 3
+    (path,) = [file for file in place.rglob("*.parquet") if str(file) in pins]
+    path.unlink()
+    with pytest.raises(GoneError, match=rf"{path.name}: the run had seen it and it is gone"):
+        rows_of(place, pinned=pins)
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
         ({"pinned": "x"}, "not what a run saw"),
         ({"pinned": '{"a": [[1]]}'}, "not what a run saw"),
+        ({"pinned": '{"a": {"files": []}}'}, "not what a run saw"),
         ({"pinned": "{}", "table": "messages"}, "rows of messages are not of parts"),
     ],
 )

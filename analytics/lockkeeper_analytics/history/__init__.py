@@ -1,5 +1,5 @@
-"""The history of records: what journals held, kept in Parquet files when their own are gone.
+"""The history of records: what journals held, kept in tables when their own files are gone.
 
-Comes in: directories of journals, a folder. Never here: Spark. `reading/kept.py` finds its files,
-and `reading/kept_rows.py` reads them, as parts of a journal are read.
+Comes in: directories of journals, a folder or URL. Never here: Spark. `reading/histories.py` finds
+its files, and `reading/kept_rows.py` reads them, as parts of a journal are read.
 """

@@ -1,28 +1,32 @@
 """`lockkeeper keep`: what came to journals since the last run, added to a history of records."""
 
 import json
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lockkeeper_analytics.arguments import Directories, SkipCorrupt
+from lockkeeper_analytics.history.formats import Format
 
 
 def keep(
     directories: Directories,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder of the history, which is made if need be.")
-    ] = Path("history"),
+        str, typer.Option("--out", "-o", help="Folder or URL of the history, made if need be.")
+    ] = "history",
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", "-f", help="Of a new history; parquet if this is not given."),
+    ] = None,
     skip_corrupt: SkipCorrupt = False,
 ) -> None:
-    """Add what came to journals since the last run to a history of records, as Parquet."""
+    """Add what came to journals since the last run to a history of records."""
     # Arrow takes a moment to import, and `--help` does without.
     from lockkeeper_analytics.history import keeping
     from lockkeeper_analytics.tables.options import parse_options
 
     options = {"paths": json.dumps(directories), "corrupt": "skip" if skip_corrupt else "fail"}
-    kept = keeping.keep(parse_options(options), out)
+    kept = keeping.keep(parse_options(options), out, form)
     typer.echo(f"{kept.records:,} records added to {out}")
     if kept.lost:
         typer.echo(

@@ -1,69 +1,47 @@
-"""The history of records: Parquet files that keep what journals held, also when that is gone.
-
-    FOLDER/broker=north/day=2026-11-18/db-00000007-000000004096.parquet
+"""The history of records: tables that keep what journals held, also when that is gone.
 
 Each run appends the whole batches that came since the last one. It goes on where that ended, so
 that nothing is read twice; of a file that is still written to, too. Up to STEP_BYTES of a journal
-are one step: a file for each day that its records were written on, named by where the step begins.
-Each says where the next step begins, and is put in its place when all of them are on the disk. So a
-run that finds one puts the others in place, also when the journal has these records no more. A step
-of which none is in its place is removed and repeated.
+are one step. A step tells where the next one begins; a place in the history (`place.py`) has all of
+it or nothing. There are two kinds: folders of Parquet files (`folders.py`) and Delta tables
+(`deltas.py`).
 """
 
-import fcntl
-import json
-import os
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
-from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from lockkeeper.journal.batch import EOF_SIZE
-from lockkeeper_analytics.errors import AnalyticsError, NoJournalError, OptionError
+from lockkeeper_analytics.errors import NoJournalError, OptionError
 from lockkeeper_analytics.history.compacted import (
     Known,
     compaction_of,
-    first_of,
     known_in,
     unknown_rows,
     whole_files,
 )
+from lockkeeper_analytics.history.formats import Format
+from lockkeeper_analytics.history.place import Place, Step
+from lockkeeper_analytics.history.places import format_of, place_in
+from lockkeeper_analytics.history.sameness import NOTED, Marks
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.kept import (
-    BROKER_FOLDER,
-    DAY_FOLDER,
-    NO_DAY,
-    kept_files,
-    kept_name,
-)
-from lockkeeper_analytics.reading.kept_rows import VERSION_KEY, opened
+from lockkeeper_analytics.reading.kept import NO_DAY
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.reading.records import LOST
 from lockkeeper_analytics.reading.schema import BROKER, DEFAULT_COLUMNS
-from lockkeeper_analytics.reading.storage import DataFile, open_file
+from lockkeeper_analytics.reading.storage import DataFile
 from lockkeeper_analytics.streams.offsets import JournalOffset, Lost, offset_fields, offset_from
 from lockkeeper_analytics.streams.tail import Span, Tail
 from lockkeeper_analytics.tables.records import TABLE
 
-VERSION = "1"
-"""Of the files' schema; columns may come behind the others without another one."""
 COLUMNS = tuple(name for name in DEFAULT_COLUMNS if name != BROKER)
 """The columns of files; `broker` and `day` are those of their folders."""
 
 STEP_BYTES = 32 * 1024 * 1024
-
-_NEXT = b"lockkeeper.next"
-_LOCK, _UNFINISHED = ".lock", ".unfinished"
-_CHECKED_BYTES = 4096
-"""So much before the place where a run ended tells whether the journal is still the same."""
 
 
 class Kept(NamedTuple):
@@ -73,47 +51,36 @@ class Kept(NamedTuple):
     lost: int = 0
 
 
-def keep(options: ReadOptions, folder: Path) -> Kept:
-    """Append the records of the journals in *options* that *folder* has not.
+def keep(options: ReadOptions, out: str, asked: Format | None = None) -> Kept:
+    """Append the records of the journals in *options* that the history in *out* has not.
 
-    All of them are kept, whatever else the options ask for. Raises NoJournalError, OptionError for
-    two journals of one broker, CorruptBatchError unless that is to be skipped, and AnalyticsError
-    where *folder* has records of another journal, or another run writes to it.
+    *out* is a folder or URL; a new history gets the format *asked*. All records are kept, whatever
+    else the options ask for. Raises NoJournalError, OptionError for two journals of one broker or a
+    format that does not go with *out*, CorruptBatchError unless that is to be skipped, and
+    AnalyticsError where *out* has records of another journal, or another run writes to it.
     """
     skips = ReadOptions(options.directories, skip_corrupt=options.skip_corrupt, columns=COLUMNS)
     names = {each: options.broker_of(each) for each in options.directories}
     name, count = Counter(names.values()).most_common(1)[0]
     if count > 1:
         raise OptionError(f"option path: two directories are of {name!r}: name each, NAME=DIR")
+    form = format_of(out, asked)
     kept = Kept()
     for directory, name in names.items():
-        place = folder / f"{BROKER_FOLDER}{quote(name, safe='')}"
-        with _alone(place):
+        with place_in(out, name, form, TABLE.arrow(COLUMNS)) as place:
             added = _Appending(directory, place, skips).run()
         kept = Kept(kept.records + added.records, kept.lost + added.lost)
     return kept
 
 
-@contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Let no other run write to *place* meanwhile. Raises AnalyticsError when one does."""
-    place.mkdir(parents=True, exist_ok=True)
-    with (place / _LOCK).open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            reason = "another run writes to it; run again when that is done"
-            raise AnalyticsError(f"{place}: {reason}") from None
-        yield
-
-
 class _Appending:
     """Appends what one journal has to its place in the history."""
 
-    def __init__(self, directory: str, place: Path, options: ReadOptions) -> None:
+    def __init__(self, directory: str, place: Place, options: ReadOptions) -> None:
         files = whole_files(directory, _files_of(directory))
         self.tail = Tail(directory, files, options.skip_corrupt)
         self.place = place
+        self.marks = Marks(self.tail, str(place))
         self.options = options
         self.is_first = True
         self.moved: JournalOffset | None = None
@@ -126,58 +93,25 @@ class _Appending:
         while (end := self.tail.advance(begin, STEP_BYTES)).place != begin.place:
             rows = pa.Table.from_batches(self._rows(begin, end), TABLE.arrow(COLUMNS))
             if rows.num_rows:
-                self._write(rows, begin, end)
+                self._add(rows, begin, end)
             lost = pc.sum(pc.equal(rows["kind"], LOST)).as_py() or 0
             kept = Kept(kept.records + rows.num_rows - lost, kept.lost + lost)
             begin = end
         return kept
 
     def _beginning(self) -> JournalOffset:
-        """Return where the last step ended; finish that one, and remove what is left of another."""
-        begin, name = self.tail.earliest(), ""
-        kept = kept_files(str(self.place))
-        if kept:
-            path = Path(kept[-1].path)
-            begin, name = self._checked(_told_by(path)), path.name
-            self.is_first = False
-        for path in self.place.glob(f"{DAY_FOLDER}*/*{_UNFINISHED}"):
-            if path.name == _unfinished_name(name):
-                _put_in_place(path.with_name(name))
-            else:
-                path.unlink()
-        return begin
+        """Return where the last step ended, or where the journal begins."""
+        told = self.place.last()
+        self.is_first = told is None
+        return self.tail.earliest() if told is None else self._checked(told)
 
     def _checked(self, told: dict[str, Any]) -> JournalOffset:
         """Return the offset that is *told*. Raises AnalyticsError where the journal is another."""
-        checksum, identity = told.pop("checksum"), told.pop("identity", "")
+        noted = {name: told.pop(name) for name in NOTED if name in told}
         offset = offset_from(told, str(self.place))
-        file = self.tail.files.get(offset.file)
-        is_another = offset.file > max(self.tail.files)
-        if file is not None and (file.size < offset.position or self._checksum(offset) != checksum):
-            compaction = compaction_of(file)
-            is_another = compaction is None or compaction.first != identity
+        if self.marks.is_compacted(offset, noted):
             self.moved = offset
-        if is_another:
-            raise AnalyticsError(
-                f"{self.tail.directory}: it is not the journal of which {self.place} has the "
-                f"records before byte {offset.position} of db-{offset.file}.log, or a copy was put "
-                "back; keep its records under another name (NAME=DIR), or in another folder"
-            )
         return offset
-
-    def _checksum(self, offset: JournalOffset) -> int:
-        """Return a checksum over what stands before *offset* in its file."""
-        if offset.file not in self.tail.files:
-            return 0
-        start = max(offset.position - _CHECKED_BYTES, 0)
-        with open_file(self.tail.files[offset.file].path) as file:
-            file.seek(start)
-            return crc32(file.read(offset.position - start))
-
-    def _identity(self, offset: JournalOffset) -> str:
-        """Return by what the file of *offset* is known, also when it is compacted later."""
-        file = self.tail.files.get(offset.file)
-        return "" if file is None else first_of(file.path)
 
     def _rows(self, begin: JournalOffset, end: JournalOffset) -> Iterator[pa.RecordBatch]:
         """Yield the records between two offsets, and a row for each range that is gone."""
@@ -216,29 +150,14 @@ class _Appending:
 
     def _known(self, file_id: int) -> Known:
         """Return the records of a data file that are in the history."""
-        files = [file for file in kept_files(str(self.place)) if file.last_id >= file_id]
-        return known_in([file.path for file in files if file.file_id <= file_id], file_id)
+        files = [file for file in self.place.files() if file.file_id <= file_id <= file.last_id]
+        return known_in([file.path for file in files], file_id)
 
-    def _write(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
-        """Put the rows of a step in their places, once all are on the disk: then they count."""
-        behind = {
-            **offset_fields(end),
-            "checksum": self._checksum(end),
-            "identity": self._identity(end),
-        }
-        told = {VERSION_KEY: VERSION.encode(), _NEXT: json.dumps(behind).encode()}
+    def _add(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
         days = _days(rows)
-        paths = []
-        for day in days.unique().to_pylist():
-            folder = self.place / f"{DAY_FOLDER}{day}"
-            folder.mkdir(exist_ok=True)
-            paths.append(folder / kept_name(*begin.place))
-            some = rows.filter(pc.equal(days, day)).replace_schema_metadata(told)
-            _write_through(some, _unfinished(paths[-1]))
-        for changed in (self.place, *(path.parent for path in paths)):
-            _sync(changed)
-        for path in paths:
-            _put_in_place(path)
+        by_day = {day: rows.filter(pc.equal(days, day)) for day in days.unique().to_pylist()}
+        following = {**offset_fields(end), **self.marks.noted_at(end)}
+        self.place.add(Step(begin.place, by_day, following))
 
 
 def _files_of(directory: str) -> dict[int, DataFile]:
@@ -248,53 +167,8 @@ def _files_of(directory: str) -> dict[int, DataFile]:
     return files
 
 
-def _told_by(path: Path) -> dict[str, Any]:
-    """Return what the file at *path* says of where the next step begins. Raises AnalyticsError."""
-    with opened(str(path)) as file:
-        told = file.schema_arrow.metadata
-    if told[VERSION_KEY] != VERSION.encode():
-        raise AnalyticsError(
-            f"{path}: schema {told[VERSION_KEY].decode()} is not {VERSION}, the one that this "
-            "version of Lockkeeper writes; keep records in another folder"
-        )
-    found: dict[str, Any] = json.loads(told[_NEXT])
-    return found
-
-
-def _unfinished(path: Path) -> Path:
-    """Return where the file is written that is to be put at *path*; no reader looks there."""
-    return path.with_name(_unfinished_name(path.name))
-
-
-def _unfinished_name(name: str) -> str:
-    return f".{name}{_UNFINISHED}"
-
-
-def _put_in_place(path: Path) -> None:
-    """Give the file that is to be at *path* its name, also on the disk."""
-    _unfinished(path).replace(path)
-    _sync(path.parent)
-
-
 def _days(rows: pa.Table) -> pa.ChunkedArray:
     """Return for each row the day on which it was written, or the next one before that is known."""
     known = pc.fill_null_forward(rows["written_after"].combine_chunks())
     days = known.cast(pa.timestamp("us")).cast(pa.date32()).cast(pa.string())
     return pc.fill_null(days, NO_DAY)
-
-
-def _write_through(rows: pa.Table, path: Path) -> None:
-    """Write *rows* to *path*, and to the disk."""
-    with path.open("wb") as file:
-        pq.write_table(rows, file, compression="zstd")
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Have the names in *folder* on the disk."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,10 +11,10 @@ from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper_analytics.errors import OptionError
 from lockkeeper_analytics.reading.batches import read_chunks
 from lockkeeper_analytics.reading.edges import first_told
-from lockkeeper_analytics.reading.kept import kept_files
+from lockkeeper_analytics.reading.histories import kept_files
 from lockkeeper_analytics.reading.located import located
 from lockkeeper_analytics.reading.partitions import Neighbour, is_held_elsewhere, journal_files
-from lockkeeper_analytics.reading.pins import Pins
+from lockkeeper_analytics.reading.pins import Pinned, Pins
 from lockkeeper_analytics.reading.storage import DataFile, sibling_in_archive
 from lockkeeper_analytics.reading.times import Known
 
@@ -36,7 +36,9 @@ def last_files(
             raise OptionError(f"option until: {each} is a history of records, which is told whole")
     if pinned is None:
         return {each: last_file_until(journal_files(each), until) for each in directories}
-    return {each: last_file_until(pinned.get(each, ()), until, True) for each in directories}
+    return {
+        each: last_file_until(pinned.get(each, Pinned()).files, until, True) for each in directories
+    }
 
 
 def last_file_until(files: Sequence[DataFile], until: int, are_pinned: bool = False) -> int:

@@ -11,30 +11,30 @@ from collections.abc import Sequence
 from glob import escape, glob
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import quote
 
 from lockkeeper.journal.files import FILE_ID_MAX
+from lockkeeper_analytics.reading.storage import name_of
 
 BROKER_FOLDER, DAY_FOLDER = "broker=", "day="
 NO_DAY = "__HIVE_DEFAULT_PARTITION__"
 """What Hive, and all who took its folders over, call the folder of rows without a value."""
 
-KEPT_IN = 10
-"""A journal takes about so many times the room of its history: 6 to 20 times were measured."""
-
-_SUFFIX = ".parquet"
+_PREFIX, _SUFFIX = "db-", ".parquet"
 
 
 class KeptFile(NamedTuple):
-    """A file of a history: of which data files it may tell, first and last, and its path."""
+    """A file of a history: of which data files it may tell, first and last, path, and bytes."""
 
     file_id: int
     path: str
     last_id: int
+    size: int
 
 
-def kept_files(directory: str) -> Sequence[KeptFile]:
-    """Return the files of the history in *directory*, in journal order; none: it is none."""
-    pattern = os.path.join(escape(directory), f"{DAY_FOLDER}*", f"db-*{_SUFFIX}")  # noqa: PTH118
+def files_in_folder(directory: str) -> Sequence[KeptFile]:
+    """Return the files of the history without a log in *directory*, in journal order."""
+    pattern = os.path.join(escape(directory), f"{DAY_FOLDER}*", f"{_PREFIX}*{_SUFFIX}")  # noqa: PTH118
     paths = sorted(glob(pattern), key=_in_order)  # noqa: PTH207
     found: list[KeptFile] = []
     last_id, next_id = FILE_ID_MAX, FILE_ID_MAX
@@ -45,7 +45,7 @@ def kept_files(directory: str) -> Sequence[KeptFile]:
             # A step ends where the next one begins.
             last_id, next_name = next_id, name
             next_id = int(name.split("-")[1])
-        found.append(KeptFile(next_id, path, last_id))
+        found.append(KeptFile(next_id, path, last_id, Path(path).stat().st_size))
     return found[::-1]
 
 
@@ -55,16 +55,24 @@ def _in_order(path: str) -> tuple[str, str]:
     return name, folder.removesuffix(NO_DAY)
 
 
-def kept_for_bytes(directory: str) -> int:
-    """Return for about how many bytes of a journal the files of a history stand."""
-    return KEPT_IN * sum(Path(file.path).stat().st_size for file in kept_files(directory))
+def folder_of(broker: str) -> str:
+    """Return the name of a broker's folder."""
+    return f"{BROKER_FOLDER}{quote(broker, safe='')}"
 
 
-def kept_name(file_id: int, position: int) -> str:
-    """Return the name of the files of the step that begins at *position* of a data file."""
-    return f"db-{file_id:010}-{position:012}{_SUFFIX}"
+def kept_name(file_id: int, position: int, attempt: str = "") -> str:
+    """Return the name of the files of the step that begins at *position* of a data file.
+
+    With an *attempt*, no other run that begins there has files of the same name.
+    """
+    return f"{_PREFIX}{file_id:010}-{position:012}{attempt and f'-{attempt}'}{_SUFFIX}"
 
 
 def is_kept(path: str) -> bool:
     """Tell whether the file at *path* is one of a history."""
-    return path.endswith(_SUFFIX)
+    return name_of(path).endswith(_SUFFIX)
+
+
+def has_kept_name(path: str) -> bool:
+    """Tell whether the file at *path* is named as `lockkeeper keep` names them."""
+    return name_of(path).startswith(_PREFIX)

@@ -1,7 +1,7 @@
 """Records of a file of a history to Arrow batches, as `rows` makes them of a journal's."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 
 import pyarrow as pa
@@ -12,8 +12,11 @@ from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.reading.arrays import TIMESTAMP, repeated
 from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
+from lockkeeper_analytics.reading.kept import has_kept_name
 from lockkeeper_analytics.reading.partitions import Part
+from lockkeeper_analytics.reading.pins import gone
 from lockkeeper_analytics.reading.schema import DIRECTORY, arrow_schema_of
+from lockkeeper_analytics.reading.storage import file_system, is_url
 
 _CHOSEN_BY = ("kind", "destination_kind", "destination", "written_after", "written_before")
 _ROWS_PER_BATCH = 8192
@@ -24,28 +27,35 @@ VERSION_KEY = b"lockkeeper.schema"
 def read_kept(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the kept file of *part*, in journal order; none of one that is gone.
 
+    Of a part that is pinned, GoneError tells that the file is gone.
     They are of the directory that is read, wherever their journal was. Columns that the file does
     not have, such as those of bodies, are null.
     """
-    with suppress(FileNotFoundError), opened(part.path) as file:
-        there = file.schema_arrow.names
-        asked = [name for name in there if name in options.columns or name in _CHOSEN_BY]
-        for batch in file.iter_batches(_ROWS_PER_BATCH, columns=asked):
-            kept = batch.filter(_chosen(batch, options))
-            if kept.num_rows:
-                yield _told(kept, part.directory, options.columns)
+    try:
+        with opened(part.path) as file:
+            there = file.schema_arrow.names
+            asked = [name for name in there if name in options.columns or name in _CHOSEN_BY]
+            for batch in file.iter_batches(_ROWS_PER_BATCH, columns=asked):
+                kept = batch.filter(_chosen(batch, options))
+                if kept.num_rows:
+                    yield _told(kept, part.directory, options.columns)
+    except FileNotFoundError:
+        if part.is_pinned:
+            raise gone(part.path) from None
 
 
 @contextmanager
 def opened(path: str) -> Iterator[pq.ParquetFile]:
-    """Yield the file of a history at *path*.
+    """Yield the file of a history at *path*, a path or URL.
 
-    Raises FileNotFoundError, and AnalyticsError for one that is damaged, or of somebody else.
+    Raises FileNotFoundError, and AnalyticsError for one that is damaged, or of somebody else. Those
+    that a log names may have names of their own: tools of the log's format have made them.
     """
     way_out = "put it back from a copy, or move it away, which costs the records in it"
+    filesystem, inner = file_system(path) if is_url(path) else (None, path)
     try:
-        with pq.ParquetFile(path) as file:
-            if VERSION_KEY not in (file.schema_arrow.metadata or {}):
+        with pq.ParquetFile(inner, filesystem=filesystem) as file:
+            if has_kept_name(path) and VERSION_KEY not in (file.schema_arrow.metadata or {}):
                 raise AnalyticsError(f"{path}: it is no file of a history; {way_out}")
             yield file
     except FileNotFoundError:

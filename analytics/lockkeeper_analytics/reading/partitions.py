@@ -16,8 +16,8 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper.journal.records import RewrittenDataFile
 from lockkeeper_analytics.errors import NoJournalError
-from lockkeeper_analytics.reading.kept import kept_files
-from lockkeeper_analytics.reading.pins import Pins
+from lockkeeper_analytics.reading.histories import kept_files
+from lockkeeper_analytics.reading.pins import Pinned, Pins
 from lockkeeper_analytics.reading.ranges import ranges_of
 from lockkeeper_analytics.reading.storage import ARCHIVE, DataFile, beside, list_folder, open_file
 
@@ -73,19 +73,23 @@ def plan_parts(
     first, last = numbers
     parts: list[Part] = []
     for directory in directories:
-        kept = kept_files(directory)
+        seen = seen_of(directory) if pinned is None else pinned.get(directory, Pinned())
         parts += [
-            Part(directory, file.file_id, file.path)
-            for file in kept
+            Part(directory, file.file_id, file.path, is_pinned=pinned is not None)
+            for file in seen.kept
             if first <= file.last_id and file.file_id <= last
         ]
-        files = journal_files(directory) if pinned is None else pinned.get(directory, ())
-        there = str(ranges_of(file.file_id for file in files))
-        for index, file in enumerate(files):
+        there = str(ranges_of(file.file_id for file in seen.files))
+        for index, file in enumerate(seen.files):
             if file.changed >= since and first <= file.file_id <= last:
-                part = part_of(directory, files, index, is_pinned=pinned is not None)
+                part = part_of(directory, seen.files, index, is_pinned=pinned is not None)
                 parts.append(replace(part, there=there))
     return parts
+
+
+def seen_of(directory: str) -> Pinned:
+    """Return the files that *directory* has now. Raises NoJournalError."""
+    return Pinned(tuple(journal_files(directory)), tuple(kept_files(directory)))
 
 
 def journal_files(directory: str) -> list[DataFile]:

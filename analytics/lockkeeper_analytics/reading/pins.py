@@ -6,9 +6,11 @@ tells nothing, so that the end of a file that may grow is that of its last sound
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from lockkeeper_analytics.errors import GoneError, OptionError
 from lockkeeper_analytics.reading.batches import read_chunks
+from lockkeeper_analytics.reading.kept import KeptFile
 from lockkeeper_analytics.reading.storage import DataFile
 
 GROWING_MAX = 2
@@ -20,8 +22,16 @@ _WAY_OUT = (
     "keeps what it no longer needs"
 )
 
-Pins = Mapping[str, tuple[DataFile, ...]]
-"""The files of each directory, in order."""
+
+class Pinned(NamedTuple):
+    """The files of a directory, in order: its data files, and those of its history of records."""
+
+    files: tuple[DataFile, ...] = ()
+    kept: tuple[KeptFile, ...] = ()
+
+
+Pins = Mapping[str, Pinned]
+"""What was seen of each directory."""
 
 
 def may_grow(files: Iterable[DataFile]) -> list[DataFile]:
@@ -66,8 +76,8 @@ def _written_in(file: DataFile) -> int:
 def text_of(pins: Pins) -> str:
     """Return *pins* as the option `pinned` has them."""
     told = {
-        directory: [[file.file_id, file.path, file.size] for file in files]
-        for directory, files in pins.items()
+        directory: {"files": [file[:3] for file in pinned.files], "kept": pinned.kept}
+        for directory, pinned in pins.items()
     }
     return json.dumps(told, separators=(",", ":"))
 
@@ -76,10 +86,13 @@ def pins_in(text: str) -> Pins:
     """Return the pins in *text*; their `size` is what counts of a file. Raises OptionError."""
     try:
         return {
-            directory: tuple(DataFile(number, path, size) for number, path, size in files)
-            for directory, files in json.loads(text).items()
+            directory: Pinned(
+                tuple(DataFile(number, path, size) for number, path, size in told["files"]),
+                tuple(KeptFile(*each) for each in told["kept"]),
+            )
+            for directory, told in json.loads(text).items()
         }
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise OptionError("option pinned: not what a run saw of journals") from None
 
 

@@ -1,4 +1,4 @@
-"""Storage of journals: folders of this machine, and URLs that pyarrow or fsspec open.
+"""Storage of journals and histories: folders of this machine, URLs that pyarrow or fsspec open.
 
 Everything here only reads. Files may come and go meanwhile: a broker is at work.
 """
@@ -42,30 +42,56 @@ class DataFile(NamedTuple):
     @property
     def is_archived(self) -> bool:
         """Tell whether it is in the archive."""
-        return name_of(_without_query(self.path)[0].rpartition("/")[0]) == ARCHIVE
+        return name_of(without_query(self.path)[0].rpartition("/")[0]) == ARCHIVE
 
 
 def name_of(path: str) -> str:
     """Return the last part of a path or URL."""
-    return _without_query(path)[0].rstrip("/").rpartition("/")[2]
+    return without_query(path)[0].rstrip("/").rpartition("/")[2]
+
+
+def is_url(path: str) -> bool:
+    """Tell whether *path* is a URL, and no path of this machine."""
+    return _URL.match(path) is not None
+
+
+def parent_of(path: str) -> str:
+    """Return the folder that *path*, a path or URL, is in."""
+    place, query = without_query(path)
+    if not query and not is_url(path):
+        return str(Path(place).parent)
+    return place.rstrip("/").rpartition("/")[0] + query
+
+
+def there_is(path: str) -> bool:
+    """Tell whether there is a file or a folder at *path*, a path or URL. Raises NoJournalError."""
+    if not is_url(path):
+        return Path(path).exists()
+    from pyarrow.fs import FileType
+
+    filesystem, inner = file_system(path)
+    try:
+        return filesystem.get_file_info(inner).type is not FileType.NotFound
+    except OSError as error:
+        raise NoJournalError(f"{path}: {error}") from error
 
 
 def beside(path: str, name: str) -> str:
     """Return the path or URL of *name* in the folder *path*."""
-    folder, query = _without_query(path)
+    folder, query = without_query(path)
     return f"{folder.rstrip('/')}/{name}{query}"
 
 
 def sibling_in_archive(path: str) -> str:
     """Return where the file at *path* is once it was archived."""
-    place, query = _without_query(path)
+    place, query = without_query(path)
     folder, _, name = place.rpartition("/")
     return f"{folder or '.'}/{ARCHIVE}/{name}{query}"
 
 
-def _without_query(path: str) -> tuple[str, str]:
+def without_query(path: str) -> tuple[str, str]:
     """Return a URL without its query, and the query with its mark; paths have none."""
-    place, mark, query = path.partition("?") if _URL.match(path) else (path, "", "")
+    place, mark, query = path.partition("?") if is_url(path) else (path, "", "")
     return place, mark + query
 
 
@@ -75,7 +101,7 @@ def list_folder(folder: str) -> list[DataFile]:
     Raises NoJournalError when there is no such folder or it cannot be read.
     """
     try:
-        return _list_remote(folder) if _URL.match(folder) else _list_local(folder)
+        return _list_remote(folder) if is_url(folder) else _list_local(folder)
     except FileNotFoundError:
         raise NoJournalError(f"{folder}: no such directory") from None
     except NotADirectoryError:
@@ -90,10 +116,10 @@ def open_file(path: str | Path, ahead_bytes: int = BUFFER_BYTES) -> BinaryIO:
 
     Raises OSError.
     """
-    if isinstance(path, Path) or not _URL.match(path):
+    if isinstance(path, Path) or not is_url(path):
         # Through a buffer, a small read would fetch what is then read once more.
         return open(path, "rb", buffering=0)  # noqa: PTH123  # the caller closes it
-    filesystem, inner = _filesystem(path)
+    filesystem, inner = file_system(path)
     return io.BufferedReader(filesystem.open_input_file(inner), ahead_bytes)
 
 
@@ -117,7 +143,7 @@ def _list_local(folder: str) -> list[DataFile]:
 def _list_remote(folder: str) -> list[DataFile]:
     from pyarrow.fs import FileSelector, FileType
 
-    filesystem, inner = _filesystem(folder)
+    filesystem, inner = file_system(folder)
     if filesystem.get_file_info(inner).type is FileType.File:
         raise NotADirectoryError(folder)
     found = []
@@ -131,7 +157,7 @@ def _list_remote(folder: str) -> list[DataFile]:
 
 
 @lru_cache(maxsize=64)
-def _filesystem(url: str) -> tuple[Any, str]:
+def file_system(url: str) -> tuple[Any, str]:
     """Return the file system of *url* and the path in it. Raises NoJournalError."""
     from pyarrow import ArrowException
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
