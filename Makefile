@@ -163,7 +163,8 @@ LOCK := uv pip compile --quiet --upgrade --universal --python-version 3.11 --gen
 locks: $(STAMP) ## pin what images are made of, at its newest
 	@$(BIN)/$(LOCK) --extra broker pyproject.toml --output-file broker_image/requirements.lock
 	@$(BIN)/$(LOCK) --extra operator pyproject.toml --output-file operator/requirements.lock
-	@$(BIN)/$(LOCK) --extra spark pyproject.toml --output-file analytics/requirements.lock
+	@$(BIN)/$(LOCK) --extra spark --extra delta pyproject.toml \
+		--output-file analytics/requirements.lock
 	@echo 'setuptools>=77' | $(BIN)/$(LOCK) - --output-file broker_image/build.lock
 
 images: ## the images of broker, operator and analytics, by docker or buildah; BASE=… their base

@@ -6,6 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from lockkeeper_api.analysis.agreements import RULES_MAX, Rule
 from lockkeeper_api.analysis.bodies import Bodies
+from lockkeeper_api.analysis.history import History
 from lockkeeper_api.analysis.output import Output
 from lockkeeper_api.analysis.schedule import Schedule
 from lockkeeper_api.analysis.sizing import Executors, SparkResources
@@ -32,6 +33,13 @@ _OTHER_CLAIM_RULE = (
     "!has(self.source.claim) || !has(self.output) || !has(self.output.claim) || "
     "self.output.claim.name != self.source.claim.name"
 )
+JOURNALS_CLAIM = "history.claim: not the claim that is read"
+_JOURNALS_CLAIM_RULE = (
+    "!has(self.source.claim) || !has(self.history) || !has(self.history.claim) || "
+    "self.history.claim.name != self.source.claim.name"
+)
+WHOLE_HISTORY = "a history is told whole and without bodies: leave out until and bodies"
+_WHOLE_HISTORY_RULE = "!has(self.history) || (!has(self.until) && !has(self.bodies))"
 Moment = Annotated[
     str,
     Field(
@@ -66,11 +74,16 @@ class JournalAnalysisSpec(ApiModel):
             (_NO_EXECUTORS_RULE, NO_EXECUTORS),
             (_NO_SCHEDULES_RULE, NO_SCHEDULES),
             (_OTHER_CLAIM_RULE, OTHER_CLAIM),
+            (_JOURNALS_CLAIM_RULE, JOURNALS_CLAIM),
+            (_WHOLE_HISTORY_RULE, WHOLE_HISTORY),
         )
     )
 
     source: Source
     """Source of the records."""
+    history: History | None = None
+    """History of the source's records: a run adds what is new to it, and analyses all that it has,
+    so that nothing is read twice and what the broker has removed still counts; absent: none."""
     reports: list[ReportName] = Field(default=[], max_length=64)
     """Names of the reports to make, as Parquet, as JSON and on the page; empty: all."""
     since: Moment | None = None
@@ -125,6 +138,12 @@ class JournalAnalysisSpec(ApiModel):
         read, written = self.source.claim, self.output.claim
         if read is not None and written is not None and read.name == written.name:
             raise ValueError(OTHER_CLAIM)
+        if self.history is not None:
+            kept = self.history.claim
+            if read is not None and kept is not None and read.name == kept.name:
+                raise ValueError(JOURNALS_CLAIM)
+            if self.until is not None or self.bodies is not None:
+                raise ValueError(WHOLE_HISTORY)
         return self
 
 

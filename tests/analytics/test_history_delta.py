@@ -247,8 +247,8 @@ def test_a_history_keeps_its_format(maker, tmp_path, folder):
     assert not list((tmp_path / "plain").rglob("_delta_log"))
     with pytest.raises(OptionError, match=r"option format: the history in .* is parquet"):
         keep(tmp_path / "plain", maker.directory)
-    with pytest.raises(OptionError, match=r"option out: .* takes --format delta"):
-        keep("memory://bucket/history", maker.directory, None)
+    with pytest.raises(OptionError, match=r"option format: a history in .* is kept as delta"):
+        keep("memory://bucket/history", maker.directory, Format.PARQUET)
 
 
 def test_what_is_missing_says_so(maker, tmp_path, folder, monkeypatch):

@@ -101,7 +101,7 @@ def test_a_run_that_is_killed_anywhere_is_repeated(maker, settings, monkeypatch,
         work = getattr(deltas, effect)
         patch.setattr(deltas, effect, ending)
         with pytest.raises(KeyboardInterrupt):
-            keeping.keep(options_of(name), history, Format.DELTA)
+            keeping.keep(options_of(name), history)
     kept = keeping.keep(options_of(name), history)
     assert 0 < kept.records < 7
     assert places(rows_of(f"s3://archive/{effect}/broker=journal?{settings}")) == places(

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from journal_maker import JournalMaker, message_id, rows_of
 
 from lockkeeper_analytics.comparison.runs import found_run, run_of
 from lockkeeper_analytics.errors import AnalyticsError
@@ -20,6 +21,7 @@ from lockkeeper_analytics.job import PAGE, known_reports
 from lockkeeper_analytics.pods.application import parser, run_name
 from lockkeeper_analytics.pods.commands import command_of, java_options, serve
 from lockkeeper_analytics.pods.delivery import deliver
+from lockkeeper_analytics.pods.kept import kept_in
 from lockkeeper_analytics.pods.progress import ANNOTATION, OwnPod, Progress, Tasks, own_pod
 from lockkeeper_analytics.reading.moments import moment
 
@@ -304,3 +306,20 @@ def test_what_is_judged_just_before_the_end_is_told(tmp_path: Path) -> None:
         server.shutdown()
         thread.join()
     assert server.said[-1][2]["broken"] == ["lag > 1h: ORDERS"]
+
+
+def test_what_an_analysis_keeps_is_what_it_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    maker = JournalMaker(tmp_path / "journal").add(1, 0).clock(0).flush()
+    history = tmp_path / "history"
+    (place,) = kept_in(str(history), [str(maker.directory)], "north")
+    assert place == str(history / "broker=north")
+    maker.roll().add(2, 1).flush().roll().add(3, 2).flush()
+    for number in (1, 2):
+        (maker.directory / f"db-{number}.log").unlink()
+    assert kept_in(str(history), [str(maker.directory)], "north") == [place]
+    told = [row["message_id"] for row in rows_of(Path(place)) if row["kind"] == "add"]
+    assert told == [message_id(1), message_id(3)]
+    assert "2 ranges were removed before they were read" in capsys.readouterr().err
+    assert kept_in(str(history), [str(maker.directory)]) == [str(history / "broker=journal")]

@@ -23,6 +23,8 @@ KEPT = [
     {**SPEC, "engine": "local", "schedule": {"cron": "@hourly"}},
     {**SPEC, "schedule": {"cron": "*/5 * * * *"}, "deadline": "10m"},
     {"source": {"claim": {"name": "a"}}, "output": {"claim": {"name": "b"}}},
+    {**SPEC, "history": {"claim": {"name": "kept", "path": "records"}, "broker": "north"}},
+    {**SPEC, "history": {"path": "s3://bucket/history"}},
 ]
 ONE_SOURCE = "expected exactly one of broker, claim, snapshot, path"
 MEMORY = {"memory": "100Mi"}
@@ -58,6 +60,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "output.claim: not the claim that is read",
     ),
     ({**SPEC, "deadline": "1s"}, "expected 10s to 168h"),
+    ({**SPEC, "history": {"broker": "north"}}, "expected exactly one of claim, path"),
+    (
+        {"source": {"claim": {"name": "a"}}, "history": {"claim": {"name": "a"}}},
+        "history.claim: not the claim that is read",
+    ),
+    ({**SPEC, "history": {"path": "s3://a/b"}, "until": "1h"}, "a history is told whole"),
+    ({**SPEC, "history": {"path": "s3://a/b"}, "bodies": {}}, "a history is told whole"),
 ]
 
 

@@ -12,7 +12,7 @@ PROJECT = Path(__file__).parents[2]
 LOCKS = {
     "broker_image/requirements.lock": ("",),
     "operator/requirements.lock": ("", "operator"),
-    "analytics/requirements.lock": ("", "spark"),
+    "analytics/requirements.lock": ("", "spark", "delta"),
 }
 """Which of the project's extras each image has; the empty name is what all need."""
 NEVER = {

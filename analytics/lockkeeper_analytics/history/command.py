@@ -16,7 +16,11 @@ def keep(
     ] = "history",
     form: Annotated[
         Format | None,
-        typer.Option("--format", "-f", help="Of a new history; parquet if this is not given."),
+        typer.Option(
+            "--format",
+            "-f",
+            help="Of a new history: parquet on a disk, delta for a URL or if this says so.",
+        ),
     ] = None,
     skip_corrupt: SkipCorrupt = False,
 ) -> None:
@@ -29,8 +33,4 @@ def keep(
     kept = keeping.keep(parse_options(options), out, form)
     typer.echo(f"{kept.records:,} records added to {out}")
     if kept.lost:
-        typer.echo(
-            f"lockkeeper: {kept.lost} ranges were removed before they were read (records of the "
-            "kind `lost` name them): run more often, or have the broker archive its files",
-            err=True,
-        )
+        typer.echo(f"lockkeeper: {kept.loss}", err=True)

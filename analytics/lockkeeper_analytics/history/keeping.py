@@ -50,6 +50,14 @@ class Kept(NamedTuple):
     records: int = 0
     lost: int = 0
 
+    @property
+    def loss(self) -> str:
+        """What to tell where ranges are lost."""
+        return (
+            f"{self.lost} ranges were removed before they were read (records of the kind `lost` "
+            "name them): run more often, or have the broker archive its files"
+        )
+
 
 def keep(options: ReadOptions, out: str, asked: Format | None = None) -> Kept:
     """Append the records of the journals in *options* that the history in *out* has not.

@@ -28,13 +28,10 @@ def format_of(out: str, asked: Format | None) -> Format:
         raise OptionError(
             f"option format: the history in {out} is {there}; keep it in another folder"
         )
-    found = asked or there or Format.PARQUET
-    if found is Format.PARQUET and is_url(out):
-        raise OptionError(
-            f"option out: a history in an object store, as {out}, takes --format delta, whose log "
-            "lets several files count at once"
-        )
-    return found
+    if asked is Format.PARQUET and is_url(out):
+        reason = "its log lets several files of an object store count at once"
+        raise OptionError(f"option format: a history in {out} is kept as delta: {reason}")
+    return asked or there or (Format.DELTA if is_url(out) else Format.PARQUET)
 
 
 def _format_in(out: str) -> Format | None:

@@ -16,6 +16,7 @@ from lockkeeper_analytics.agreements.breaches import told
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.job import analyze
 from lockkeeper_analytics.pods.delivery import deliver
+from lockkeeper_analytics.pods.kept import kept_in
 from lockkeeper_analytics.pods.progress import Progress, Tasks, own_pod
 from lockkeeper_analytics.spark.session import register
 
@@ -29,6 +30,10 @@ def parser() -> argparse.ArgumentParser:
     add = found.add_argument
     add("--journal", required=True, action="append", help="directory or URL; may be repeated")
     add("--out", required=True, help="directory or URL for results: each run has a folder there")
+    add("--history", default="", help="keep records in this folder or URL, and analyse all there")
+    add(
+        "--broker", default="", help="name of the journal's records there; absent: as of its folder"
+    )
     add("--run", default="", help="name of that folder; absent: $LOCKKEEPER_RUN, else the time")
     add("--report", action="append", default=[], help="only this one; may be repeated")
     add("--rule", action="append", default=[], help="a limit, 'p99 > 5s for 10m'; may be repeated")
@@ -74,9 +79,13 @@ def _analyze(asked: argparse.Namespace, session: SparkSession, progress: Progres
     scratch = Path(tempfile.mkdtemp(prefix="lockkeeper-results-"))
     # Not the scratch itself, which nobody else may read: the run's folder gets the rights of this.
     local = scratch / "results"
+    journals = asked.journal
     try:
+        if asked.history:
+            progress.tell("keeping records")
+            journals = kept_in(asked.history, journals, asked.broker, asked.skip_corrupt)
         outcome = analyze(
-            asked.journal,
+            journals,
             local,
             destination=asked.destination,
             since=asked.since,

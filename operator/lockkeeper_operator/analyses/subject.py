@@ -98,6 +98,13 @@ class AnalysisSubject:
         return self.spec.output.served
 
     @property
+    def kept_as(self) -> str:
+        """Name of the source's records in the history."""
+        history = self.spec.history
+        given = history.broker if history is not None else None
+        return given or self.spec.source.broker or self.name
+
+    @property
     def has_executors(self) -> bool:
         """Whether others than the driver read."""
         return self.engine != "local"

@@ -283,6 +283,47 @@ def test_fields_of_bodies_are_asked_for_with_what_is_hidden(
     assert container["args"][end:] == asked
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_history_is_written_by_drivers_and_read_by_executors(engine: ChosenEngine) -> None:
+    history = {"claim": {"name": "kept", "path": "records/"}}
+    given = analysis_subject(engine, history=history)
+    for role, template in templates(given).items():
+        spec = template["spec"]
+        (container,) = spec["containers"]
+        (mount,) = [each for each in container["volumeMounts"] if each["name"] == "history"]
+        assert mount["mountPath"] == "/var/lib/lockkeeper-history"
+        assert mount.get("readOnly", False) is (role == "executor")
+        (volume,) = [each for each in spec["volumes"] if each["name"] == "history"]
+        assert volume["persistentVolumeClaim"] == {"claimName": "kept"}
+    page = all_of(given)["Deployment", "nightly-page"]["spec"]["template"]["spec"]
+    assert "history" not in {each["name"] for each in page["volumes"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked"),
+    [
+        (
+            {"history": {"claim": {"name": "kept", "path": "records/"}}},
+            ["--history", "/var/lib/lockkeeper-history/records", "--broker", "departures"],
+        ),
+        (
+            {"history": {"path": "s3://a/b?region=c", "broker": "north"}},
+            ["--history", "s3://a/b?region=c", "--broker", "north"],
+        ),
+        (
+            {"source": {"path": "s3://a/kahadb"}, "history": {"path": "s3://a/b"}},
+            ["--history", "s3://a/b", "--broker", "nightly"],
+        ),
+    ],
+)
+def test_drivers_are_told_where_records_are_kept_and_under_which_name(
+    spec: dict[str, Any], asked: list[str]
+) -> None:
+    (container,) = templates(analysis_subject(**spec))["driver"]["spec"]["containers"]
+    end = container["args"].index("/var/lib/lockkeeper-results") + 1
+    assert container["args"][end:] == asked
+
+
 def test_names_for_brokers_analyses_fit() -> None:
     assert analysis_name("departures") == "departures-regular"
     long = {analysis_name("b" * 44 + end) for end in "xy"}

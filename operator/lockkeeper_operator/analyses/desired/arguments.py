@@ -5,7 +5,8 @@ docs/operating/analyses.md documents them for SparkApplications that are written
 
 from collections.abc import Iterator
 
-from lockkeeper_operator.analyses.names import JOURNAL_PATH, RESULTS_PATH
+from lockkeeper_api.analysis.history import History
+from lockkeeper_operator.analyses.names import HISTORY_PATH, JOURNAL_PATH, RESULTS_PATH
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 
 
@@ -50,8 +51,18 @@ def page_address(subject: AnalysisSubject) -> str:
     return f"http://{subject.page}.{subject.namespace}.svc.{subject.domain}:{served.port}/"
 
 
+def _history(history: History) -> str:
+    """Return where records are kept, as drivers and executors see it."""
+    if history.path is not None:
+        return history.path
+    within = history.claim.path.strip("/") if history.claim is not None else ""
+    return "/".join(part for part in (HISTORY_PATH, within) if part)
+
+
 def _asked(subject: AnalysisSubject) -> Iterator[str]:
     spec = subject.spec
+    if spec.history is not None:
+        yield from ("--history", _history(spec.history), "--broker", subject.kept_as)
     for name in spec.reports:
         yield from ("--report", name)
     for rule in spec.rules:
