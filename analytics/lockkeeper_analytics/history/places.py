@@ -1,4 +1,4 @@
-"""Where a history is and in which format: the place that is written to."""
+"""Formats and places of histories that are written to."""
 
 import fcntl
 from collections.abc import Iterator

@@ -34,7 +34,8 @@ class KeptFile(NamedTuple):
 
 def files_in_folder(directory: str) -> Sequence[KeptFile]:
     """Return the files of the history without a log in *directory*, in journal order."""
-    pattern = os.path.join(escape(directory), f"{DAY_FOLDER}*", f"{_PREFIX}*{_SUFFIX}")  # noqa: PTH118
+    names = f"{_PREFIX}*{_SUFFIX}"
+    pattern = os.path.join(escape(directory), f"{DAY_FOLDER}*", names)  # noqa: PTH118
     paths = sorted(glob(pattern), key=_in_order)  # noqa: PTH207
     found: list[KeptFile] = []
     last_id, next_id = FILE_ID_MAX, FILE_ID_MAX
