@@ -3,7 +3,8 @@
 import pytest
 from linked_brokers import Link, Node
 
-from lockkeeper.message.destination import path_matches
+from lockkeeper.message.destination import Destination, path_matches
+from lockkeeper.message.openwire import ConsumerId
 from lockkeeper.network import inclusion
 from lockkeeper.network.demand import Demand
 
@@ -22,9 +23,9 @@ def test_consumers_of_many_destinations_are_not_compared_with_each_other(
         looks.append(path)
         return path_matches(pattern, path)
 
-    def standing(demand: Demand, ids: frozenset[object]) -> bool:
+    def standing(demand: Demand, ids: frozenset[ConsumerId], destination: Destination) -> bool:
         looks.append(demand)
-        return stands_for(demand, ids)  # type: ignore[arg-type]
+        return stands_for(demand, ids, destination)
 
     monkeypatch.setattr(inclusion, "path_matches", matching)
     monkeypatch.setattr(Demand, "stands_for", standing)
