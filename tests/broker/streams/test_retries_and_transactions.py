@@ -1,10 +1,12 @@
 """Messages that come later, come again, or come when their transaction is committed."""
 
+from dataclasses import replace
+
 import pytest
 from streams_kit import START, Bench, DiskBench, only, taken
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.errors import (
     IllegalMessageError,
@@ -77,6 +79,40 @@ def test_a_message_for_a_time_of_its_own_is_never_early_and_hardly_late(bench: B
         if later(bench, client):
             seen = bench.now
     assert due <= seen <= due + 2 * SECOND
+
+
+def test_delayed_messages_are_kept_for_as_long_as_nobody_runs(disk_bench: DiskBench) -> None:
+    client = disk_bench.connect()
+    disk_bench.append(client, "orders", "x", delay_level=18)
+    disk_bench.now += 400 * 24 * HOUR
+    disk_bench.crash()
+    client = disk_bench.connect()
+    assert later(disk_bench, client) == ["x"]
+
+
+def test_what_a_client_calls_its_properties_delays_nothing(bench: Bench) -> None:
+    client = bench.connect()
+    odd = Draft(b"x", {"lockkeeperDue": "never", "REAL_TOPIC": "a/b", "REAL_QID": "-"})
+    bench.append(client, "orders", odd, delay_level=1)
+    bench.append(client, "orders", "y", delay_level=1)
+    with pytest.raises(InvalidDestinationError, match="the broker's own"):
+        bench.append(client, "SCHEDULE_TOPIC_XXXX", odd)
+    bench.tick(SECOND)
+    assert later(bench, client) == ["x", "y"]
+    assert not any(bench.broker.containment.counts.values())
+
+
+def test_levels_may_become_more_and_fewer(disk_bench: DiskBench) -> None:
+    client = disk_bench.connect()
+    for levels in ((SECOND,), (SECOND, 2 * SECOND, 3 * SECOND), (5 * SECOND,)):
+        disk_bench.settings = replace(disk_bench.settings, delay_levels=levels)
+        disk_bench.restart()
+        client = disk_bench.connect()
+        disk_bench.append(client, "orders", f"{len(levels)}", delay_level=3)
+    disk_bench.tick(4 * SECOND)
+    assert later(disk_bench, client) == []
+    disk_bench.tick(SECOND)
+    assert sorted(later(disk_bench, client)) == ["1", "1", "3"]
 
 
 def test_a_time_that_has_passed_is_no_delay(bench: Bench) -> None:

@@ -1,6 +1,7 @@
 """Streams: what is appended stays, and whoever likes reads it from where they like."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from streams_kit import START, Bench, DiskBench, only, taken
@@ -25,6 +26,7 @@ from lockkeeper.broker.streams.settings import (
 )
 from lockkeeper.broker.streams.states import STATES
 from lockkeeper.broker.streams.waiting import Read
+from lockkeeper.store.kahadb.compaction import Settings
 from lockkeeper.store.memory import MemoryStore
 from lockkeeper.store.segment import SegmentName
 
@@ -292,6 +294,34 @@ def test_retention_gives_back_the_disk(disk_bench: DiskBench) -> None:
     client = disk_bench.connect()
     assert disk_bench.broker.streams.queries.offsets("log", 0) == (minimum, 400)
     assert disk_bench.bodies(client, "log", offset=399) == ["0399" * 500]
+
+
+def test_messages_stay_readable_when_their_files_are_compacted(tmp_path: Path) -> None:
+    eager = Settings(after_no_gc=1, ignores_store_growth=True)
+    bench = DiskBench(
+        tmp_path / "data", file_bytes_max=1 << 15, cleanup_interval_ms=0, compaction=eager
+    )
+    client = bench.connect()
+    for number in range(40):
+        bench.append(client, "orders", Draft(f"{number}".encode(), {"KEYS": f"k{number}"}))
+        for _ in range(4):
+            bench.broker.streams.groups.lock(client, "l", f"{number}", "x" * 3000, [("o", 0)])
+            bench.settle()
+            bench.broker.streams.groups.delete(f"{number}")
+        bench.tick(1_000)
+    taken(client)
+    before = bench.store.usage().bytes_on_disk
+    for _ in range(200):
+        bench.tick(1_000)
+        bench.store.maintain(bench.now)
+        bench.settle()
+    assert bench.store.usage().bytes_on_disk < before // 2
+    for _ in range(2):
+        assert bench.bodies(client, "orders", count=99) == [f"{number}" for number in range(40)]
+        (found,) = bench.broker.streams.queries.find_key("orders", "k7", 0, bench.now, 9)
+        assert bench.broker.streams.queries.record_at(found[1].location) == ("orders", 0, found[1])
+        bench.crash()
+        client = bench.connect()
 
 
 def test_a_deleted_stream_is_gone_with_what_is_being_written(any_bench: Bench) -> None:

@@ -42,9 +42,8 @@ class Delays:
         self._levels = levels_ms
         self._book = book
         self._deliver = deliver
-        self._positions = [0] * len(levels_ms)
+        self._positions: dict[int, int] = {}
         self._timers: dict[int, Timer] = {}
-        self._partitions: list[Partition] = []
 
     @property
     def levels(self) -> int:
@@ -55,13 +54,12 @@ class Delays:
         """Take back how far each level is."""
         positions = state.get("positions")
         if isinstance(positions, list):
-            for level, position in enumerate(positions[: len(self._positions)]):
+            for level, position in enumerate(positions):
                 self._positions[level] = position if isinstance(position, int) else 0
 
     def begin(self, partitions: list[Partition]) -> None:
         """Go on with the partitions of the delay stream, when they are there."""
-        self._partitions = partitions
-        for level, partition in enumerate(partitions[: self.levels]):
+        for level, partition in enumerate(partitions):
             self.added(level, partition)
 
     def delayed(
@@ -77,6 +75,8 @@ class Delays:
             REAL_STREAM: stream,
             REAL_PARTITION: str(partition),
         }
+        # It may be a client's own, who knows why.
+        properties.pop(_DUE, None)
         if due:
             properties[_DUE] = str(due)
             number = self._level_for(due - self._context.now)
@@ -102,12 +102,15 @@ class Delays:
 
     def added(self, level: int, partition: Partition) -> None:
         """Look after a level in which there is a message."""
-        if level in self._timers or self._positions[level] >= partition.maximum:
+        position = max(self._positions.get(level, 0), partition.minimum)
+        if level in self._timers or position >= partition.maximum:
             return
-        position = max(self._positions[level], partition.minimum)
         stored_at = partition.stored_at_offset(position) or 0
-        due = stored_at + self._levels[level]
-        self._set_timer(level, partition, due)
+        self._set_timer(level, partition, stored_at + self._length(level))
+
+    def _length(self, level: int) -> int:
+        """Return the delay of a level; one of settings that had more of them waits for the last."""
+        return self._levels[min(level, self.levels - 1)]
 
     def _set_timer(self, level: int, partition: Partition, due: int) -> None:
         action = partial(self._move, level, partition)
@@ -116,33 +119,35 @@ class Delays:
     def _move(self, level: int, partition: Partition) -> None:
         """Move on what is due in a level."""
         self._timers.pop(level, None)
-        position = self._positions[level]
+        position = self._positions.get(level, 0)
         scan = partition.scan(position, _AT_ONCE, _BYTES_AT_ONCE, EVERYTHING)
-        latest = self._context.now - self._levels[level]
+        latest = self._context.now - self._length(level)
         position = scan.next_offset if not scan.records else position
         for record in scan.records:
             if record.stored_at > latest:
                 break
             if not self._deliver_on(record.draft):
-                self._keep(level, position)
+                self._keep(level, position, partition)
                 self._set_timer(level, partition, self._context.now + _RETRY_MS)
                 return
             position = record.offset + 1
-        self._keep(level, position)
+        self._keep(level, position, partition)
         self.added(level, partition)
 
-    def _keep(self, level: int, position: int) -> None:
-        """Write how far a level is, behind the messages that it passed."""
-        if position > self._positions[level]:
+    def _keep(self, level: int, position: int, partition: Partition) -> None:
+        """Write how far a level is, behind the messages that it passed, which end here."""
+        if position > self._positions.get(level, 0):
             self._positions[level] = position
-            self._book.put(STATE, {"positions": self._positions})
+            levels = range(max(self._positions) + 1)
+            positions = [self._positions.get(each, 0) for each in levels]
+            self._book.put(STATE, {"positions": positions})
+            partition.end_before(position)
 
     def _deliver_on(self, draft: Draft) -> bool:
         """Add a message where it belongs now."""
         properties = draft.properties
         due = int(properties.pop(_DUE, "0"))
-        stream = properties.pop(REAL_STREAM, "")
-        partition = int(properties.pop(REAL_PARTITION, "-1"))
+        stream, partition = properties.pop(REAL_STREAM), int(properties.pop(REAL_PARTITION))
         if due <= self._context.now:
             return self._deliver(stream, partition, draft)
         number, again = self.delayed(draft, stream, partition, 0, due)

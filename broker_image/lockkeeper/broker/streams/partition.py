@@ -345,6 +345,13 @@ class Partition:
             freed += self._drop()
         return freed
 
+    def end_before(self, offset: int) -> None:
+        """Forget the segments that have nothing from *offset* on, but for the last one."""
+        while len(self._segments) > 1 and len(self._segments[1]):
+            if self._segments[0].end > offset:
+                return
+            self._drop()
+
     def _is_over(self, now: int) -> bool:
         """Tell whether the first segment is not to be kept any more."""
         oldest, retention = self._segments[0], self.retention

@@ -4,6 +4,8 @@ Commands raise BrokerError with nothing changed. Those with a `tag` are answered
 output of `outputs` with that tag, in the outbox of the connection: at once, or once what they did
 is durable; the others return their answer.
 
+Whether a user may do it is the session's question: a stream is a topic of its name there.
+
 To a session:
 
 * `append` a run of messages to a partition → `Appended`, once durable
@@ -15,7 +17,7 @@ To a session:
   transactions come as `CheckTransaction`
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -35,7 +37,7 @@ from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
 from lockkeeper.broker.streams.partition import Partition, Pending, RecentFrames
 from lockkeeper.broker.streams.queries import Queries
-from lockkeeper.broker.streams.settings import StreamSettings, StreamsSettings
+from lockkeeper.broker.streams.settings import Retention, StreamSettings, StreamsSettings
 from lockkeeper.broker.streams.states import STATES, StateBook
 from lockkeeper.broker.streams.stream import Stream, read_settings, settings_state
 from lockkeeper.broker.streams.transactions import HALVES, Halves, Outcome
@@ -228,8 +230,7 @@ class Streams:
         *deliver_at* is in ms since the epoch) there is one message, and the answer names where it
         waits. Raises BrokerError: StreamsBusyError to be tried again at once.
         """
-        target = self.open(stream)
-        place = target.next_partition() if partition < 0 else target.partition(partition)
+        place = self._place(stream, partition)
         self._check_drafts(drafts)
         if delay_level > 0 or deliver_at > self._context.now:
             if len(drafts) != 1:
@@ -242,6 +243,13 @@ class Streams:
             connection.put(Appended(tag, *where, locations, pending.stored_at))
 
         self._add(place, drafts, done)
+
+    def _place(self, stream: str, partition: int) -> Partition:
+        """Return the partition that a producer names, or the next one. Raises BrokerError."""
+        if stream == DELAY_STREAM:
+            raise InvalidDestinationError(f"stream {stream} is the broker's own")
+        target = self.open(stream)
+        return target.next_partition() if partition < 0 else target.partition(partition)
 
     def _check_drafts(self, drafts: Sequence[Draft]) -> None:
         limit = self.settings.limits.message_bytes
@@ -299,9 +307,12 @@ class Streams:
         self, draft: Draft, stream: str, partition: int, level: int, due: int
     ) -> tuple[Partition, Draft]:
         """Return where a message waits for its time, and as what."""
-        if DELAY_STREAM not in self._streams:
-            settings = replace(self.settings.defaults, partitions=self._delays.levels)
-            self._delays.begin(self.declare(DELAY_STREAM, settings).partitions)
+        waiting_in = self._streams.get(DELAY_STREAM)
+        if waiting_in is None or len(waiting_in.partitions) < self._delays.levels:
+            # What waits is never too old; what has been moved on ends by itself.
+            settings = StreamSettings(self._delays.levels, Retention(time=0))
+            self._make(DELAY_STREAM, settings, {})
+            self._book.put(STREAM_PREFIX + DELAY_STREAM, settings_state(settings))
         number, waiting = self._delays.delayed(draft, stream, partition, level, due)
         return self._streams[DELAY_STREAM].partition(number), waiting
 
@@ -323,15 +334,18 @@ class Streams:
         offset: int,
         delay_level: int = 0,
         reconsume_max: int = 16,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         """Have a message that a group could not consume come again; answered by `Done`.
 
-        It comes in `%RETRY%group`, after a delay that grows with each time, or of *delay_level*.
+        It comes in `%RETRY%group`, after a delay that grows with each time, or of *delay_level*,
+        with *properties* beside its own.
         After *reconsume_max* times, or with a negative level, it goes to `%DLQ%group`. Raises
         BrokerError.
         """
         record = self.queries.record(stream, partition, offset)
         draft = record.draft
+        draft.properties.update(properties or {})
         draft.properties.setdefault(ORIGINAL_STREAM, stream)
         is_over = delay_level < 0 or draft.reconsumed >= reconsume_max
         level = delay_level or FIRST_RETRY_LEVEL + draft.reconsumed
@@ -401,8 +415,7 @@ class Streams:
         Its producer *group* is asked about it after *immunity_ms*, 0 for the usual time. Raises
         BrokerError.
         """
-        target = self.open(stream)
-        place = target.next_partition() if partition < 0 else target.partition(partition)
+        place = self._place(stream, partition)
         self._check_drafts([draft])
         try:
             self._context.store.check_full()
