@@ -109,6 +109,19 @@ def test_it_may_go_to_and_fro() -> None:
     assert chain.clients[1].take() == ["x"]
 
 
+def test_moves_to_and_fro_do_not_use_up_how_far_it_may_go() -> None:
+    chain = Chain(3, settings=BridgeSettings(duplex=True, message_ttl=2, consumer_ttl=2))
+    chain.moves(1, 2, "x")
+    for target in (1, 2):
+        taker = chain.clients[target].consume("queue://Q")
+        chain.pump()
+        chain.clients[target].close(taker)
+        chain.pump()
+    chain.clients[0].consume("queue://Q")
+    chain.pump()
+    assert chain.clients[0].take() == ["x"]
+
+
 def test_a_consumer_here_keeps_it_here() -> None:
     chain = Chain(2)
     chain.moves(0, 1, "x")

@@ -80,3 +80,43 @@ def test_a_broker_of_another_name_over_the_same_journal_is_another_one(tmp_path:
     copy = Node("c", KahaDBStore(tmp_path), life="-2")
     assert copy.broker.broker_id == "ID:c-2"
     copy.store.close()
+
+
+def test_a_message_that_is_back_before_it_was_confirmed_outlives_a_restart(tmp_path: Path) -> None:
+    """Its first stay ends when it has begun the second: both are the same message by its id."""
+    replays = policies(REPLAYS)
+    near, far = Node("a", KahaDBStore(tmp_path), replays), Node("b", policies=replays)
+    there, here = far.client(), near.client()
+    consumer = there.consume("queue://Q")
+    out, back = Link(near, far), Link(far, near)
+    out.pump()
+    here.send("queue://Q", "x")
+    out.pump(holds_back=1)
+    there.close(consumer)
+    here.consume("queue://Q")
+    back.pump()
+    out.pump()
+    near.store.close()
+    near = Node("a", KahaDBStore(tmp_path), replays)
+    again = near.client()
+    again.consume("queue://Q")
+    assert again.take() == ["x"]
+    near.store.close()
+
+
+def test_what_comes_back_twice_is_known_by_the_id_that_it_came_with() -> None:
+    replays = policies(REPLAYS)
+    near, far = Node("a", policies=replays), Node("b", policies=replays)
+    there, here = far.client(), near.client()
+    consumer = there.consume("queue://Q")
+    out, back = Link(near, far), Link(far, near)
+    out.pump()
+    here.send("queue://Q", "x")
+    out.pump()
+    there.close(consumer)
+    out.pump()
+    here.consume("queue://Q")
+    back.pump(holds_back=1)
+    back.cut()
+    Link(far, near).pump()
+    assert here.take() == ["x"]

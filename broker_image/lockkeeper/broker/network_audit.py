@@ -6,10 +6,16 @@ that a message leaves its brokerPath grows, so one that comes back on its way is
 of a topic never comes back, but may come on two ways.
 """
 
+from typing import Final, TypeAlias
+
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.message import Message
 from lockkeeper.store.producers import network_stream
+
+ORIGINALS_MAX: Final = 100_000
+# A stream of numbers, and a number in it.
+_Key: TypeAlias = tuple[bytes, int]
 
 
 class NetworkAudit:
@@ -20,17 +26,34 @@ class NetworkAudit:
 
     def __init__(self, audit: ProducerAudit) -> None:
         self._audit = audit
+        self._originals: dict[_Key, _Key] = {}
         self.duplicates = 0
+
+    def stand_for(self, copy: Message, original: Message) -> None:
+        """Know *copy* by the message that it was made of, until it is taken or refused."""
+        if len(self._originals) >= ORIGINALS_MAX:
+            self._originals.clear()
+        self._originals[_key_of(copy)] = _key_of(original)
 
     def record(self, message: Message) -> None:
         """Note a message that was taken."""
-        self._audit.note(_stream_of(message), message.number)
+        key = _key_of(message)
+        self._audit.note(*self._originals.pop(key, key))
 
     def is_duplicate(self, message: Message) -> bool:
         """Tell whether a message has come before, as far as is known."""
-        is_known = self._audit.holds(_stream_of(message), message.number)
+        key = _key_of(message)
+        is_known = self._audit.holds(*self._originals.get(key, key))
         self.duplicates += is_known
         return is_known
+
+    def forget(self, message: Message) -> None:
+        """Know a copy no more that was not taken."""
+        self._originals.pop(_key_of(message), None)
+
+
+def _key_of(message: Message) -> _Key:
+    return _stream_of(message), message.number
 
 
 def _stream_of(message: Message) -> bytes:

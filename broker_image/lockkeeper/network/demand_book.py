@@ -361,7 +361,12 @@ class DemandBook:
             self._make_temporary(destination, info.broker_path)
         path = (*names_of(info.broker_path), self._peer.broker_id)
         route = NetworkRoute(
-            self._peer.broker_id, path, ids_of(info), settings.message_ttl, demand.nearest
+            self._broker.broker_id,
+            self._peer.broker_id,
+            path,
+            ids_of(info),
+            settings.message_ttl,
+            demand.nearest,
         )
         request = ConsumeRequest(
             self._next_id(),

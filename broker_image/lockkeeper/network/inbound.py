@@ -13,10 +13,11 @@ from lockkeeper.broker.errors import (
 from lockkeeper.broker.network_audit import NetworkAudit
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.message import openwire
+from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.layout import RESPONSE_REQUIRED_AT
 from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
-from lockkeeper.message.rewrite import decoded
+from lockkeeper.message.rewrite import decoded, encoded
 from lockkeeper.protocols.openwire.acknowledgements import AckReader
 from lockkeeper.protocols.openwire.agreement import Agreement
 from lockkeeper.protocols.openwire.commands import Commands
@@ -68,8 +69,24 @@ class Inbound:
         message = self._reader.receive(data, start, end, next(broker.sequences), in_time)
         if is_advisory(message.destination):
             return decoded(message)
-        self._take(message)
+        self._take(self._renamed(message))
         return None
+
+    def _renamed(self, message: Message) -> Message:
+        """Return a queue's message as it is, or a copy if it has been here before.
+
+        Its first stay may not have ended yet, since no confirmation has come. In the journal both
+        go by their ids, so the end of the first one would be that of both.
+        """
+        if not message.persistent or not message.destination.is_queue:
+            return message
+        if self._broker.broker_id not in broker_path(message.body):
+            return message
+        fields = decoded(message)
+        fields.message_id = copy_id = self._broker.context.copy_id(message)
+        copy = encoded(fields, copy_id.broker_sequence)
+        self._audit.stand_for(copy, message)
+        return copy
 
     def _take(self, message: Message) -> None:
         body = message.body
@@ -87,11 +104,15 @@ class Inbound:
                 return
             self._audit.record(message)
         self._send(message, receipt)
-        self.duplicates += self._audit.duplicates - known
+        is_known = self._audit.duplicates - known
+        self.duplicates += is_known
+        if is_known:
+            self._audit.forget(message)
 
     def _send(self, message: Message, receipt: Receipt | None) -> None:
         try:
             self._broker.send(self._connection, message, receipt)
+            return
         except InvalidDestinationError as error:
             gone = message.destination.is_temporary
             self._refuse(receipt, DestinationGoneError(str(message.destination)) if gone else error)
@@ -102,6 +123,7 @@ class Inbound:
         except Exception as error:
             self._broker.containment.note_error("command", self._connection.address, error)
             self._refuse(receipt, internal_error(error))
+        self._audit.forget(message)
 
     def _refuse(self, receipt: Receipt | None, error: BrokerError) -> None:
         """Answer with an error; a message that nobody waits for is of no great account."""

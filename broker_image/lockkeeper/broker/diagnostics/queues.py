@@ -189,7 +189,7 @@ def _why_not_over(
     if route.broker not in path:
         return Reason(
             "network-ttl",
-            f"it has left {counted(len(path), 'broker')}, and {bridge} forwards none that has "
+            f"it has left {counted(len({*path}), 'broker')}, and {bridge} forwards none that has "
             f"left {route.message_ttl:,}",
             "raise messageTTL or networkTTL of the network connector",
             {**facts, "brokerPath": list(path)},

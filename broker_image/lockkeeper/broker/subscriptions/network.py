@@ -12,12 +12,14 @@ UNLIMITED = -1
 class NetworkRoute(NamedTuple):
     """The way from a bridge's consumer to those that it stands for.
 
-    `broker` is the id of the broker at the bridge's other end, the last one of `path`; `consumers`
-    are the ids of the consumers at its end, by which two ways to the same one are told.
-    `message_ttl` is how many brokers a message may leave, UNLIMITED for any number. `nearest` tells
-    how many bridges lead to the nearest of those consumers that wants a message, None if none does.
+    `here` is the id of our broker, `broker` that of the one at the bridge's other end, the last one
+    of `path`; `consumers` are the ids of the consumers at its end, by which two ways to the same
+    one are told. `message_ttl` is how many brokers a message may leave, UNLIMITED for any number.
+    `nearest` tells how many bridges lead to the nearest of those consumers that wants a message,
+    None if none does.
     """
 
+    here: str
     broker: str
     path: tuple[str, ...]
     consumers: tuple[Any, ...]
@@ -26,10 +28,14 @@ class NetworkRoute(NamedTuple):
 
 
 def may_pass(route: NetworkRoute, path: tuple[str, ...]) -> bool:
-    """Tell whether a message that has left the brokers of *path* may take *route*."""
+    """Tell whether a message that has left the brokers of *path* may take *route*.
+
+    Each broker counts once: a message that was sent back has left some of them several times.
+    """
     if route.broker in path:
         return False
-    return route.message_ttl == UNLIMITED or len(path) < route.message_ttl
+    most = route.message_ttl
+    return most == UNLIMITED or len(path) < most or len({*path, route.here}) <= most
 
 
 def network_selector(route: NetworkRoute, inner: Selector | None) -> Selector:
