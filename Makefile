@@ -41,8 +41,8 @@ setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/loc
 # Folders whose files import each other by their plain names, and are no packages: each is checked
 # by itself, two at a time. Only the simulation is a package, in the folder of all tests.
 TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver bench broker \
-	broker/selectors broker/streams charts cli client crash crds fuzz integrations interop journal load message \
-	model operator \
+	broker/selectors broker/streams charts cli client crash crds fuzz integrations interop \
+	journal load message model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes networks \
 	polling process) network protocols release server store testing transport interop/network)
 SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols

@@ -21,7 +21,7 @@ from lockkeeper.broker.errors import (
 from lockkeeper.broker.events import Heard
 from lockkeeper.broker.flow.control import FlowControl
 from lockkeeper.broker.inactive_destinations import InactiveDestinations
-from lockkeeper.broker.interceptors.interceptor import interceptors
+from lockkeeper.broker.interceptors.interceptor import Interceptor, interceptors
 from lockkeeper.broker.interceptors.statistics_queries import StatisticsQueries
 from lockkeeper.broker.names import check_name
 from lockkeeper.broker.outputs import Disconnect
@@ -97,14 +97,10 @@ class Broker:
         self.context.advisories = self.context.listen(self._make_advisories())
         self.flow = FlowControl(self.context, settings.system_usage, self._take_message)
         self.forwarding = Forwarding(self.context, self.router, self.flow, self.transactions)
+        temporary_max = settings.limits.temporary_destinations
+        places = (self.context, self.registry, self.router)
         self.destinations = Destinations(
-            self.context,
-            self.registry,
-            self.router,
-            self.subscriptions,
-            self.transactions,
-            self.connections,
-            settings.limits.temporary_destinations,
+            *places, self.subscriptions, self.transactions, self.connections, temporary_max
         )
         self.inactive_destinations = InactiveDestinations(
             self.context,
@@ -117,22 +113,21 @@ class Broker:
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
         self._statistics = StatisticsQueries(*figures)
+        take = self._take_message
         self.schedulers = SchedulerMaker(
-            self.context,
-            self.transactions,
-            self.registry,
-            settings.scheduler,
-            broker_id,
-            self._take_message,
+            self.context, self.transactions, self.registry, settings.scheduler, broker_id, take
         )
-        self.interceptors = interceptors(
-            self.context, settings, self.schedulers.make(policies), self._statistics
-        )
-        if authenticator is not None and self.interceptors:
-            self.interceptors = (SendingGuard(self.guard), *self.interceptors)
+        self.interceptors = self._make_interceptors(policies)
         self.streams = Streams(self.context, settings.streams)
         # What is there from the start is the broker's own.
         self.inactive_destinations.kept.update(region.destination for region in self.registry)
+
+    def _make_interceptors(self, policies: PolicyMap) -> tuple[Interceptor, ...]:
+        scheduler = self.schedulers.make(policies)
+        found = interceptors(self.context, self.settings, scheduler, self._statistics)
+        if self.authenticator is None or not found:
+            return found
+        return SendingGuard(self.guard), *found
 
     def _make_advisories(self) -> Advisories:
         settings = self.settings

@@ -1,4 +1,4 @@
-"""What the store holds at the start, given back to those who keep it while the broker runs."""
+"""Recovery: what the store holds goes to those who keep it while the broker runs."""
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.producer_audit import ProducerAudit

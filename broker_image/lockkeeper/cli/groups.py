@@ -77,7 +77,7 @@ def reset(
         typer.Option(
             "--to",
             metavar="TIME",
-            help="Where it goes on: first, last, or a time such as 2026-11-27T08:00:00 (local "
+            help="Place to go on from: first, last, or a time such as 2026-11-27T08:00:00 (local "
             "without an offset).",
         ),
     ],

@@ -93,7 +93,7 @@ class Octets(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of bytes."""
 
     def append(self, data: bytes) -> None:
         """Add bytes at the end. Raises StoreError."""
@@ -119,7 +119,7 @@ class MemoryOctets:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of bytes."""
         return len(self._data)
 
     def append(self, data: bytes) -> None:

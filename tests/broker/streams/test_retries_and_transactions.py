@@ -1,6 +1,7 @@
 """Messages that come later, come again, or come when their transaction is committed."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from streams_kit import START, Bench, DiskBench, only, taken
@@ -137,7 +138,7 @@ def test_levels_are_those_of_the_broker() -> None:
     assert later(bench, client) == ["short", "long"]
 
 
-def send_back(bench: Bench, client: Connection, stream: str, **options: int) -> None:
+def send_back(bench: Bench, client: Connection, stream: str, **options: Any) -> None:
     """Give the first message of a stream back."""
     bench.broker.streams.send_back(client, "b", GROUP, stream, 0, 0, **options)
     bench.settle()

@@ -24,7 +24,7 @@ Told: TypeAlias = list[tuple[Destination, Content]]
 
 
 class VirtualDemand:
-    """What is told of the virtual destinations of one broker, each with the one it is about.
+    """Demand for the virtual destinations of one broker, each with the one that it is about.
 
     With *on_creation* queues without consumers are told of, too, by ids of *connection*.
     """

@@ -47,7 +47,7 @@ class Delays:
 
     @property
     def levels(self) -> int:
-        """How many levels there are; the first has number 1."""
+        """Number of levels; the first is level 1."""
         return len(self._levels)
 
     def recover(self, state: Mapping[str, Any]) -> None:

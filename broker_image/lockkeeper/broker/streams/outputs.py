@@ -26,7 +26,7 @@ class Appended(NamedTuple):
 
 
 class ReadStatus(Enum):
-    """What came of a read.
+    """Outcome of a read.
 
     FOUND: `records` holds at least one message. NOT_YET: nothing came until the time was over.
     NO_MATCH: the filter passed everything it could look at; go on at once at `next_offset`.

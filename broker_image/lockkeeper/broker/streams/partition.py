@@ -57,7 +57,7 @@ class RecentFrames:
 
 @dataclass(slots=True)
 class Scan:
-    """What a read found: messages, and the offset to go on from."""
+    """Result of a read: messages, and the offset to go on from."""
 
     records: list[StreamRecord]
     next_offset: int
@@ -164,7 +164,7 @@ class Partition:
 
     @property
     def bytes(self) -> int:
-        """How many bytes of records are kept."""
+        """Bytes of the records that are kept."""
         return sum(segment.bytes for segment in self._segments)
 
     @property

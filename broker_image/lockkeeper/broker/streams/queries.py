@@ -25,7 +25,7 @@ class Lag(NamedTuple):
 
     @property
     def messages(self) -> int:
-        """How many messages are to be consumed."""
+        """Number of messages that are to be consumed."""
         return max(0, self.maximum - self.offset)
 
 

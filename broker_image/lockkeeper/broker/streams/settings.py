@@ -15,7 +15,7 @@ DELAY_LEVELS_MS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What ends the messages of a stream: their age in ms, bytes or number of a partition.
+    """Limits that end the messages of a stream: their age in ms, bytes or number of a partition.
 
     0 is no limit. What goes are whole segments, so that more may be there: up to a segment (32 MiB)
     or a `segment_ms` of messages in each partition, and always the last message.
@@ -27,7 +27,7 @@ class Retention:
 
     @property
     def segment_ms(self) -> int:
-        """How long a segment is added to at most."""
+        """Time in which a segment is added to, at most."""
         return max(1_000, self.time // 8) if self.time else 24 * 3_600_000
 
 

@@ -42,7 +42,7 @@ from lockkeeper.broker.streams.states import STATES, StateBook
 from lockkeeper.broker.streams.stream import Stream, read_settings, settings_state
 from lockkeeper.broker.streams.transactions import HALVES, Halves, Outcome
 from lockkeeper.broker.streams.waiting import Read, Reads
-from lockkeeper.store.base import Recovered, StoreFullError
+from lockkeeper.store.base import Receipt, Recovered, StoreFullError
 from lockkeeper.store.segment import Segment
 
 STREAM_PREFIX: Final = "stream/"
@@ -369,7 +369,7 @@ class Streams:
 
     @property
     def waiting_reads(self) -> int:
-        """How many reads wait for messages."""
+        """Number of reads that wait for messages."""
         return self._reads.count
 
     # Groups
@@ -397,7 +397,7 @@ class Streams:
 
     @property
     def pending_transactions(self) -> int:
-        """How many half messages wait for their producers' decision."""
+        """Number of half messages that wait for their producers' decision."""
         return len(self._halves)
 
     def begin_transaction(
@@ -441,6 +441,10 @@ class Streams:
         self._halves.leave(connection, group)
 
     # Ending
+
+    def settle_behind(self, receipt: Receipt) -> None:
+        """Give *receipt* back once all that was changed so far is durable."""
+        self._context.settle_behind(receipt)
 
     def forget(self, connection: Connection) -> None:
         """Let go of everything that a connection did here, as it has ended."""

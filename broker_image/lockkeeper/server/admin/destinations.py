@@ -161,7 +161,7 @@ class Destinations:
             return refusal(409, f"stream {name} has messages or members that read it")
         self._streams.remove(engine.broker, name)
         done = Done()
-        engine.broker.context.settle_behind(done)
+        engine.broker.streams.settle_behind(done)
         engine.wake()
         await done.settled.wait()
         return web.json_response({"removed": name})

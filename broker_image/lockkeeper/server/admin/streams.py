@@ -86,7 +86,7 @@ class Streams:
         except BrokerError as error:
             return refusal(409, str(error))
         streams.groups.write()
-        engine.broker.context.settle_behind(done)
+        engine.broker.streams.settle_behind(done)
         engine.wake()
         await done.settled.wait()
         return web.json_response({"group": name, "stream": stream, "offsets": offsets})
@@ -103,7 +103,7 @@ class Streams:
                 return refusal(404, f"there is no group {name}")
         except BrokerError as error:
             return refusal(409, str(error))
-        engine.broker.context.settle_behind(done)
+        engine.broker.streams.settle_behind(done)
         engine.wake()
         await done.settled.wait()
         return web.json_response({"removed": name})

@@ -31,7 +31,7 @@ class FileOctets:
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """Number of bytes."""
         return self._written + len(self._buffer)
 
     def append(self, data: bytes) -> None:

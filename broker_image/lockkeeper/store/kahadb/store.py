@@ -206,9 +206,8 @@ class KahaDBStore:
         self._term = Term(files, commit, appender)
         self.streams = KahaDBStreams(self._segment_files, file_references, appender, bodies)
         self._existing = ExistingQueues(files, appender, replayed.recovered.existing)
-        compaction = Compaction(file_references, files, commit, bodies, self._settings)
-        self._compaction = compaction
-        every = self._cleanup_interval_ms
+        self._compaction = Compaction(file_references, files, commit, bodies, self._settings)
+        every, compaction = self._cleanup_interval_ms, self._compaction
         self._cleaner = JournalCleaner(file_references, files, commit, appender, every, compaction)
         files.resume(replayed.last_file_id, replayed.tails)
         self._is_open = True

@@ -20,7 +20,7 @@ RECORD_BYTES_MAX: Final = 1 << 30
 
 
 class KahaDBStreams:
-    """What `StreamStore` says, for one directory."""
+    """Streams of one directory: a `StreamStore`."""
 
     def __init__(
         self,
