@@ -83,7 +83,7 @@ class Inbound:
         if self._broker.broker_id not in broker_path(message.body):
             return message
         fields = decoded(message)
-        fields.message_id = copy_id = self._broker.context.copy_id(message)
+        fields.message_id = copy_id = self._broker.copy_id(message)
         copy = encoded(fields, copy_id.broker_sequence)
         self._audit.stand_for(copy, message)
         return copy
