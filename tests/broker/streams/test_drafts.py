@@ -16,6 +16,7 @@ from lockkeeper.message import openwire
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.message import Message
+from lockkeeper.message.primitives import decode_map, encode_map
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.store.kahadb.segment_replay import keys_of
 from lockkeeper.store.segment import lane_of, parse_key, parse_segment
@@ -41,6 +42,9 @@ def test_any_message_is_whole_openwire_and_reads_back(
     assert end == len(message.body)
     assert isinstance(fields, openwire.ActiveMQBytesMessage)
     assert openwire.encode(fields) == message.body
+    marshalled = fields.marshalled_properties
+    assert marshalled is not None
+    assert marshalled == encode_map(decode_map(marshalled)[0])
     assert (fields.persistent, fields.destination, fields.content) == (True, ORDERS, body)
     assert (fields.timestamp, fields.broker_in_time) == (AT - 9, AT)
     restored = MessageReader().restore(message.body, 0, len(message.body), 999)
