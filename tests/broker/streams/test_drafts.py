@@ -32,7 +32,7 @@ def composed(draft: Draft, offset: int = 42) -> Message:
 
 
 @given(st.binary(max_size=99), st.dictionaries(TEXTS, TEXTS, max_size=4), st.integers(0, 2**62))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_any_message_is_whole_openwire_and_reads_back(
     body: bytes, properties: dict[str, str], offset: int
 ) -> None:
