@@ -3,6 +3,8 @@
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from lockkeeper.broker.interceptors.timestamps import TimestampSettings
 from lockkeeper.broker.policies.dead_letters import DeadLetterStrategy
 from lockkeeper.broker.policies.policy import DestinationPolicy
@@ -12,11 +14,14 @@ from lockkeeper.broker.routing.mirrors import MirroredQueues
 from lockkeeper.broker.routing.virtual_topics import VirtualTopic
 from lockkeeper.broker.settings import BrokerSettings, LimitSettings
 from lockkeeper.message.destination import queue, topic
+from lockkeeper.network.settings import BridgeSettings
 from lockkeeper.server.conversion import converted
+from lockkeeper.server.networks.conversion import bridge_settings
 from lockkeeper.server.settings import listener_settings, policy_map
 from lockkeeper_api import DestinationPolicy as PolicyModel
 from lockkeeper_api import parse_resources
 from lockkeeper_api.broker import BrokerSpec, Listener, Timestamps
+from lockkeeper_api.network_connectors import NetworkConnector
 from lockkeeper_api.policies.redelivery import Redelivery
 
 BROKER = """
@@ -126,3 +131,20 @@ def test_what_only_clusters_honour_changes_nothing_of_a_local_broker() -> None:
     protected = {"name": "openwire", "tls": {"secretName": "web"}, "service": {"type": "NodePort"}}
     listener = Listener.model_validate(protected)
     assert listener_settings(listener) == listener_settings(Listener(name="openwire"))
+
+
+def test_every_option_of_a_bridge_is_taken_over() -> None:
+    """Each flag of a connector that a bridge has, too, says there what it says here."""
+    flags = [
+        field.name
+        for field in fields(BridgeSettings)
+        if NetworkConnector.model_fields.get(field.name, FieldInfo()).annotation is bool
+    ]
+    assert "use_virtual_dest_subs" in flags
+    for name in flags:
+        for value in (True, False):
+            given = {"uri": "static:(tcp://a:1)", name: value}
+            if name == "sync_durable_subs":
+                given["dynamicallyIncludedDestinations"] = [{"name": ">", "kind": "Topic"}]
+            connector = NetworkConnector.model_validate(given)
+            assert getattr(bridge_settings(connector), name) is value, name

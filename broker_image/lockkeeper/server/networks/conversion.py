@@ -16,7 +16,7 @@ from lockkeeper_api.network_connectors import NetworkConnector, NetworkDestinati
 # They are called the same in the resource, and need no other form.
 _SAME = (
     *("name", "duplex", "user_name", "dynamic_only", "static_bridge", "always_sync_send"),
-    *("use_compression", "sync_durable_subs"),
+    *("use_compression", "sync_durable_subs", "use_virtual_dest_subs"),
     *("conduit_subscriptions", "conduit_network_queue_subscriptions", "bridge_temp_destinations"),
     *("decrease_network_consumer_priority", "consumer_priority_base", "destination_filter"),
     *("prefetch_size", "advisory_prefetch_size", "advisory_ack_percentage"),
