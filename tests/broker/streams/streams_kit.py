@@ -129,10 +129,10 @@ class DiskBench(Bench):
         done = _Flag()
         self.broker.context.settle_behind(done)
         self.broker.settle(self.store.flush())
-        readable = self.store.fileno()
-        assert readable is not None
+        descriptor = self.store.fileno()
+        assert descriptor is not None
         while not done.is_set:
-            select.select([readable], [], [], 20)
+            select.select([descriptor], [], [], 20)
             self.broker.settle(self.store.completed())
         self.broker.tick(self.now)
 

@@ -9,7 +9,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
@@ -87,8 +87,7 @@ class Draft:
         return [key for key in (self.properties.get(UNIQUE_KEY, ""), *keys) if key]
 
 
-@dataclass(frozen=True, slots=True)
-class StreamRecord:
+class StreamRecord(NamedTuple):
     """A message as a partition holds it.
 
     `stored_at` is in ms since the epoch, `location` where its record is (unique in the broker),
