@@ -89,6 +89,18 @@ def test_offsets_outlive_the_broker(any_bench: Bench) -> None:
     assert group.offsets == {FIRST: 3}
 
 
+def test_what_is_known_is_never_mistaken_for_that_of_a_former_run(any_bench: Bench) -> None:
+    """The clock stands still here: what a broker numbers by it comes again."""
+    client = any_bench.connect()
+    any_bench.append(client, "orders", *"abcde")
+    for offset in range(1, 5):
+        any_bench.broker.streams.commit_offset(GROUP, "orders", 0, offset)
+        any_bench.restart()
+        group = any_bench.broker.streams.groups.find(GROUP)
+        assert group is not None
+        assert group.offsets == {FIRST: offset}
+
+
 def test_a_crash_takes_back_no_more_than_five_seconds(disk_bench: DiskBench) -> None:
     client = disk_bench.connect()
     disk_bench.append(client, "orders", *"abcdefgh")

@@ -36,9 +36,9 @@ class StateBook:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._references: dict[str, Reference] = {}
-        # A producer of its own, as its numbers must not be far from those of an earlier broker:
-        # ActiveMQ's audit of producers would count through all between them.
-        self._producer = ProducerId("ID:lockkeeper-stream-state", 0, context.next_sequence())
+        # Each run of the broker is a producer of its own, later than all that are known: ids never
+        # come again, and their numbers are close, as ActiveMQ's audit counts all between two.
+        self._run = 1
         self._count = 0
 
     def recover(self, references: Sequence[Reference]) -> list[State]:
@@ -47,7 +47,8 @@ class StateBook:
         store.load(references, self._context.next_sequence(max(1, len(references))))
         found: dict[str, State] = {}
         for reference in references:
-            state = _read(reference)
+            state, run = _read(reference)
+            self._run = max(self._run, run + 1)
             if state is None:
                 continue
             if state.name in self._references:
@@ -59,11 +60,12 @@ class StateBook:
     def put(self, name: str, value: dict[str, Any], receipt: Receipt | None = None) -> None:
         """Keep a value; the receipt is settled when it is durable."""
         self._count += 1
+        producer = ProducerId("ID:lockkeeper-stream-state", 0, self._run)
         message = encoded(
             ActiveMQTextMessage(
-                producer_id=self._producer,
+                producer_id=producer,
                 destination=STATES,
-                message_id=MessageId(self._producer, self._count),
+                message_id=MessageId(producer, self._count),
                 persistent=True,
                 timestamp=self._context.now,
                 broker_in_time=self._context.now,
@@ -88,16 +90,18 @@ class StateBook:
             self._context.store.remove(STATES, reference, skip_unwritten=False)
 
 
-def _read(reference: Reference) -> State | None:
-    """Return what a message says, None if it says nothing that we know."""
-    message = reference.loaded
+def _read(reference: Reference) -> tuple[State | None, int]:
+    """Return what a message says, None if it says nothing that we know, and the run it is of."""
+    message, run = reference.loaded, 0
     try:
         fields = decoded(message)
+        if fields.message_id is not None and fields.message_id.producer_id is not None:
+            run = fields.message_id.producer_id.session_id
         name = properties_of(fields).get(NAME)
         text = decode_body(message.body[0], fields.content)
         value = json.loads(text) if isinstance(text, str) else None
     except (MalformedMessageError, ValueError):
-        return None
+        return None, run
     if not isinstance(name, str) or not isinstance(value, dict):
-        return None
-    return State(name, value)
+        return None, run
+    return State(name, value), run

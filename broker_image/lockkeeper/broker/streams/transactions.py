@@ -81,7 +81,7 @@ class Halves:
         self._halves: dict[int, Half] = {}
         self._producers: dict[str, dict[Connection, str]] = {}
         self._is_check_due = False
-        self._count = 0
+        self._count = self._last = 0
 
     def __len__(self) -> int:
         """Return how many halves wait for their producers."""
@@ -116,6 +116,7 @@ class Halves:
             ask_at,
         )
         self._halves[half.number] = half
+        self._last = max(self._last, half.number)
 
     # Producers
 
@@ -153,7 +154,8 @@ class Halves:
                 f"{limit} transactions wait for their outcome already "
                 "(streams.limits.pendingTransactions)"
             )
-        number = context.next_sequence()
+        # Later than all that are known, whatever the clock was set to meanwhile.
+        number = self._last = max(self._last + 1, context.next_sequence())
         kept = Draft(
             draft.body,
             {**draft.properties, _PARTITION: str(partition.number), _GROUP: group},
