@@ -150,7 +150,7 @@ def test_without_a_policy_of_its_own_it_goes_by_the_entries(desk: Desk) -> None:
         ("/queues/Q", {"policy": {"memoryLimit": "much"}}, 422, "policy.memoryLimit"),
         ("/queues/Q", {"owner": 7}, 422, "owner"),
         ("/queues/Q", [], 422, "is needed"),
-        ("/streams/Q", {}, 404, "queues or topics"),
+        ("/tables/Q", {}, 404, "queues, topics or streams"),
     ],
 )
 def test_what_makes_no_sense_is_refused(
