@@ -82,8 +82,8 @@ class JournalAnalysisSpec(ApiModel):
     source: Source
     """Source of the records."""
     history: History | None = None
-    """History of the source's records; absent: none. A run adds what is new to it, and analyses
-    all that it has: nothing is read twice, and what the broker has removed still counts."""
+    """History of the source's records. A run adds what is new to it, and analyses all that it has.
+    So nothing is read twice, and what the broker has removed still counts; absent: none."""
     reports: list[ReportName] = Field(default=[], max_length=64)
     """Names of the reports to make, as Parquet, as JSON and on the page; empty: all."""
     since: Moment | None = None

@@ -249,6 +249,9 @@ def test_a_history_keeps_its_format(maker, tmp_path, folder):
         keep(tmp_path / "plain", maker.directory)
     with pytest.raises(OptionError, match=r"option format: a history in .* is kept as delta"):
         keep("memory://bucket/history", maker.directory, Format.PARQUET)
+    odd = JournalMaker(tmp_path / "a b").add(1, 0).flush().directory
+    with pytest.raises(OptionError, match=r"option path: the name 'a b' in an object store takes"):
+        keep("memory://bucket/history", odd, None)
 
 
 def test_what_is_missing_says_so(maker, tmp_path, folder, monkeypatch):

@@ -81,6 +81,7 @@ class DeltaPlace:
             with open_file(path) as file:
                 told: dict[str, Any] = json.loads(file.read())
         except (OSError, ValueError) as error:
+            self._check_unchanged()
             reason = "it says where the next step begins; put it back from a copy"
             raise AnalyticsError(f"{path}: {reason} ({error})") from error
         check_version(path, told.pop("schema"))
@@ -101,10 +102,10 @@ class DeltaPlace:
         number = int.from_bytes(sha256(note).digest()[:_NUMBER_BYTES])
         self._make_folder(f"{_NOTES}/{folder_of(self._broker)}/note")
         write_file(note, self._note(number))
+        former = self._number
         self._commit(added, number, step.following)
-        if self._number not in (None, number):
-            remove_file(self._note(self._number))
-        self._number = number
+        if former not in (None, number):
+            remove_file(self._note(former))
 
     def files(self) -> Sequence[KeptFile]:
         """Return the files of all commits."""
@@ -125,12 +126,20 @@ class DeltaPlace:
                 [BROKER, DAY],
                 commit_properties=properties,
             )
-            self._table.update_incremental()
-        if self._table.transaction_version(self._application) != number:
-            # Another run has gone on behind this commit: what it added is not to be added again.
-            raise AnalyticsError(f"{self._place}: {_IN_USE}")
+        self._number = number
+        self._check_unchanged()
         if not is_url(self._folder):
             _sync_commits(Path(self._folder) / LOG, before + 1, self._table.version())
+
+    def _check_unchanged(self) -> None:
+        """Raise AnalyticsError when another run has gone on behind the last step that is known.
+
+        What it added is not to be added again.
+        """
+        with _told_of(self._place):
+            self._table.update_incremental()
+        if self._table.transaction_version(self._application) != self._number:
+            raise AnalyticsError(f"{self._place}: {_IN_USE}")
 
     def _note(self, number: int) -> str:
         name = f"{_NOTES}/{folder_of(self._broker)}/{number:014x}.json"

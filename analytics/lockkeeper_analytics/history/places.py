@@ -46,9 +46,13 @@ def _format_in(out: str) -> Format | None:
 def place_in(out: str, broker: str, form: Format, columns: pa.Schema) -> Iterator[Place]:
     """Yield the place of *broker* in the history in *out*, a path or URL, of the format *form*.
 
-    No other run on this machine writes to it meanwhile. Raises AnalyticsError when one does.
+    No other run on this machine writes to it meanwhile. Raises AnalyticsError when one does, and
+    OptionError for a name that is another one within a URL.
     """
     if is_url(out):
+        if "%" in folder_of(broker):
+            reason = "letters of ASCII, digits, `.`, `_` and `-`: give it another one, NAME=DIR"
+            raise OptionError(f"option path: the name {broker!r} in an object store takes {reason}")
         yield _delta_place(out, broker, columns)
         return
     folder = Path(out) / folder_of(broker)

@@ -8,6 +8,7 @@ journal where the step began that wrote it; names are in journal order.
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from glob import escape, glob
 from pathlib import Path
 from typing import NamedTuple
@@ -46,7 +47,8 @@ def files_in_folder(directory: str) -> Sequence[KeptFile]:
             # A step ends where the next one begins.
             last_id, next_name = next_id, name
             next_id = int(name.split("-")[1])
-        found.append(KeptFile(next_id, path, last_id, Path(path).stat().st_size))
+        with suppress(FileNotFoundError):
+            found.append(KeptFile(next_id, path, last_id, Path(path).stat().st_size))
     return found[::-1]
 
 
