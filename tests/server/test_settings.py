@@ -143,7 +143,7 @@ def test_every_option_of_a_bridge_is_taken_over() -> None:
     assert "use_virtual_dest_subs" in flags
     for name in flags:
         for value in (True, False):
-            given = {"uri": "static:(tcp://a:1)", name: value}
+            given: dict[str, Any] = {"uri": "static:(tcp://a:1)", name: value}
             if name == "sync_durable_subs":
                 given["dynamicallyIncludedDestinations"] = [{"name": ">", "kind": "Topic"}]
             connector = NetworkConnector.model_validate(given)
