@@ -53,8 +53,8 @@ def _flat(schema: Schema, definitions: Schema) -> Schema:
         del result["additionalProperties"]
     if result.get("default", ...) is None:
         del result["default"]
-    if "default" in result and result.get("type") in _TEXTS:
-        result["default"] = _TEXTS[result["type"]](result["default"])
+    if "default" in result:
+        result["default"] = _default_text(result["default"], result)
     if "const" in result:
         result["enum"] = [result.pop("const")]
     if "properties" in result:
@@ -63,7 +63,16 @@ def _flat(schema: Schema, definitions: Schema) -> Schema:
         }
     if "items" in result:
         result["items"] = _flat(result["items"], definitions)
+        if "default" in result:
+            found = [_default_text(each, result["items"]) for each in result["default"]]
+            result["default"] = found
     return result
+
+
+def _default_text(default: Any, schema: Schema) -> Any:
+    """Return a default as it is written on the wire."""
+    written = _TEXTS.get(schema.get("type", ""))
+    return default if written is None else written(default)
 
 
 def structural_schema(schema: Schema, in_list: bool = False) -> Schema:
