@@ -15,10 +15,10 @@ import pytest
 from brokers import Brokers, broker
 from clients import AUTHORITY, Client, Clients, assert_nothing_lost, gap
 from cryptography import x509
+from foreign_kinds import BUILD_SECONDS_MAX, need_cert_manager
 from installation import RELEASE, Installation
 from kube import Manifest, Namespace, wait_until
 from measures import record_gap
-from others import BUILD_SECONDS_MAX, need_cert_manager
 
 from lockkeeper_operator.certificates.issuing import Pair, issued
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from brokers import Brokers, broker
+from foreign_kinds import TLS_ROUTES, need_tls_routes
 from kube import Manifest, Namespace, wait_until
-from others import TLS_ROUTES, need_tls_routes
 
 from lockkeeper.client import Connection, MessagingError, connect
 
