@@ -37,6 +37,7 @@ from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.routing.forwarding import Forwarding
 from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.scheduling.making import SchedulerMaker
+from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.streams.streams import Streams
 from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN, SubscriptionManager
@@ -114,9 +115,10 @@ class Broker:
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
         self._statistics = StatisticsQueries(*figures)
-        take = self._take_message
+        rest = (settings.scheduler, broker_id, self._take_message)
+        build = partial(Scheduler, self.context, self.transactions, self.registry, *rest)
         self.schedulers = SchedulerMaker(
-            self.context, self.transactions, self.registry, settings.scheduler, broker_id, take
+            self.context, self.registry, settings.scheduler.enabled, build
         )
         self.interceptors = self._make_interceptors(policies)
         self.streams = Streams(self.context, settings.streams)

@@ -18,6 +18,7 @@ from lockkeeper.message.layout import RESPONSE_REQUIRED_AT
 from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.rewrite import decoded, encoded
+from lockkeeper.message.text import encode_text
 from lockkeeper.protocols.openwire.acknowledgements import AckReader
 from lockkeeper.protocols.openwire.agreement import Agreement
 from lockkeeper.protocols.openwire.commands import Commands
@@ -48,6 +49,7 @@ class Inbound:
     ) -> None:
         self.taken = self.duplicates = 0
         self._broker = broker
+        self._own_id = encode_text(broker.broker_id)
         self._audit = audit
         self._connection = connection
         self._agreement = agreement
@@ -79,6 +81,9 @@ class Inbound:
         go by their ids, so the end of the first one would be that of both.
         """
         if not message.persistent or not message.destination.is_queue:
+            return message
+        # Most have not: bytes are looked through faster than a path is read.
+        if self._own_id not in message.body:
             return message
         if self._broker.broker_id not in broker_path(message.body):
             return message

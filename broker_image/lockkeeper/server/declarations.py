@@ -6,7 +6,7 @@ queue itself, with its messages, is the journal's business.
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import Field, ValidationError
 
@@ -35,15 +35,23 @@ class InvalidDeclarationError(ValueError):
     """A declaration makes no sense; the text names the field."""
 
 
-class _Form(ApiModel):
+class OwnedForm(ApiModel):
+    """What all declarations have."""
+
+    owner: str = Field(default="", max_length=OWNER_CHARACTERS_MAX)
+    """Who declares it, such as NAMESPACE/NAME of a Destination."""
+
+
+class _Form(OwnedForm):
     """What a declaration has to look like."""
 
     name: DestinationName
     """Name of the destination."""
     policy: PolicyModel | None = None
     """How it behaves; absent: as the Broker's entries say."""
-    owner: str = Field(default="", max_length=OWNER_CHARACTERS_MAX)
-    """Who declares it, such as NAMESPACE/NAME of a Destination."""
+
+
+_AnyForm = TypeVar("_AnyForm", bound=OwnedForm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +64,21 @@ class Declaration:
     settings: DestinationPolicy | None
 
 
-def read_declaration(kind: Kind, name: str, value: Any) -> Declaration:
-    """Return what *value*, a request's JSON, declares. Raises InvalidDeclarationError."""
+def read_form(form: type[_AnyForm], value: Any, **beside: Any) -> _AnyForm:
+    """Return *value*, a request's JSON, as a form. Raises InvalidDeclarationError."""
     if not isinstance(value, dict):
         raise InvalidDeclarationError('{"policy": …, "owner": "NAMESPACE/NAME"} is needed')
     try:
-        form = _Form.model_validate({**value, "name": name})
+        return form.model_validate({**value, **beside})
     except ValidationError as error:
-        found = (complaint(_Form, each) for each in error.errors(include_url=False))
+        found = (complaint(form, each) for each in error.errors(include_url=False))
         text = "; ".join(f"{path}: {reason}" for path, reason in found)
         raise InvalidDeclarationError(text) from error
+
+
+def read_declaration(kind: Kind, name: str, value: Any) -> Declaration:
+    """Return what *value*, a request's JSON, declares. Raises InvalidDeclarationError."""
+    form = read_form(_Form, value, name=name)
     settings = None if form.policy is None else converted(form.policy, DestinationPolicy)
     return Declaration(Destination(kind, name), form.owner, value.get("policy"), settings)
 

@@ -5,30 +5,19 @@ Who declared one is kept in memory only; the stream and its settings are in the 
 
 from typing import Any
 
-from pydantic import Field, ValidationError
-
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.streams.settings import StreamSettings
 from lockkeeper.server.conversion import converted
+from lockkeeper.server.declarations import OwnedForm, read_form
 from lockkeeper.server.stream_views import destination_like_view
-from lockkeeper_api.complaints import complaint
-from lockkeeper_api.meta import ApiModel
 from lockkeeper_api.streams import Stream as StreamModel
 
-OWNER_CHARACTERS_MAX = 512
 
-
-class InvalidStreamError(ValueError):
-    """A declaration makes no sense; the text names the field."""
-
-
-class _Form(ApiModel):
+class _Form(OwnedForm):
     """What a declaration has to look like."""
 
     policy: StreamModel = StreamModel()
     """Settings of the stream; absent: the usual ones."""
-    owner: str = Field(default="", max_length=OWNER_CHARACTERS_MAX)
-    """Who declares it, such as NAMESPACE/NAME of a Destination."""
 
 
 class StreamDeclarations:
@@ -40,16 +29,9 @@ class StreamDeclarations:
     def declare(self, broker: Broker, name: str, value: Any) -> None:
         """Make a stream, or change its settings.
 
-        Raises InvalidStreamError or BrokerError, with nothing changed.
+        Raises InvalidDeclarationError or BrokerError, with nothing changed.
         """
-        if not isinstance(value, dict):
-            raise InvalidStreamError('{"policy": …, "owner": "NAMESPACE/NAME"} is needed')
-        try:
-            form = _Form.model_validate(value)
-        except ValidationError as error:
-            found = (complaint(_Form, each) for each in error.errors(include_url=False))
-            text = "; ".join(f"{path}: {reason}" for path, reason in found)
-            raise InvalidStreamError(text) from error
+        form = read_form(_Form, value)
         broker.streams.declare(name, converted(form.policy, StreamSettings))
         self._declared[name] = (form.owner, value.get("policy"))
 

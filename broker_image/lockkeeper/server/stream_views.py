@@ -13,7 +13,7 @@ from lockkeeper.journal.counters import COUNTERS
 
 def stream_views(broker: Broker) -> Iterator[dict[str, Any]]:
     """Yield the figures of every stream."""
-    for stream in broker.streams:
+    for stream in list(broker.streams):
         yield stream_view(broker, stream)
 
 
@@ -82,7 +82,7 @@ def destination_like_view(broker: Broker, stream: Stream) -> dict[str, Any]:
 
 def group_views(broker: Broker) -> Iterator[dict[str, Any]]:
     """Yield what there is to tell of every consumer group."""
-    for group in broker.streams.groups:
+    for group in list(broker.streams.groups):
         yield group_view(broker, group)
 
 

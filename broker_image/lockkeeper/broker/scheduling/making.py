@@ -1,39 +1,37 @@
 """Making of the scheduler: at the start, or as soon as a policy begins to redeliver."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.scheduling.job import JOBS
-from lockkeeper.broker.scheduling.scheduler import Scheduler, Take
+from lockkeeper.broker.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.policies.policy import PolicyMap
     from lockkeeper.broker.regions.registry import Registry
-    from lockkeeper.broker.settings import SchedulerSettings
-    from lockkeeper.broker.transaction_manager import TransactionManager
 
 
 class SchedulerMaker:
-    """Makes the scheduler of a broker, if anything may have to be delivered later."""
+    """Has the scheduler of a broker made by *build*, if anything may have to be delivered later."""
 
     def __init__(
         self,
         context: "Context",
-        transactions: "TransactionManager",
         registry: "Registry",
-        settings: "SchedulerSettings",
-        broker_id: str,
-        take: Take,
+        is_enabled: bool,
+        build: Callable[[], Scheduler],
     ) -> None:
-        self._context, self._registry, self._settings = context, registry, settings
-        self._rest = (transactions, registry, settings, broker_id, take)
+        self._context, self._registry = context, registry
+        self._is_enabled = is_enabled
+        self._build = build
 
     def make(self, policies: "PolicyMap") -> Scheduler | None:
         """Return the scheduler, None if neither the settings nor *policies* want one."""
-        if not self._settings.enabled and not policies.any_redelivers():
+        if not self._is_enabled and not policies.any_redelivers():
             return None
-        scheduler = Scheduler(self._context, *self._rest)
+        scheduler = self._build()
         self._context.deliver_later = scheduler.deliver_later
         return scheduler
 

@@ -6,6 +6,7 @@ level, each the longest that is not too long; it is at most the shortest level l
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -82,15 +83,7 @@ class Delays:
             number = self._level_for(due - self._context.now)
         else:
             number = max(1, min(level, self.levels)) - 1
-        return number, Draft(
-            draft.body,
-            properties,
-            draft.flag,
-            draft.system_flag,
-            draft.born_at,
-            draft.born_host,
-            draft.reconsumed,
-        )
+        return number, replace(draft, properties=properties)
 
     def _level_for(self, milliseconds: int) -> int:
         """Return the longest level that is not too long, or the shortest."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
+from lockkeeper.broker.streams.answering import AnswerReceipt
 from lockkeeper.broker.streams.outputs import Locked, MembersChanged
 from lockkeeper.broker.streams.settings import StreamsSettings
 from lockkeeper.broker.streams.states import StateBook
@@ -79,18 +80,6 @@ class Group:
         for (stream, number), lock in self.locks.items():
             locks.setdefault(stream, {})[str(number)] = lock.owner
         return {"offsets": offsets, "locks": locks}
-
-
-class LockReceipt:
-    """Answers a request for locks once who holds them is durable."""
-
-    def __init__(self, connection: Connection, answer: Locked) -> None:
-        self._connection = connection
-        self._answer = answer
-
-    def settle(self) -> None:
-        """Send the answer."""
-        self._connection.put(self._answer)
 
 
 class Groups:
@@ -270,7 +259,7 @@ class Groups:
             connection.put(answer)
             return
         group.is_dirty = False
-        self._book.put(GROUP_PREFIX + name, group.state(), LockReceipt(connection, answer))
+        self._book.put(GROUP_PREFIX + name, group.state(), AnswerReceipt(connection, answer))
 
     def unlock(self, name: str, client_id: str, places: Iterable[Place]) -> None:
         """Take a member's locks back, those it does hold."""

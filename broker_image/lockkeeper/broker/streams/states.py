@@ -77,14 +77,11 @@ class StateBook:
         reference = Reference(message, len(message.body))
         store = self._context.store
         store.add(STATES, reference, receipt)
-        self._remove(name)
+        self.remove(name)
         self._references[name] = reference
 
     def remove(self, name: str) -> None:
-        """Forget what is kept by a name."""
-        self._remove(name)
-
-    def _remove(self, name: str) -> None:
+        """Forget what is kept by a name, if there is anything."""
         reference = self._references.pop(name, None)
         if reference is not None:
             self._context.store.remove(STATES, reference, skip_unwritten=False)

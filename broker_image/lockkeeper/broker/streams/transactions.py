@@ -5,13 +5,14 @@ journal: after a crash it is in one of the two places. A producer that says noth
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.streams.answering import AnswerReceipt
 from lockkeeper.broker.streams.drafts import Draft, compose, read_draft
 from lockkeeper.broker.streams.errors import IllegalMessageError, NoSuchTransactionError
 from lockkeeper.broker.streams.outputs import Appended, CheckTransaction, Done, HalfStored
@@ -156,15 +157,8 @@ class Halves:
             )
         # Later than all that are known, whatever the clock was set to meanwhile.
         number = self._last = max(self._last + 1, context.next_sequence())
-        kept = Draft(
-            draft.body,
-            {**draft.properties, _PARTITION: str(partition.number), _GROUP: group},
-            draft.flag,
-            draft.system_flag,
-            draft.born_at,
-            draft.born_host,
-            draft.reconsumed,
-        )
+        ours = {_PARTITION: str(partition.number), _GROUP: group}
+        kept = replace(draft, properties={**draft.properties, **ours})
         try:
             message = compose(
                 kept, topic(partition.stream), _LANE, number, context.now, context.next_sequence()
@@ -191,7 +185,7 @@ class Halves:
             connection.put(Done(tag))
         elif outcome is Outcome.ROLLBACK:
             del self._halves[number]
-            receipt = _Told(connection, Done(tag))
+            receipt = AnswerReceipt(connection, Done(tag))
             self._context.store.remove(HALVES, half.reference, receipt, skip_unwritten=False)
         else:
             self._move(half, self._route(half.stream, half.partition), connection, tag)
@@ -205,10 +199,7 @@ class Halves:
     ) -> None:
         """Put a half message into a partition, in one batch with its end here."""
         context = self._context
-        context.store.load([half.reference], context.next_sequence())
-        draft = read_draft(half.reference.loaded.body)
-        for name in (_PARTITION, _GROUP):
-            draft.properties.pop(name, None)
+        draft = self._read(half)
 
         def done(pending: Pending, locations: tuple[int, ...]) -> None:
             if connection is not None:
@@ -223,6 +214,14 @@ class Halves:
             pending,
         )
         del self._halves[half.number]
+
+    def _read(self, half: Half) -> Draft:
+        """Return a half message as its producer sent it; blocks. Raises StoreError."""
+        self._context.store.load([half.reference], self._context.next_sequence())
+        draft = read_draft(half.reference.loaded.body)
+        for name in (_PARTITION, _GROUP):
+            draft.properties.pop(name, None)
+        return draft
 
     # Questions
 
@@ -251,11 +250,8 @@ class Halves:
             return
         connection = producers[half.checks % len(producers)]
         half.checks += 1
-        self._context.store.load([half.reference], self._context.next_sequence())
-        draft = read_draft(half.reference.loaded.body)
+        draft = self._read(half)
         _let_go(half.reference)
-        for name in (_PARTITION, _GROUP):
-            draft.properties.pop(name, None)
         connection.put(
             CheckTransaction(
                 half.group,
@@ -273,15 +269,3 @@ def _let_go(reference: Reference) -> None:
     """Keep a body on the disk alone."""
     if reference.location:
         reference.message = None
-
-
-class _Told:
-    """Tells a connection something once it is durable."""
-
-    def __init__(self, connection: Connection, answer: Done) -> None:
-        self._connection = connection
-        self._answer = answer
-
-    def settle(self) -> None:
-        """Send the answer."""
-        self._connection.put(self._answer)

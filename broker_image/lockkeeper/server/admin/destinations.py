@@ -31,7 +31,7 @@ from lockkeeper.server.declarations import (
     read_declaration,
 )
 from lockkeeper.server.engine import Engine
-from lockkeeper.server.stream_declarations import InvalidStreamError, StreamDeclarations
+from lockkeeper.server.stream_declarations import StreamDeclarations
 from lockkeeper.server.views import destination_views, in_order, place
 
 STREAMS = "streams"
@@ -148,7 +148,7 @@ class Destinations:
     def _declare_stream(self, engine: Engine, name: str, value: Any) -> web.Response:
         try:
             self._streams.declare(engine.broker, name, value)
-        except (InvalidStreamError, BrokerError) as error:
+        except (InvalidDeclarationError, BrokerError) as error:
             return refusal(422, str(error))
         engine.wake()
         return self._show_stream(engine, name)

@@ -46,7 +46,7 @@ class Streams:
         if engine is None:
             return not_master(self._status()["role"])
         engine.stamp()
-        found = await in_slices(list(stream_views(engine.broker)))
+        found = await in_slices(stream_views(engine.broker))
         return await json_list("streams", sorted(found, key=_name))
 
     async def _list_groups(self, request: web.Request) -> web.Response:
@@ -54,7 +54,7 @@ class Streams:
         if engine is None:
             return not_master(self._status()["role"])
         engine.stamp()
-        found = await in_slices(list(group_views(engine.broker)))
+        found = await in_slices(group_views(engine.broker))
         return await json_list("groups", sorted(found, key=_name))
 
     async def _reset(self, request: web.Request) -> web.Response:
