@@ -54,6 +54,7 @@ def test_streams_and_groups_are_shown_and_set_back(
     (place,) = group["partitions"]
     assert (place["offset"], place["lagMessages"], place["lockedBy"]) == (2, 1, "me")
     assert "billing" in lockkeeper.done("groups", "lag").out
+    assert "There is no group x." in lockkeeper.done("groups", "lag", "x").out
     assert "Nobody is in a group." in lockkeeper.done("groups", "members").out
     with urllib.request.urlopen(f"{admin}/metrics", timeout=20) as answer:
         figures = answer.read().decode()

@@ -1,5 +1,6 @@
 """`lockkeeper groups`: consumer groups of streams, how far they are, and setting them back."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, TypeAlias
 from urllib.parse import quote
@@ -47,8 +48,8 @@ def lag(
     """
     found = _groups(admin, group)
     rows = [_lag_row(each, one) for each in found for one in each["partitions"]]
-    below = () if rows else ("No group has consumed anything yet.",)
-    show(Listing(LAG_COLUMNS, rows, {"groups": found}, below=below), as_json)
+    nothing = "No group has consumed anything yet."
+    _show(LAG_COLUMNS, rows, found, nothing, group, as_json)
 
 
 @app.command()
@@ -64,8 +65,7 @@ def members(
     """
     found = _groups(admin, group)
     rows = [_member_row(each, one) for each in found for one in each["members"]]
-    below = () if rows else ("Nobody is in a group.",)
-    show(Listing(MEMBER_COLUMNS, rows, {"groups": found}, below=below), as_json)
+    _show(MEMBER_COLUMNS, rows, found, "Nobody is in a group.", group, as_json)
 
 
 @app.command()
@@ -100,6 +100,20 @@ def reset(
 def _groups(admin: list[str] | None, group: str | None) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = ask(find_master(admin)["admin"], "groups")["groups"]
     return [each for each in found if group is None or each["name"] == group]
+
+
+def _show(
+    columns: Sequence[Column],
+    rows: list[tuple[str, ...]],
+    groups: list[dict[str, Any]],
+    nothing: str,
+    asked: str | None,
+    as_json: bool,
+) -> None:
+    """Show rows of groups; without any *nothing*, or that the group asked for is not there."""
+    if asked is not None and not groups:
+        nothing = f"There is no group {asked}."
+    show(Listing(columns, rows, {"groups": groups}, below=() if rows else (nothing,)), as_json)
 
 
 def _milliseconds(text: str) -> int:

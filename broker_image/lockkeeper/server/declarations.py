@@ -36,7 +36,7 @@ class InvalidDeclarationError(ValueError):
 
 
 class OwnedForm(ApiModel):
-    """What all declarations have."""
+    """Part that all declarations have."""
 
     owner: str = Field(default="", max_length=OWNER_CHARACTERS_MAX)
     """Who declares it, such as NAMESPACE/NAME of a Destination."""

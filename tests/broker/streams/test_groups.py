@@ -231,3 +231,32 @@ def test_partitions_are_shared_out_evenly() -> None:
     assert allocate(["b", "a", "c"], 8) == {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
     assert allocate(["b", "a"], 1) == {"a": [0], "b": []}
     assert allocate([], 4) == {}
+
+
+def test_a_lock_asked_for_twice_is_not_told_before_it_is_durable(disk_bench: DiskBench) -> None:
+    client, groups = disk_bench.connect(), disk_bench.broker.streams.groups
+    disk_bench.append(client, "orders", "a")
+    groups.lock(client, 1, "g", "one", [("orders", 0)])
+    groups.lock(client, 2, "g", "one", [("orders", 0)])
+    told = [each for each in taken(client) if isinstance(each, Locked) and each.partitions]
+    disk_bench.crash()
+    other = disk_bench.connect()
+    disk_bench.broker.streams.groups.lock(other, 3, "g", "two", [("orders", 0)])
+    disk_bench.settle()
+    assert not (told and only(other, Locked).partitions), "two owners were told"
+
+
+def test_a_lock_that_is_renewed_is_not_given_to_another(bench: Bench) -> None:
+    one, two, groups = bench.connect(), bench.connect(), bench.broker.streams.groups
+    bench.append(one, "orders", "a")
+    groups.heartbeat("g", Member("one", one, {}))
+    for _ in range(7):
+        groups.lock(one, 1, "g", "one", [("orders", 0)])
+        bench.settle()
+        bench.tick(20_000)
+        renewed = [each for each in taken(one) if isinstance(each, Locked)]
+        assert renewed[0].partitions
+    # 20 s ago it was told that the lock is its own for 60 s.
+    groups.lock(two, 2, "g", "two", [("orders", 0)])
+    bench.settle()
+    assert only(two, Locked).partitions == ()

@@ -62,7 +62,8 @@ class Lock:
 class Group:
     """A consumer group; `offsets` are the next ones to be consumed.
 
-    `is_dirty` asks for its state to be written.
+    `is_dirty` asks for its state to be written; `pending_locks` counts requests whose locks are not
+    durable yet.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Group:
     offsets: dict[Place, int] = field(default_factory=dict)
     locks: dict[Place, Lock] = field(default_factory=dict)
     is_dirty: bool = False
+    pending_locks: int = 0
 
     def state(self) -> dict[str, Any]:
         """Return what is to outlive the broker."""
@@ -80,6 +82,20 @@ class Group:
         for (stream, number), lock in self.locks.items():
             locks.setdefault(stream, {})[str(number)] = lock.owner
         return {"offsets": offsets, "locks": locks}
+
+
+class LockReceipt(AnswerReceipt):
+    """Answers a request for locks of a group once who holds them is durable."""
+
+    def __init__(self, group: Group, connection: Connection, answer: Locked) -> None:
+        super().__init__(connection, answer)
+        self._group = group
+        group.pending_locks += 1
+
+    def settle(self) -> None:
+        """Send the answer."""
+        self._group.pending_locks -= 1
+        super().settle()
 
 
 class Groups:
@@ -135,12 +151,13 @@ class Groups:
         return True
 
     def forget_stream(self, stream: str) -> None:
-        """Forget what groups know of a stream that is deleted."""
+        """Forget what groups know of a stream that is deleted, and write that."""
         for group in self._groups.values():
             for kept in (group.offsets, group.locks):
                 for place in [place for place in kept if place[0] == stream]:
                     del kept[place]
-                    self._note(group)
+                    group.is_dirty = True
+        self.write()
 
     # Members
 
@@ -168,14 +185,17 @@ class Groups:
     def leave(self, name: str, client_id: str) -> None:
         """Let a member go, if it is there; its locks are free."""
         group = self._groups.get(name)
-        member = None if group is None else group.members.pop(client_id, None)
-        if group is None or member is None:
-            return
+        if group is not None and client_id in group.members:
+            self.unlock(name, client_id, list(group.locks))
+            self._let_go(group, client_id)
+
+    def _let_go(self, group: Group, client_id: str) -> None:
+        """Let a member go; its locks stay until they expire."""
+        member = group.members.pop(client_id)
         mine = self._members.get(member.connection, {})
-        mine.pop((name, client_id), None)
+        mine.pop((group.name, client_id), None)
         if not mine:
             self._members.pop(member.connection, None)
-        self.unlock(name, client_id, list(group.locks))
         self._tell(group)
 
     def forget(self, connection: Connection) -> None:
@@ -201,13 +221,13 @@ class Groups:
             self._context.timers.call_at(self._context.steady + every, self._find_silent_ones)
 
     def _find_silent_ones(self) -> None:
-        """Let members go that nobody has heard of for too long."""
+        """Let members go that nobody has heard of for too long; they may still hold locks."""
         self._is_sweep_due = False
         earliest = self._context.steady - self._settings.member_timeout
         for group in self._groups.values():
             for member in list(group.members.values()):
                 if member.seen_at < earliest:
-                    self.leave(group.name, member.client_id)
+                    self._let_go(group, member.client_id)
         if self._members:
             self._have_silent_ones_found()
 
@@ -245,6 +265,9 @@ class Groups:
         Who gets one is durable before it is told. Raises ResourceAllocationError.
         """
         group, now = self.open(name), self._context.steady
+        member = group.members.get(client_id)
+        if member is not None:
+            member.seen_at = now
         held: list[Place] = []
         is_news = False
         for place in places:
@@ -255,11 +278,15 @@ class Groups:
             group.locks[place] = Lock(client_id, now + self._settings.lock_timeout)
             held.append(place)
         answer = Locked(tag, tuple(held))
-        if not is_news:
+        if is_news:
+            group.is_dirty = False
+            receipt = LockReceipt(group, connection, answer)
+            self._book.put(GROUP_PREFIX + name, group.state(), receipt)
+        elif group.pending_locks:
+            # What an earlier request got is not durable yet.
+            self._context.settle_behind(AnswerReceipt(connection, answer))
+        else:
             connection.put(answer)
-            return
-        group.is_dirty = False
-        self._book.put(GROUP_PREFIX + name, group.state(), AnswerReceipt(connection, answer))
 
     def unlock(self, name: str, client_id: str, places: Iterable[Place]) -> None:
         """Take a member's locks back, those it does hold."""

@@ -71,6 +71,7 @@ class Pending:
 
     __slots__ = (
         "_done",
+        "_is_settled",
         "_partition",
         "bytes",
         "first",
@@ -93,6 +94,7 @@ class Pending:
     ) -> None:
         self._partition = partition
         self._done = done
+        self._is_settled = False
         self.segment = segment
         self.first = first
         self.stored_at = stored_at
@@ -102,7 +104,10 @@ class Pending:
         self.bytes = sum(reference.size for reference in references)
 
     def settle(self) -> None:
-        """Show the messages to readers, and tell whoever waits."""
+        """Show the messages to readers, and tell whoever waits: once, whoever calls again."""
+        if self._is_settled:
+            return
+        self._is_settled = True
         locations = self._partition.publish(self)
         self._done(self, locations)
 
@@ -253,6 +258,10 @@ class Partition:
             if wanted is not EVERYTHING:
                 at_once = min(ENTRIES_AT_ONCE, end - scan.next_offset)
             entries = self._entries(scan.next_offset, at_once)
+            if not entries:
+                # Nothing is left up to the end: groups have passed what others took away.
+                scan.next_offset = self.maximum
+                break
             chosen: list[Entry] = []
             for entry in entries:
                 if entry.location != GAP and wanted.accepts_hash(entry.tag_hash):
@@ -287,11 +296,18 @@ class Partition:
         ]
 
     def _entries(self, offset: int, count: int) -> list[Entry]:
-        """Return messages from *offset* on, or from the first after it that there is."""
+        """Return messages from *offset* on, or from the first after it that there is.
+
+        There may be none: segments are empty while their first message is written, or when others
+        took all messages away.
+        """
         at = max(0, bisect_right(self._segments, offset, key=_base) - 1)
-        if offset >= self._segments[at].end:
+        while at < len(self._segments):
+            segment = self._segments[at]
+            if len(segment) and offset < segment.end:
+                return segment.entries(offset, count)
             at += 1
-        return self._segments[at].entries(offset, count)
+        return []
 
     def record(self, offset: int) -> StreamRecord | None:
         """Return the message at *offset*, None when it is gone or not there yet."""
@@ -326,11 +342,12 @@ class Partition:
             if segment.last_at < begin or len(found) >= count:
                 break
             for offset in reversed(segment.offsets_of(wanted)):
-                record = self.record(offset)
-                if record is None or not begin <= record.stored_at <= end:
+                entry = segment.entry(offset)
+                if entry is None or not begin <= entry.stored_at <= end:
                     continue
-                if key in record.draft.keys and len(found) < count:
-                    found.append(record)
+                found += [each for each in self.records([entry]) if key in each.draft.keys]
+                if len(found) >= count:
+                    break
         return found
 
     # Ending

@@ -68,7 +68,10 @@ class Queries:
         offset = offset_of(frame)
         if name is None or offset is None:
             raise NoSuchRecordError(f"at {location} is no message of a stream")
-        return name.stream, name.partition, self.record(name.stream, name.partition, offset)
+        record = self.record(name.stream, name.partition, offset)
+        if record.location != location:
+            raise NoSuchRecordError(f"the message at {location} is gone")
+        return name.stream, name.partition, record
 
     def find_key(
         self, stream: str, key: str, begin: int, end: int, count: int

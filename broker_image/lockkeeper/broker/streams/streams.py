@@ -52,6 +52,9 @@ ORIGINAL_STREAM: Final = "RETRY_TOPIC"
 FIRST_RETRY_LEVEL: Final = 3
 RETENTION_INTERVAL_MS: Final = 10_000
 ANY_PARTITION: Final = -1
+PROPERTIES_CHARACTERS_MAX: Final = 32_767
+"""Names and values of a message's properties, as RocketMQ's messages have room for."""
+RECONSUMED_MAX: Final = (1 << 31) - 1
 
 
 class Streams:
@@ -68,7 +71,7 @@ class Streams:
         self._is_retention_due = False
         self.queries = Queries(context, self.get, settings.limits)
         self.groups = Groups(context, settings, self._book)
-        self._halves = Halves(context, settings, self._route)
+        self._halves = Halves(context, settings, self._route, self._count_pending)
         self._delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
     # Beginning
@@ -144,6 +147,7 @@ class Streams:
         Raises BrokerError.
         """
         check_stream_name(name)
+        _check_not_ours(name)
         limits, known = self.settings.limits, self._streams.get(name)
         if not 1 <= settings.partitions <= limits.partitions:
             raise InvalidDestinationError(
@@ -193,13 +197,15 @@ class Streams:
     def remove(self, name: str) -> None:
         """Delete a stream with its messages, and what groups know of it. Raises BrokerError."""
         stream = self.get(name)
+        _check_not_ours(name)
         error = NoSuchStreamError(f"stream {name} was deleted")
         del self._streams[name]
+        # First: whatever a crash leaves, no group has an offset of what comes under the name again.
+        self.groups.forget_stream(name)
         for partition in stream.partitions:
             self._reads.refuse(partition, error)
             partition.end()
         self._book.remove(STREAM_PREFIX + name)
-        self.groups.forget_stream(name)
 
     def _route(self, name: str, number: int) -> Partition:
         """Return a partition for a message of the broker's own, whatever the settings."""
@@ -246,8 +252,7 @@ class Streams:
 
     def _place(self, stream: str, partition: int) -> Partition:
         """Return the partition that a producer names, or the next one. Raises BrokerError."""
-        if stream == DELAY_STREAM:
-            raise InvalidDestinationError(f"stream {stream} is the broker's own")
+        _check_not_ours(stream)
         target = self.open(stream)
         return target.next_partition() if partition < 0 else target.partition(partition)
 
@@ -261,6 +266,11 @@ class Streams:
                     f"the body has {len(draft.body)} bytes, more than {limit} "
                     "(streams.limits.messageBytes)"
                 )
+            size = sum(len(name) + len(value) for name, value in draft.properties.items())
+            if size > PROPERTIES_CHARACTERS_MAX:
+                raise IllegalMessageError(
+                    f"the properties have {size} characters, more than {PROPERTIES_CHARACTERS_MAX}"
+                )
 
     def _add(
         self,
@@ -269,28 +279,37 @@ class Streams:
         done: Callable[[Pending, tuple[int, ...]], None],
     ) -> None:
         """Add messages; *done* is called when they are durable. Raises BrokerError."""
-        context, limit = self._context, self.settings.limits.pending_bytes
-        if self._pending_bytes >= limit:
+        self._check_room()
+        context = self._context
+        first = context.next_sequence(len(drafts))
+        try:
+            pending = partition.prepare(drafts, context.now, first, self._durable(done))
+        except ValueError as error:
+            raise IllegalMessageError(str(error)) from error
+        self._count_pending(pending.bytes)
+        partition.add(pending)
+
+    def _check_room(self) -> None:
+        """Raise StreamsBusyError while too much waits for the disk, or what a full store is."""
+        if self._pending_bytes >= self.settings.limits.pending_bytes:
             raise StreamsBusyError(
                 f"{self._pending_bytes} bytes wait for the disk (streams.limits.pendingBytes); "
                 "try again"
             )
         try:
-            context.store.check_full()
-            first = context.next_sequence(len(drafts))
-            pending = partition.prepare(drafts, context.now, first, self._durable(done))
+            self._context.store.check_full()
         except StoreFullError as error:
             raise ResourceAllocationError(str(error)) from error
-        except ValueError as error:
-            raise IllegalMessageError(str(error)) from error
-        self._pending_bytes += pending.bytes
-        partition.add(pending)
+
+    def _count_pending(self, size: int) -> None:
+        """Count bytes that wait for the disk, less than 0 of those that do no more."""
+        self._pending_bytes += size
 
     def _durable(
         self, done: Callable[[Pending, tuple[int, ...]], None]
     ) -> Callable[[Pending, tuple[int, ...]], None]:
         def settled(pending: Pending, locations: tuple[int, ...]) -> None:
-            self._pending_bytes -= pending.bytes
+            self._count_pending(-pending.bytes)
             done(pending, locations)
 
         return settled
@@ -349,7 +368,7 @@ class Streams:
         draft.properties.setdefault(ORIGINAL_STREAM, stream)
         is_over = delay_level < 0 or draft.reconsumed >= reconsume_max
         level = delay_level or FIRST_RETRY_LEVEL + draft.reconsumed
-        draft.reconsumed += 1
+        draft.reconsumed = min(draft.reconsumed + 1, RECONSUMED_MAX)
 
         def done(pending: Pending, locations: tuple[int, ...]) -> None:
             connection.put(Done(tag))
@@ -417,10 +436,7 @@ class Streams:
         """
         place = self._place(stream, partition)
         self._check_drafts([draft])
-        try:
-            self._context.store.check_full()
-        except StoreFullError as error:
-            raise ResourceAllocationError(str(error)) from error
+        self._check_room()
         self._halves.begin(connection, tag, group, place, draft, immunity_ms)
 
     def end_transaction(
@@ -433,7 +449,10 @@ class Streams:
         self._halves.end(connection, tag, number, outcome)
 
     def producer_heartbeat(self, connection: Connection, group: str, client_id: str) -> None:
-        """Hear of a producer that may be asked about transactions of its group."""
+        """Hear of a producer that may be asked about transactions of its group.
+
+        Raises ResourceAllocationError.
+        """
         self._halves.heartbeat(connection, group, client_id)
 
     def producer_leaves(self, connection: Connection, group: str) -> None:
@@ -469,6 +488,12 @@ class Streams:
             for partition in stream.partitions:
                 partition.retain(self._context.now)
         self._have_retained()
+
+
+def _check_not_ours(name: str) -> None:
+    """Raise InvalidDestinationError for the stream in which delayed messages wait."""
+    if name == DELAY_STREAM:
+        raise InvalidDestinationError(f"stream {name} is the broker's own")
 
 
 def _nothing(pending: Pending, locations: tuple[int, ...]) -> None:

@@ -55,30 +55,39 @@ class Half:
 class HalfReceipt:
     """Tells a producer that its half message is durable."""
 
-    def __init__(self, connection: Connection, tag: Any, half: Half) -> None:
+    def __init__(
+        self, connection: Connection, tag: Any, half: Half, count: Callable[[int], None]
+    ) -> None:
         self._connection = connection
         self._tag = tag
         self._half = half
+        self._count = count
 
     def settle(self) -> None:
         """Send the answer; from here on the body is on the disk alone, if there is one."""
         half = self._half
+        self._count(-half.reference.size)
         self._connection.put(HalfStored(self._tag, half.number, half.reference.location))
         _let_go(half.reference)
 
 
 class Halves:
-    """All half messages. `route` finds the partition of a stream; it may raise BrokerError."""
+    """All half messages. `route` finds the partition of a stream; it may raise BrokerError.
+
+    `count` is told how many bytes more wait for the disk, or less.
+    """
 
     def __init__(
         self,
         context: Context,
         settings: StreamsSettings,
         route: Callable[[str, int], Partition],
+        count: Callable[[int], None],
     ) -> None:
         self._context = context
         self._settings = settings
         self._route = route
+        self._count_bytes = count
         self._halves: dict[int, Half] = {}
         self._producers: dict[str, dict[Connection, str]] = {}
         self._is_check_due = False
@@ -122,7 +131,15 @@ class Halves:
     # Producers
 
     def heartbeat(self, connection: Connection, group: str, client_id: str) -> None:
-        """Hear of a producer that can be asked about the transactions of its group."""
+        """Hear of a producer that can be asked about the transactions of its group.
+
+        Raises ResourceAllocationError.
+        """
+        limit = self._settings.limits.groups
+        if group not in self._producers and len(self._producers) >= limit:
+            raise ResourceAllocationError(
+                f"there are {limit} groups of producers already (streams.limits.groups)"
+            )
         self._producers.setdefault(group, {})[connection] = client_id
 
     def leave(self, connection: Connection, group: str) -> None:
@@ -171,7 +188,9 @@ class Halves:
             number, group, partition.stream, partition.number, reference, context.steady + wait
         )
         self._halves[number] = half
-        context.store.add(HALVES, reference, HalfReceipt(connection, tag, half))
+        self._count_bytes(reference.size)
+        receipt = HalfReceipt(connection, tag, half, self._count_bytes)
+        context.store.add(HALVES, reference, receipt)
         self._have_checked()
 
     def end(self, connection: Connection, tag: Any, number: int, outcome: Outcome) -> None:

@@ -34,11 +34,17 @@ from lockkeeper.store.kahadb.file_references import (
 from lockkeeper.store.kahadb.frames import read_subscription
 from lockkeeper.store.kahadb.holders import count_holders
 from lockkeeper.store.kahadb.long_index import LongIndex
-from lockkeeper.store.kahadb.segment_replay import MakeSegment, ReplayedKeys, SegmentReplay
+from lockkeeper.store.kahadb.segment_replay import (
+    SEGMENT_MARK,
+    MakeSegment,
+    ReplayedKeys,
+    SegmentReplay,
+    SegmentReplays,
+)
 from lockkeeper.store.kahadb.term import epoch_of, identity_of
 from lockkeeper.store.kahadb.ways import ends_plainly_at, note_way
 from lockkeeper.store.producers import Producers
-from lockkeeper.store.segment import SEGMENT_PREFIX, parse_segment
+from lockkeeper.store.segment import SEGMENT_PREFIX
 
 LONG_MIN: Final = 100_000
 """A queue with fewer messages is kept in a dictionary: that is quicker, and 400 bytes each."""
@@ -125,7 +131,7 @@ class Replay:
 
     def __init__(self, file_references: FileReferences, make_segment: MakeSegment) -> None:
         self.file_references = file_references
-        self._make_segment = make_segment
+        self._segments = SegmentReplays(make_segment, file_references)
         self._keys = ReplayedKeys()
         self.producers = Producers()
         self._destinations: dict[bytes, ReplayedDestination] = {}
@@ -145,7 +151,7 @@ class Replay:
         run, last = plain, None
         for row in rows:
             command, _, _, _, _, _, _, transaction, _, _ = row
-            if command == ADD:
+            if command == ADD and SEGMENT_MARK in row[3]:
                 self._keys.note(row, data)
             if command not in (ADD, REMOVE):
                 self._apply_plain(plain, file_id)
@@ -300,19 +306,14 @@ class Replay:
         if replayed is None:
             decoded = decode_destination(destination)
             # Two writers may encode the same name in two ways.
-            replayed = self._by_name.get(decoded) or self._begin(decoded)
+            replayed = self._by_name.get(decoded)
+            if replayed is None:
+                replayed = ReplayedDestination(decoded, self._segments.begin(decoded))
             replayed.encodings.append(destination)
             self._destinations[destination] = self._by_name[decoded] = replayed
             if decoded.is_queue and not decoded.name.startswith(SEGMENT_PREFIX):
                 self._existing[decoded] = None
         return replayed
-
-    def _begin(self, destination: Destination) -> ReplayedDestination:
-        name = parse_segment(destination)
-        if name is None:
-            return ReplayedDestination(destination, None)
-        segment = SegmentReplay(self._make_segment(name), self.file_references)
-        return ReplayedDestination(destination, segment)
 
     def _open(self, identifier: TransactionId) -> OpenTransaction:
         opened = self._transactions.get(identifier)

@@ -1,11 +1,12 @@
 """Files of the segments' indexes: derived, made anew whenever the journal is opened."""
 
+import errno
 import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from lockkeeper.store.base import StoreError
 from lockkeeper.store.segment import MemoryOctets, Segment, SegmentName
@@ -13,6 +14,8 @@ from lockkeeper.store.segment import MemoryOctets, Segment, SegmentName
 DIRECTORY_PREFIX: Final = "streams-"
 DIRECTORY_SUFFIX: Final = ".index"
 BUFFER_BYTES: Final = 1 << 16
+
+_Result = TypeVar("_Result")
 
 
 class FileOctets:
@@ -42,70 +45,76 @@ class FileOctets:
 
     def read(self, start: int, size: int) -> bytes:
         """See `Octets.read`."""
-        if start >= self._written:
-            start -= self._written
-            return bytes(self._buffer[start : start + size])
-        if start + size > self._written:
-            self._flush()
-        try:
-            return self._pread(start, size)
-        except OSError as error:
-            raise self._failure(error) from error
+        written = max(0, min(size, self._written - start))
+        found = self._pread(start, written) if written else b""
+        begin = start + written - self._written
+        return found + bytes(self._buffer[begin : begin + size - written])
 
     def _pread(self, start: int, size: int) -> bytes:
         if self._descriptor >= 0:
-            return os.pread(self._descriptor, size, start)
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            return self._tried(lambda: os.pread(self._descriptor, size, start))
+        descriptor = self._tried(lambda: os.open(self._path, os.O_RDONLY | os.O_CLOEXEC))
         try:
-            return os.pread(descriptor, size, start)
+            return self._tried(lambda: os.pread(descriptor, size, start))
         finally:
             os.close(descriptor)
 
     def write(self, start: int, data: bytes) -> None:
         """See `Octets.write`."""
-        was_open = self._descriptor >= 0
-        try:
-            self._flush()
-            self._open()
-            os.pwrite(self._descriptor, data, start)
-        except OSError as error:
-            raise self._failure(error) from error
-        if not was_open:
-            self.seal()
+        inside = data[: max(0, self._written - start)]
+        if inside:
+            was_open = self._descriptor >= 0
+            self._tried(self._open)
+            self._tried(lambda: os.pwrite(self._descriptor, inside, start))
+            if not was_open:
+                self._close()
+        begin = start + len(inside) - self._written
+        if len(inside) < len(data):
+            self._buffer[begin : begin + len(data) - len(inside)] = data[len(inside) :]
 
     def _flush(self) -> None:
-        """Write what waits. Raises StoreError."""
-        if not self._buffer:
-            return
-        try:
-            self._open()
-            written = os.pwrite(self._descriptor, self._buffer, self._written)
-        except OSError as error:
-            raise self._failure(error) from error
-        self._written += written
-        del self._buffer[:written]
-        if self._buffer:
-            raise StoreError(f"{self._path}: no room for the index of a stream")
+        """Write what waits; where there is no room it waits on, in memory. Raises StoreError.
+
+        The journal's own files have their room already: what is refused there is no more.
+        """
+        while self._buffer:
+            try:
+                self._open()
+                written = os.pwrite(self._descriptor, self._buffer, self._written)
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise self._failure(error) from error
+                return
+            self._written += written
+            del self._buffer[:written]
 
     def _open(self) -> None:
         if self._descriptor < 0:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
 
-    def seal(self) -> None:
-        """See `Octets.seal`."""
-        self._flush()
+    def _close(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def seal(self) -> None:
+        """See `Octets.seal`."""
+        self._flush()
+        self._close()
+
     def drop(self) -> None:
         """See `Octets.drop`."""
         self._buffer.clear()
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._close()
         self._path.unlink(missing_ok=True)
+
+    def _tried(self, call: Callable[[], _Result]) -> _Result:
+        """Return what *call* does. Raises StoreError."""
+        try:
+            return call()
+        except OSError as error:
+            raise self._failure(error) from error
 
     def _failure(self, error: OSError) -> StoreError:
         return StoreError(f"{self._path}: {error.strerror}")
@@ -122,9 +131,13 @@ class SegmentFiles:
         self._count = 0
 
     def make(self, name: SegmentName) -> Segment:
-        """Return an empty segment. Raises StoreError."""
-        if self._directory is None:
-            self._directory = self._begin()
+        """Return an empty segment; without room for a directory in memory. Raises StoreError."""
+        try:
+            self._directory = self._directory or self._begin()
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                return segment_in_memory(name)
+            raise StoreError(f"{self._parent}: {error.strerror}") from error
         self._count += 1
         stem = self._directory / str(self._count)
         return Segment(
@@ -133,13 +146,10 @@ class SegmentFiles:
 
     def _begin(self) -> Path:
         """Return a directory of our own; those of processes that were killed are deleted."""
-        try:
-            for left in self._parent.glob(f"{DIRECTORY_PREFIX}*{DIRECTORY_SUFFIX}"):
-                self._check()
-                shutil.rmtree(left, ignore_errors=True)
-            return Path(tempfile.mkdtemp(DIRECTORY_SUFFIX, DIRECTORY_PREFIX, self._parent))
-        except OSError as error:
-            raise StoreError(f"{self._parent}: {error.strerror}") from error
+        for left in self._parent.glob(f"{DIRECTORY_PREFIX}*{DIRECTORY_SUFFIX}"):
+            self._check()
+            shutil.rmtree(left, ignore_errors=True)
+        return Path(tempfile.mkdtemp(DIRECTORY_SUFFIX, DIRECTORY_PREFIX, self._parent))
 
     def close(self) -> None:
         """Delete the files."""

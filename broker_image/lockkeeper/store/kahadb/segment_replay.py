@@ -5,6 +5,7 @@ from typing import Final
 
 from lockkeeper.journal.records import AddMessage
 from lockkeeper.journal.walk import ADD, QuickRecord
+from lockkeeper.message.destination import Destination
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, FileReferences
 from lockkeeper.store.segment import (
     GAP,
@@ -15,30 +16,30 @@ from lockkeeper.store.segment import (
     SegmentName,
     key_hash_of,
     parse_key,
+    parse_segment,
 )
 
 MakeSegment = Callable[[SegmentName], Segment]
-_PREFIX: Final = SEGMENT_PREFIX.encode()
-# Names of properties, each with the lengths and the tag around it: the values are texts.
-_KEYS: Final = b"\x00\x04KEYS\x09"
-_UNIQUE_KEY: Final = b"\x00\x08UNIQ_KEY\x09"
+SEGMENT_MARK: Final = SEGMENT_PREFIX.encode()
+# Names of properties, each with the length before it.
+_KEYS: Final = b"\x00\x04KEYS"
+_UNIQUE_KEY: Final = b"\x00\x08UNIQ_KEY"
+# The tags of texts, with the bytes that the length takes.
+_TEXTS: Final = ((b"\x09", 2), (b"\x0d", 4))
 
 
 class ReplayedKeys:
-    """Keys of messages whose adds have been seen and not applied yet, by message id."""
+    """Keys of segments' messages whose adds have been seen and not applied yet, by message id."""
 
     def __init__(self) -> None:
         self._hashes: dict[bytes, list[int]] = {}
-        self._last: bytes | None = None
-        self._is_segment = False
 
     def note(self, row: QuickRecord, data: bytes) -> None:
-        """Note the keys of an add, if its destination is a segment."""
+        """Note the keys of an add whose destination has SEGMENT_MARK in its name."""
         destination = row[3]
-        if destination is not self._last:
-            self._last = destination
-            self._is_segment = _PREFIX in destination
-        if self._is_segment:
+        after = destination.find(SEGMENT_MARK) + len(SEGMENT_MARK)
+        # A segment's name goes on with a number, those of states and half messages do not.
+        if destination[after : after + 1].isdigit():
             start, end = row[5], row[5] + row[6]
             self._hashes[row[4]] = [key_hash_of(key) for key in keys_of(data, start, end) if key]
 
@@ -58,11 +59,32 @@ def keys_of(data: bytes, start: int, end: int) -> list[bytes]:
 
 
 def _value(data: bytes, start: int, end: int, name: bytes) -> bytes:
-    at = data.rfind(name, start, end)
+    at, length_bytes = max((data.rfind(name + tag, start, end), size) for tag, size in _TEXTS)
     if at < 0:
         return b""
-    at += len(name)
-    return data[at + 2 : at + 2 + int.from_bytes(data[at : at + 2], "big")]
+    at += len(name) + 1
+    begin = at + length_bytes
+    return data[begin : begin + int.from_bytes(data[at:begin], "big")]
+
+
+class SegmentReplays:
+    """Begins the replay of segments; of each partition the index of one is open at a time."""
+
+    def __init__(self, make: MakeSegment, file_references: FileReferences) -> None:
+        self._make = make
+        self._file_references = file_references
+        self._last: dict[tuple[str, int], Segment] = {}
+
+    def begin(self, destination: Destination) -> "SegmentReplay | None":
+        """Return the replay of the segment that a destination is, None for any other one."""
+        name = parse_segment(destination)
+        if name is None:
+            return None
+        place = name.stream, name.partition
+        if place in self._last:
+            self._last[place].seal()
+        self._last[place] = self._make(name)
+        return SegmentReplay(self._last[place], self._file_references)
 
 
 class SegmentReplay:
