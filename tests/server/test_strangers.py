@@ -59,6 +59,15 @@ def serve(test: Callable[[Running], Awaitable[None]], keeper: PasswordAuthentica
     asyncio.run(run())
 
 
+def test_whoever_comes_in_while_the_broker_ends_is_cut_at_once() -> None:
+    async def test(running: Running) -> None:
+        running.engine.close()
+        reader, _ = await asyncio.open_connection("127.0.0.1", running.port)
+        assert await is_cut(reader, 0.5)
+
+    serve(test)
+
+
 @pytest.mark.parametrize("size", [LOGIN_FRAME_BYTES_MAX + 1, 40_000_000])
 def test_a_long_frame_before_the_handshake_is_refused_by_its_size(size: int) -> None:
     async def test(running: Running) -> None:

@@ -59,7 +59,8 @@ class Engine:
         """*fail* is called once when the store can no longer be trusted.
 
         Past the *deadline* nothing is answered. *wall* is the clock that people see (ms since
-        the epoch); it may be set, and nothing but messages goes by it.
+        the epoch); it may be set, and nothing but messages goes by it. Once the engine
+        `is_closed` nobody is served any more.
         """
         self.broker = broker
         self.store = store
@@ -83,7 +84,7 @@ class Engine:
         self._scheduled = False
         # How many pieces of this turn brought the store something urgent, and how much there is.
         self._bringers = self._urgent = 0
-        self._is_closed = False
+        self.is_closed = False
         self._beaten_at = self.steady
         self._waited_for = 0
         self._gathering_until = 0.0
@@ -130,7 +131,7 @@ class Engine:
 
     def wake(self) -> None:
         """Have a turn at the end of this round of the event loop."""
-        if not self._scheduled and not self._is_closed:
+        if not self._scheduled and not self.is_closed:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
@@ -144,7 +145,7 @@ class Engine:
         if urgent > self._urgent:
             self._urgent = urgent
             self._bringers += 1
-        if not self._scheduled and not self._is_closed:
+        if not self._scheduled and not self.is_closed:
             self._scheduled = True
             self._loop.call_soon(self._turn)
 
@@ -202,7 +203,7 @@ class Engine:
 
     def _turn(self) -> None:
         self._scheduled = False
-        if self._is_closed:
+        if self.is_closed:
             return
         broker, pacing = self.broker, self._pacing
         try:
@@ -371,7 +372,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop turning; sockets are aborted, the store is left to its owner."""
-        self._is_closed = True
+        self.is_closed = True
         self._heartbeat.cancel()
         if self._recording is not None:
             self._recording.cancel()

@@ -48,6 +48,9 @@ class Reception:
     def make_peer(self, address: str, before: Guest | None) -> Peer | None:
         """See `Host.make_peer`."""
         engine, strangers = self._engine, self._engine.strangers
+        if engine.is_closed:
+            # It came in while the broker ended: nobody would answer it, or end its connection.
+            return None
         if before is not None and before not in strangers:
             return None
         if len(engine.peers) >= self._connections_max and not strangers.displace(before):
