@@ -203,7 +203,7 @@ def _wait_for(condition):
 def test_the_documented_stream_runs(spark, maker, tmp_path, monkeypatch):
     maker.line("event", 6, event="start", cause="why").flush()
     text = (Path(__file__).parents[2] / "docs" / "analytics.md").read_text("utf-8")
-    section = text.partition("\n## As a stream\n")[2]
+    section = text.partition("\n## As a stream\n")[2].partition("\n## ")[0]
     first, second = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     code = re.sub(r'"((north=)?)(data/kahadb|events/\w+)"', rf'"\1{tmp_path}/\3"', first)

@@ -128,6 +128,10 @@ def user(**said: Any) -> Spec:
     return {"access": {"users": [said]}}
 
 
+def stream(**said: Any) -> Spec:
+    return destination(kind="Stream", **said)
+
+
 URLS = ["tcp://a:61616"]
 LEASE_BOUNDS = "expected 100ms to 10m"
 LEASE = lease("10s", "6s", "1s")
@@ -254,6 +258,12 @@ CASES: dict[tuple[str, str, str], Case] = {
         (destination(name="A", deletionPolicy="Delete"),), destination(name="B"),
         destination(name="A"),
     ),
+    ("Destination", "spec", "policy is for queues and topics"): Case(
+        (stream(stream={"partitions": 4}), destination(policy={})), stream(policy={})
+    ),
+    ("Destination", "spec", "stream is for a Destination of kind Stream"): Case(
+        (stream(stream={}), stream()), destination(stream={})
+    ),
     ("BrokerNetwork", "", "metadata.name: at most 40"): Case((network(),), network(), name="1st"),
     ("BrokerNetwork", "spec.brokers", "expected selector or references"): Case(
         (network(), {"brokers": {"references": [{"name": "a"}]}}), {"brokers": {}}
@@ -296,7 +306,8 @@ def beyond(bound: str) -> str:
 def spec_with(rule: Rule, value: Any) -> Spec:
     """Return a spec that has *value* at the rule's path."""
     steps = rule.path.removeprefix("spec.").split(".")
-    return {**REQUIRED[rule.kind], **_nested(steps, value)}
+    of_stream: Spec = {"kind": "Stream"} if steps[0] == "stream" else {}
+    return {**REQUIRED[rule.kind], **of_stream, **_nested(steps, value)}
 
 
 def _nested(steps: list[str], value: Any) -> Any:
@@ -306,8 +317,7 @@ def _nested(steps: list[str], value: Any) -> Any:
     inner = _nested(steps[1:], value)
     if not steps[0].endswith("[]"):
         return {name: inner}
-    base = ITEMS[name]
-    return {name: [{**base, **inner} if isinstance(inner, dict) else inner]}
+    return {name: [{**ITEMS[name], **inner} if isinstance(inner, dict) else inner]}
 
 
 async def written(api: ApiServer, rule: Rule, name: str, spec: Spec, dry: bool = True) -> str:

@@ -97,10 +97,22 @@ class RunningBroker:
 
 
 def accepts(port: int) -> bool:
-    """Tell whether something on loopback accepts connections at *port*."""
+    """Tell whether something on loopback accepts connections at *port*, and keeps them.
+
+    A broker that is still starting may have its port, and reset whoever comes.
+    """
     with socket.socket() as probe:
         probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        if probe.connect_ex(("127.0.0.1", port)) != 0:
+            return False
+        probe.settimeout(0.2)
+        try:
+            return probe.recv(1) != b""
+        except TimeoutError:
+            # It waits for its client to speak first.
+            return True
+        except OSError:
+            return False
 
 
 def free_port() -> int:
