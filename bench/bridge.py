@@ -16,15 +16,32 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "tests" / "interop" / each) for each in (".", "network")]
 
-from loads import ANSWER, NUMBER, Socket, Wire  # noqa: E402
+from loads import (  # noqa: E402
+    ANSWER,
+    CODEC,
+    DISPATCH,
+    NUMBER,
+    SEQUENCE,
+    Socket,
+    Wire,
+    made,
+    number_of,
+)
 from measuring import usage  # noqa: E402
 from network_brokers import Member, Network, missing  # noqa: E402
 
 from lockkeeper.message.destination import queue  # noqa: E402
+from lockkeeper.message.ids import MessageId, ProducerId  # noqa: E402
+from lockkeeper.message.openwire import (  # noqa: E402
+    AckType,
+    ConsumerId,
+    MessageAck,
+    MessageDispatch,
+)
 
 PAIRS = ("ours-ours", "ours-activemq", "activemq-ours", "activemq-activemq")
 REFERENCE = PAIRS[-1]
-NAME = "BRIDGE"
+NAME, SENDER = "BRIDGE", "ID:bridge-sender"
 PATIENCE_SECONDS = 600.0
 FILLED_AT_ONCE = 500
 WINDOW = 100
@@ -46,27 +63,62 @@ def measure(pair: str, messages: int, directory: Path) -> Run:
         network.start()
         _fill(near, messages)
         before = _cpu(near) + _cpu(far)
-        consumer = Wire(Socket(far.port, PATIENCE_SECONDS), "ID:bridge-taker", queue(NAME))
+        consumer = _wire(far, "ID:bridge-taker")
         consumer.consume(prefetch=10 * WINDOW)
         # The way there is no part of it: the demand, and the first messages.
-        consumer.take_and_acknowledge(WINDOW)
+        _take(consumer, WINDOW)
         begun = time.monotonic()
-        for _ in range(messages // WINDOW - 1):
-            consumer.take_and_acknowledge(WINDOW)
+        _take(consumer, messages - WINDOW)
         seconds = time.monotonic() - begun
         used = _cpu(near) + _cpu(far) - before
+        consumer.stop()
         consumer.close()
     return Run((messages - WINDOW) / seconds, 1e6 * used / messages)
 
 
+def _wire(member: Member, name: str) -> Wire:
+    return Wire(Socket(member.port, PATIENCE_SECONDS), name, queue(NAME)).enter()
+
+
 def _fill(member: Member, messages: int) -> None:
-    producer = Wire(Socket(member.port, PATIENCE_SECONDS), "ID:bridge-sender", queue(NAME))
+    producer = _wire(member, SENDER)
     frame = producer.message(persistent=True, answered=True)
     for first in range(1, messages + 1, FILLED_AT_ONCE):
         numbers = range(first, min(first + FILLED_AT_ONCE, messages + 1))
         producer.write(b"".join(frame.replace(NUMBER, each.to_bytes(8, "big")) for each in numbers))
         producer.read(ANSWER, len(numbers))
     producer.close()
+
+
+def _take(consumer: Wire, messages: int) -> None:
+    """Acknowledge messages one by one, by their own ids, as a listener does."""
+    unnumbered = MessageId(ProducerId(SENDER, 1, 1), number_of(NUMBER), number_of(SEQUENCE))
+    acknowledgement = made(
+        MessageAck(
+            destination=consumer.destination,
+            consumer_id=ConsumerId(consumer.name, 1, 1),
+            ack_type=AckType.STANDARD,
+            message_count=1,
+            last_message_id=unnumbered,
+        )
+    )
+    at = 0
+    for _ in range(messages // WINDOW):
+        frames = consumer.read(DISPATCH, WINDOW)
+        # All dispatches have their ids at the same place.
+        at = at or _place_of_id(frames[0])
+        ids = (frame[at : at + 16] for frame in frames)
+        consumer.write(b"".join(acknowledgement.replace(NUMBER + SEQUENCE, each) for each in ids))
+
+
+def _place_of_id(frame: bytes) -> int:
+    """Return where the two numbers of the message's id are in the frame of a dispatch."""
+    dispatch = CODEC.decode(frame)[0]
+    assert isinstance(dispatch, MessageDispatch) and dispatch.message is not None
+    identity = dispatch.message.message_id
+    assert identity is not None and identity.producer_id == ProducerId(SENDER, 1, 1)
+    numbers = (identity.producer_sequence, identity.broker_sequence)
+    return frame.index(b"".join(each.to_bytes(8, "big") for each in numbers))
 
 
 def _cpu(member: Member) -> float:
@@ -78,7 +130,7 @@ def main() -> int:
     """See the module's text."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", nargs="*", choices=PAIRS, default=list(PAIRS))
-    parser.add_argument("--messages", type=int, default=50_000, help="a multiple of 100")
+    parser.add_argument("--messages", type=int, default=20_000, help="a multiple of 100")
     parser.add_argument("--rounds", type=int, default=3)
     arguments = parser.parse_args()
     pairs = [pair for pair in arguments.pairs if missing(*pair.split("-")) is None]

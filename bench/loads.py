@@ -94,6 +94,14 @@ class Wire:
         self._kept[kind] = kept[count:]
         return kept[:count]
 
+    def enter(self) -> "Wire":
+        """Name the session and the producer, which ActiveMQ wants to know before it is used."""
+        session = openwire.SessionId(self.name, 1)
+        producer = ProducerId(self.name, 1, 1)
+        self.write(made(openwire.SessionInfo(session_id=session)))
+        self.write(made(openwire.ProducerInfo(producer_id=producer)))
+        return self
+
     # Producers
 
     def message(self, persistent: bool, answered: bool, in_transaction: bool = False) -> bytes:

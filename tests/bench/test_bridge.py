@@ -1,0 +1,25 @@
+"""The measurement of a bridge, at real brokers: what is told was measured."""
+
+import subprocess
+import sys
+
+import others
+import pytest
+from conftest import TOP
+
+pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+
+def test_each_message_comes_over_each_bridge() -> None:
+    if reason := others.brokers.missing("activemq"):
+        pytest.skip(reason)
+    command = [sys.executable, str(TOP / "bench" / "bridge.py"), "--messages", "1500"]
+    run = subprocess.run(
+        [*command, "--rounds", "1", "--pairs", "ours-activemq", "activemq-ours"],
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    rows = [line.split(" | ") for line in run.stdout.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["| ours-activemq", "| activemq-ours"]
+    assert all(float(row[1].replace(",", "")) > 0 for row in rows)
