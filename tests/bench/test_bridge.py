@@ -2,18 +2,20 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import others
 import pytest
-from conftest import TOP
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow]
+
+BENCH = Path(__file__).parents[2] / "bench" / "bridge.py"
 
 
 def test_each_message_comes_over_each_bridge() -> None:
     if reason := others.brokers.missing("activemq"):
         pytest.skip(reason)
-    command = [sys.executable, str(TOP / "bench" / "bridge.py"), "--messages", "1500"]
+    command = [sys.executable, str(BENCH), "--messages", "1500"]
     run = subprocess.run(
         [*command, "--rounds", "1", "--pairs", "ours-activemq", "activemq-ours"],
         capture_output=True,
