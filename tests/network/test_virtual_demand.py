@@ -1,14 +1,17 @@
 """Messages for virtual destinations follow the consumers behind them, over a bridge."""
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
-from linked_brokers import Link, Node
+from linked_brokers import Client, Link, Node
 from test_linked_brokers import Pair, demanded
 
+from lockkeeper.broker.outputs import Delivery
 from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.rewrite import decoded
 from lockkeeper.network.settings import BridgeSettings, Included
 
 COMPOSITES = (
@@ -168,3 +171,29 @@ def pump(links: list[Link]) -> None:
     """Pass bytes on until no link has any."""
     while sum(link.step() for link in links):
         pass
+
+
+def test_a_consumer_is_told_of_by_an_id_for_each_virtual_destination() -> None:
+    """By its own id, ActiveMQ's bridges would take one of them for another way to the same."""
+    two = pair()
+    listener = two.b.client()
+    listener.consume("topic://ActiveMQ.Advisory.VirtualDestination.Consumer.>")
+    consumer = two.far.consume("queue://OUT")
+    begun = [(each.consumer_id, str(each.destination)) for each in heard(listener)]
+    two.far.close(consumer)
+    ended = [each.object_id for each in heard(listener)]
+    assert [destination for _, destination in begun] == ["queue://IN", "topic://TOLD"]
+    assert ended == [identifier for identifier, _ in begun]
+    assert len({*ended, consumer.identifier}) == 3
+
+
+def heard(client: Client) -> list[Any]:
+    """Return the contents of the advisories that came."""
+    client.node.turn()
+    outputs, client.connection.outbox = client.connection.outbox, []
+    deliveries = [cast("Delivery", each) for each in outputs if type(each) is tuple]
+    return [
+        decoded(reference.loaded).data_structure
+        for _, references in deliveries
+        for reference in references
+    ]

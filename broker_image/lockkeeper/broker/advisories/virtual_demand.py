@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from lockkeeper.broker.advisories.structures import consumer_info, consumer_removal
+from lockkeeper.broker.advisories.structures import consumer_id_of, consumer_info
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.openwire import ConsumerId, ConsumerInfo, RemoveInfo
 
@@ -37,14 +37,16 @@ class VirtualDemand:
         self._queues: dict[Destination, Told[ConsumerInfo]] = {}
 
     def of_consumer(self, consumer: "Consumer") -> Iterator[tuple[Destination, ConsumerInfo]]:
-        """Yield a consumer as one of each virtual destination: by the same id."""
+        """Yield a consumer as one of each virtual destination."""
         for source in self.sources(consumer.destination):
-            yield source, replace(consumer_info(consumer), destination=source)
+            identifier = _id_behind(consumer, source)
+            info = replace(consumer_info(consumer), consumer_id=identifier, destination=source)
+            yield source, info
 
     def of_ended(self, consumer: "Consumer") -> Iterator[tuple[Destination, RemoveInfo]]:
         """Yield that a consumer has ended."""
         for source in self.sources(consumer.destination):
-            yield source, consumer_removal(consumer)
+            yield source, RemoveInfo(object_id=_id_behind(consumer, source))
 
     def of_new(self, destination: Destination) -> Told[ConsumerInfo]:
         """Return a new queue as a consumer of each virtual destination, on creation."""
@@ -69,3 +71,12 @@ class VirtualDemand:
 
     def _next_id(self) -> ConsumerId:
         return ConsumerId(self._connection, 1, next(self._numbers))
+
+
+def _id_behind(consumer: "Consumer", source: Destination) -> ConsumerId:
+    """Return by what id a consumer is one of *source*, the same each time.
+
+    By its own one, ActiveMQ would take it for a second way to what it serves already.
+    """
+    own = consumer_id_of(consumer)
+    return ConsumerId(f"{own.connection_id}-{source}", own.session_id, own.value)
