@@ -67,6 +67,7 @@ class PlayedBroker:
         """Producers and temporary destinations that there are."""
         self._transactions: dict[Any, list[Any]] = {}
         self._told: list[openwire.Structure] = []
+        self._late: list[openwire.Structure] = []
         self._out: list[bytes] = []
         self._is_again = False
 
@@ -148,10 +149,11 @@ class PlayedBroker:
                 self._end(command)
             case openwire.RemoveInfo(object_id=openwire.ConsumerId() as gone):
                 subscriber = self.subscribers.pop(gone)
-                is_unknown = command.last_delivered_sequence == openwire.DELIVERED_UNKNOWN
+                last, unknown = command.last_delivered_sequence, openwire.DELIVERED_UNKNOWN
                 self._requeue(
-                    replace(each, redeliveries=each.redeliveries + is_unknown)
+                    replace(each, redeliveries=each.redeliveries + is_delivered)
                     for each in subscriber.dispatched
+                    for is_delivered in [last == unknown or each.sequence <= last]
                 )
             case openwire.ProducerInfo():
                 self.made.add(command.producer_id)
@@ -162,7 +164,9 @@ class PlayedBroker:
             case openwire.DestinationInfo():
                 self.made.remove(command.destination)
         if isinstance(command, openwire.BaseCommand) and command.response_required:
-            self._told.append(openwire.Response(correlation_id=command.command_id))
+            # A new consumer may be sent messages before it is answered, as by ActiveMQ.
+            told = self._late if isinstance(command, openwire.ConsumerInfo) else self._told
+            told.append(openwire.Response(correlation_id=command.command_id))
 
     def _receive(self, message: openwire.Message) -> None:
         assert message.message_id is not None
@@ -231,3 +235,5 @@ class PlayedBroker:
                         redelivery_counter=stored.redeliveries,
                     )
                 )
+        self._told += self._late
+        self._late.clear()

@@ -185,7 +185,11 @@ def test_selectors_choose_and_bad_ones_are_refused(connection: Connection, queue
     assert consumer.receive(0.05) is None
     with pytest.raises(InvalidSelectorError) as caught:
         session.consumer(queue_name, "number >")
-    assert caught.value.java_class == "javax.jms.InvalidSelectorException"
+    # ActiveMQ 6 has them in another package.
+    assert caught.value.java_class in (
+        "javax.jms.InvalidSelectorException",
+        "jakarta.jms.InvalidSelectorException",
+    )
 
 
 def test_a_topic_reaches_every_subscriber(connection: Connection, queue_name: str) -> None:

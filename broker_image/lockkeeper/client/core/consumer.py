@@ -80,7 +80,8 @@ class ConsumerCore:
         self._inbox = PriorityInbox() if prioritised else Inbox()
         self.book = self._make_book()
         self._arrivals = 0
-        self._last_sequence = DELIVERED_NOTHING
+        # What the broker sent last of all that was handed out, also where it comes again.
+        self._last_sequence, self._last_arrival = DELIVERED_NOTHING, 0
         self._held_until = 0.0
         self._redelivery_delay = 0.0
         self._is_pulling = False
@@ -166,7 +167,9 @@ class ConsumerCore:
             self._is_pulling = False
             if not delivery.has_message:
                 return delivery
-            self._last_sequence = delivery.broker_sequence
+            if delivery.arrival > self._last_arrival:
+                self._last_arrival = delivery.arrival
+                self._last_sequence = delivery.broker_sequence
             if self._is_fit(delivery, moment.wall):
                 self.book.hand_out(delivery, self.info.prefetch_size, moment.now, is_held)
                 return delivery
@@ -350,8 +353,9 @@ class ConsumerCore:
         """Be as if a delivery had not been handed out; nothing to do once it is settled."""
         if self._take_delivered(delivery):
             self._inbox.put_back([delivery])
-            held = [*self.book.delivered.values()]
-            self._last_sequence = held[-1].broker_sequence if held else DELIVERED_NOTHING
+            held = max(self.book.delivered.values(), key=lambda each: each.arrival, default=None)
+            self._last_arrival = held.arrival if held else 0
+            self._last_sequence = held.broker_sequence if held else DELIVERED_NOTHING
 
     def _policy_of(self, delivery: Delivery) -> RedeliveryPolicy:
         destination = delivery.destination
@@ -378,7 +382,7 @@ class ConsumerCore:
 
     def interrupt(self) -> None:
         """Forget what came by a link that is lost: the broker sends it again."""
-        if self.info.browser:
+        if self.info.browser and self._arrivals:
             self.end(IllegalStateError("the connection was lost while browsing; begin again"))
         settled = self._connection.settled
         self._lost.update(delivery.key for delivery in self.book.delivered.values())

@@ -111,16 +111,19 @@ class SessionCore:
         consumer = ConsumerCore(connection, info, mode or self.mode, policies)
         connection.consumers[identifier] = consumer
         self.consumer_infos[identifier] = info
+        # A broker may send messages before its answer: they are lost with the link, too.
+        self.consumers.append(consumer)
         request = connection.request(info)
         try:
             yield from connection.answer(request, moment)
         except BaseException:
             connection.consumers.pop(identifier, None)
+            if consumer in self.consumers:
+                self.consumers.remove(consumer)
             if self.consumer_infos.pop(identifier, None) is not None and request.error is None:
                 # Nobody has waited for the answer, which may be that it is made.
                 connection.post(consumer.farewell())
             raise
-        self.consumers.append(consumer)
         return consumer
 
     def _next(self) -> int:
