@@ -19,6 +19,10 @@ LANE_BYTES: Final = len(KEY_PREFIX) + 8
 SEGMENT_BYTES_MAX: Final = 32 << 20
 """So many bytes of records fill a segment: those of a data file."""
 SEGMENT_ENTRIES_MAX: Final = 1 << 20
+PARTITIONS_MAX: Final = 1_024
+"""No stream has more partitions: a queue that is named like one of a later is any queue."""
+_OFFSET_DIGITS: Final = 20
+_OFFSET_MAX: Final = 1 << 62
 GAP: Final = 0
 """The location of a message that is gone: somebody took it from the segment's queue."""
 
@@ -43,13 +47,22 @@ class SegmentName(NamedTuple):
 
 
 def parse_segment(destination: Destination) -> SegmentName | None:
-    """Return the segment that a destination is, None for any other one."""
+    """Return the segment that a destination is, None for any other one.
+
+    Somebody may have made a queue of such a name at ActiveMQ: it is a segment only if ours could
+    be called so.
+    """
     if not destination.name.startswith(SEGMENT_PREFIX) or not destination.is_queue:
         return None
-    parts = destination.name[len(SEGMENT_PREFIX) :].split(".", 2)
-    if len(parts) < 3 or not (parts[0].isdecimal() and parts[1].isdecimal() and parts[2]):
+    partition, _, rest = destination.name[len(SEGMENT_PREFIX) :].partition(".")
+    base, _, stream = rest.partition(".")
+    if not (partition.isdecimal() and base.isdecimal() and stream):
         return None
-    return SegmentName(parts[2], int(parts[0]), int(parts[1]))
+    if len(partition) >= len(base) or len(base) != _OFFSET_DIGITS:
+        return None
+    name = SegmentName(stream, int(partition), int(base))
+    is_ours = name.partition < PARTITIONS_MAX and name.base < _OFFSET_MAX
+    return name if is_ours and name.destination == destination else None
 
 
 class Entry(NamedTuple):
@@ -145,14 +158,17 @@ class MemoryOctets:
 class Segment:
     """One segment and its index; `end` is the offset behind its last message.
 
-    `bytes` are those of the records that are still there. Times never go back within a
-    partition, whatever the clock does: its owner sees to that.
+    `bytes` are those of the records that are still there. Times do not go back within a partition
+    that is searched by time: its owner sees to that. It also says by `begun_at` and `added_at`
+    when the first and the last message came, in ms of its own clock, which nobody sets.
     """
 
     __slots__ = (
         "_entries",
         "_files",
         "_keys",
+        "added_at",
+        "begun_at",
         "bytes",
         "end",
         "first_at",
@@ -166,6 +182,7 @@ class Segment:
         self.end = name.base
         self.bytes = 0
         self.first_at = self.last_at = 0
+        self.begun_at = self.added_at = 0
         self.is_dropped = False
         self._entries = entries
         self._keys = keys

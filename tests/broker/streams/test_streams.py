@@ -307,7 +307,7 @@ def test_messages_stay_readable_when_their_files_are_compacted(tmp_path: Path) -
     for number in range(40):
         bench.append(client, "orders", Draft(f"{number}".encode(), {"KEYS": f"k{number}"}))
         for _ in range(4):
-            bench.broker.streams.groups.lock(client, "l", f"{number}", "x" * 3000, [("o", 0)])
+            bench.broker.streams.groups.lock(client, "l", f"{number}", "x" * 3000, [("orders", 0)])
             bench.settle()
             bench.broker.streams.groups.delete(f"{number}")
         bench.tick(1_000)

@@ -3,19 +3,25 @@
 All messages of a level wait equally long, so they come out in the order they went in: a position
 for each level is all there is to remember. A message for a time of its own goes from level to
 level, each the longest that is not too long; it is at most the shortest level late.
+
+A level's length goes by the steady clock, whatever that of people is set to meanwhile. What was
+there when the broker started waits from when it was stored by the clock of people, at the latest
+from the start. One that cannot be delivered goes round: it waits once more, and holds up nobody.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from typing import Any, Final
 
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.drafts import Draft, StreamRecord
 from lockkeeper.broker.streams.filters import EVERYTHING
 from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.states import StateBook
 from lockkeeper.broker.timers import Timer
+from lockkeeper.message.errors import MalformedMessageError
 
 DELAY_STREAM: Final = "SCHEDULE_TOPIC_XXXX"
 STATE: Final = "delays"
@@ -24,9 +30,23 @@ _DUE: Final = "lockkeeperDue"
 _AT_ONCE: Final = 64
 _BYTES_AT_ONCE: Final = 1 << 20
 _RETRY_MS: Final = 20
+_ROUND_MS: Final = 60_000
+"""About so long a message waits that could not be delivered."""
 
-Deliver = Callable[[str, int, Draft], bool]
-"""Adds a message to a stream's partition; False when too much waits for the disk."""
+
+class Delivery(Enum):
+    """Outcome of a delivery: REFUSED is a message that may be taken another time, or never.
+
+    BUSY is a broker that takes no messages now.
+    """
+
+    DONE = "done"
+    BUSY = "busy"
+    REFUSED = "refused"
+
+
+Deliver = Callable[[str, int, Draft], Delivery]
+"""Adds a message to a stream's partition."""
 
 
 class Delays:
@@ -98,8 +118,8 @@ class Delays:
         position = max(self._positions.get(level, 0), partition.minimum)
         if level in self._timers or position >= partition.maximum:
             return
-        stored_at = partition.stored_at_offset(position) or 0
-        self._set_timer(level, partition, stored_at + self._length(level))
+        since = partition.steady_at(position, partition.stored_at_offset(position) or 0)
+        self._set_timer(level, partition, since + self._length(level))
 
     def _length(self, level: int) -> int:
         """Return the delay of a level; one of settings that had more of them waits for the last."""
@@ -107,21 +127,21 @@ class Delays:
 
     def _set_timer(self, level: int, partition: Partition, due: int) -> None:
         action = partial(self._move, level, partition)
-        self._timers[level] = self._context.calendar.call_at(due, action)
+        self._timers[level] = self._context.timers.call_at(due, action)
 
     def _move(self, level: int, partition: Partition) -> None:
         """Move on what is due in a level."""
         self._timers.pop(level, None)
         position = self._positions.get(level, 0)
         scan = partition.scan(position, _AT_ONCE, _BYTES_AT_ONCE, EVERYTHING)
-        latest = self._context.now - self._length(level)
+        latest = self._context.steady - self._length(level)
         position = scan.next_offset if not scan.records else position
         for record in scan.records:
-            if record.stored_at > latest:
+            if partition.steady_at(record.offset, record.stored_at) > latest:
                 break
-            if not self._deliver_on(record.draft):
+            if self._move_on(record) is Delivery.BUSY:
                 self._keep(level, position, partition)
-                self._set_timer(level, partition, self._context.now + _RETRY_MS)
+                self._set_timer(level, partition, self._context.steady + _RETRY_MS)
                 return
             position = record.offset + 1
         self._keep(level, position, partition)
@@ -136,12 +156,20 @@ class Delays:
             self._book.put(STATE, {"positions": positions})
             partition.end_before(position)
 
-    def _deliver_on(self, draft: Draft) -> bool:
-        """Add a message where it belongs now."""
-        properties = draft.properties
-        due = int(properties.pop(_DUE, "0"))
-        stream, partition = properties.pop(REAL_STREAM), int(properties.pop(REAL_PARTITION))
+    def _move_on(self, record: StreamRecord) -> Delivery:
+        """Add a message where it belongs now; what nobody can read ends here."""
+        try:
+            draft = record.draft
+            stream, number = draft.properties.pop(REAL_STREAM), draft.properties.pop(REAL_PARTITION)
+            partition, due = int(number), int(draft.properties.pop(_DUE, "0"))
+        except (MalformedMessageError, LookupError, ValueError) as error:
+            # It is none of ours: somebody put it there at ActiveMQ.
+            self._context.containment.note_error("message", f"delayed, {record.offset}", error)
+            return Delivery.REFUSED
         if due <= self._context.now:
-            return self._deliver(stream, partition, draft)
-        number, again = self.delayed(draft, stream, partition, 0, due)
-        return self._deliver(DELAY_STREAM, number, again)
+            delivery = self._deliver(stream, partition, draft)
+            if delivery is not Delivery.REFUSED:
+                return delivery
+            due = self._context.now + _ROUND_MS
+        level, again = self.delayed(draft, stream, partition, 0, due)
+        return self._deliver(DELAY_STREAM, level, again)

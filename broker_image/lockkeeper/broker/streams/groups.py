@@ -1,14 +1,17 @@
 """Consumer groups: who is in them, how far they are, who holds which partition."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
 from lockkeeper.broker.streams.answering import AnswerReceipt
+from lockkeeper.broker.streams.chores import Chore
+from lockkeeper.broker.streams.errors import NoSuchPartitionError
+from lockkeeper.broker.streams.names import NAME_CHARACTERS_MAX, check_group_name
 from lockkeeper.broker.streams.outputs import Locked, MembersChanged
 from lockkeeper.broker.streams.settings import StreamsSettings
 from lockkeeper.broker.streams.states import StateBook
@@ -17,6 +20,12 @@ Place = tuple[str, int]
 """A stream and the number of a partition."""
 
 GROUP_PREFIX = "group/"
+WRITTEN_AT_ONCE: Final = 512
+"""So many offsets and locks are written in a turn; a group weighs as much as GROUP_WEIGHT."""
+GROUP_WEIGHT: Final = 8
+LOOKED_AT_ONCE: Final = 4_096
+"""At so many members is looked in a turn."""
+_PARTITION_DIGITS: Final = 9
 
 
 class Model(Enum):
@@ -62,15 +71,13 @@ class Lock:
 class Group:
     """A consumer group; `offsets` are the next ones to be consumed.
 
-    `is_dirty` asks for its state to be written; `pending_locks` counts requests whose locks are not
-    durable yet.
+    `pending_locks` counts requests whose locks are not durable yet.
     """
 
     name: str
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[Place, int] = field(default_factory=dict)
     locks: dict[Place, Lock] = field(default_factory=dict)
-    is_dirty: bool = False
     pending_locks: int = 0
 
     def state(self) -> dict[str, Any]:
@@ -99,15 +106,26 @@ class LockReceipt(AnswerReceipt):
 
 
 class Groups:
-    """All consumer groups."""
+    """All consumer groups; *is_there* tells whether there is a partition."""
 
-    def __init__(self, context: Context, settings: StreamsSettings, book: StateBook) -> None:
+    def __init__(
+        self,
+        context: Context,
+        settings: StreamsSettings,
+        book: StateBook,
+        is_there: Callable[[Place], bool],
+    ) -> None:
         self._context = context
         self._settings = settings
         self._book = book
+        self._is_there = is_there
         self._groups: dict[str, Group] = {}
         self._members: dict[Connection, dict[tuple[str, str], None]] = {}
+        # Names of groups whose state is to be written.
+        self._changed: dict[str, None] = {}
         self._is_writing_due = self._is_sweep_due = False
+        self._writing = Chore(context, self._write_some, WRITTEN_AT_ONCE)
+        self._sweeping = Chore(context, self._find_silent_ones, LOOKED_AT_ONCE)
 
     def __iter__(self) -> Iterator[Group]:
         """Iterate over all groups."""
@@ -118,9 +136,10 @@ class Groups:
         return self._groups.get(name)
 
     def open(self, name: str) -> Group:
-        """Return a group, a new one at its first use. Raises ResourceAllocationError."""
+        """Return a group, a new one at its first use. Raises BrokerError."""
         group = self._groups.get(name)
         if group is None:
+            check_group_name(name)
             if len(self._groups) >= self._settings.limits.groups:
                 raise ResourceAllocationError(
                     f"there are {len(self._groups)} groups already (streams.limits.groups)"
@@ -147,6 +166,7 @@ class Groups:
         if group.members:
             raise BrokerError(f"group {name} has {len(group.members)} members; stop them first")
         del self._groups[name]
+        self._changed.pop(name, None)
         self._book.remove(GROUP_PREFIX + name)
         return True
 
@@ -156,7 +176,7 @@ class Groups:
             for kept in (group.offsets, group.locks):
                 for place in [place for place in kept if place[0] == stream]:
                     del kept[place]
-                    group.is_dirty = True
+                    self._changed[group.name] = None
         self.write()
 
     # Members
@@ -164,7 +184,7 @@ class Groups:
     def heartbeat(self, name: str, member: Member) -> None:
         """Hear of a member, new or not; the others are told when anything changed.
 
-        Raises ResourceAllocationError.
+        Raises BrokerError.
         """
         group = self.open(name)
         known = group.members.get(member.client_id)
@@ -218,42 +238,67 @@ class Groups:
         if not self._is_sweep_due:
             self._is_sweep_due = True
             every = max(1, self._settings.member_timeout // 12)
-            self._context.timers.call_at(self._context.steady + every, self._find_silent_ones)
+            self._context.timers.call_at(self._context.steady + every, self._sweep)
 
-    def _find_silent_ones(self) -> None:
-        """Let members go that nobody has heard of for too long; they may still hold locks."""
+    def _sweep(self) -> None:
         self._is_sweep_due = False
-        earliest = self._context.steady - self._settings.member_timeout
-        for group in self._groups.values():
-            for member in list(group.members.values()):
-                if member.seen_at < earliest:
-                    self._let_go(group, member.client_id)
         if self._members:
             self._have_silent_ones_found()
+        self._sweeping.begin()
+
+    def _find_silent_ones(self) -> Iterator[int]:
+        """Let members go that nobody has heard of for too long; they may still hold locks."""
+        for group in list(self._groups.values()):
+            earliest = self._context.steady - self._settings.member_timeout
+            members = list(group.members.values())
+            for member in members:
+                if member.seen_at < earliest:
+                    self._let_go(group, member.client_id)
+            yield 1 + len(members)
 
     # Offsets
 
     def commit(self, name: str, place: Place, offset: int) -> None:
-        """Note how far a group is; written within `offsets_interval`."""
+        """Note how far a group is; on the disk within `offsets_interval`. Raises BrokerError."""
         group = self.open(name)
         if group.offsets.get(place) != offset:
             group.offsets[place] = offset
             self._note(group)
 
     def _note(self, group: Group) -> None:
-        group.is_dirty = True
+        self._changed[group.name] = None
+        self._have_written()
+
+    def _have_written(self) -> None:
         if not self._is_writing_due:
             self._is_writing_due = True
-            due = self._context.steady + self._settings.offsets_interval
-            self._context.timers.call_at(due, self.write)
+            # The rest of the interval is for those whose turn is later, and for the disk.
+            due = self._context.steady + self._settings.offsets_interval * 4 // 5
+            self._context.timers.call_at(due, self._begin_writing)
 
-    def write(self) -> None:
-        """Write what has changed of all groups."""
+    def _begin_writing(self) -> None:
         self._is_writing_due = False
-        for group in self._groups.values():
-            if group.is_dirty:
-                group.is_dirty = False
-                self._book.put(GROUP_PREFIX + group.name, group.state())
+        self._writing.begin()
+
+    def _write_some(self) -> Iterator[int]:
+        """Write what has changed so far."""
+        for name in list(self._changed):
+            if name in self._changed:
+                group = self._groups[name]
+                self._write(group)
+                yield GROUP_WEIGHT + len(group.offsets) + len(group.locks)
+        if self._changed:
+            self._have_written()
+
+    def _write(self, group: Group, receipt: LockReceipt | None = None) -> None:
+        self._changed.pop(group.name, None)
+        self._book.put(GROUP_PREFIX + group.name, group.state(), receipt)
+
+    def write(self, name: str | None = None) -> None:
+        """Write at once what has changed of one group, or of all."""
+        for each in list(self._changed) if name is None else [name]:
+            if each in self._changed:
+                self._write(self._groups[each])
 
     # Locks
 
@@ -262,15 +307,24 @@ class Groups:
     ) -> None:
         """Give a member the locks that are free or its own, and answer which it holds.
 
-        Who gets one is durable before it is told. Raises ResourceAllocationError.
+        Who gets one is durable before it is told. Nobody holds a partition that there is not;
+        raises BrokerError if there is none of them.
         """
+        asked = dict.fromkeys(places)
+        there = [place for place in asked if self._is_there(place)]
+        if asked and not there:
+            stream, number = next(iter(asked))
+            raise NoSuchPartitionError(
+                f"there is no partition {number} of a stream {stream[:NAME_CHARACTERS_MAX]!r}: "
+                "declare the stream, or send to it, before its partitions are locked"
+            )
         group, now = self.open(name), self._context.steady
         member = group.members.get(client_id)
         if member is not None:
             member.seen_at = now
         held: list[Place] = []
         is_news = False
-        for place in places:
+        for place in there:
             lock = group.locks.get(place)
             if lock is not None and lock.owner != client_id and lock.until > now:
                 continue
@@ -279,9 +333,7 @@ class Groups:
             held.append(place)
         answer = Locked(tag, tuple(held))
         if is_news:
-            group.is_dirty = False
-            receipt = LockReceipt(group, connection, answer)
-            self._book.put(GROUP_PREFIX + name, group.state(), receipt)
+            self._write(group, LockReceipt(group, connection, answer))
         elif group.pending_locks:
             # What an earlier request got is not durable yet.
             self._context.settle_behind(AnswerReceipt(connection, answer))
@@ -330,5 +382,5 @@ def _places(kept: object) -> list[tuple[Place, Any]]:
         for stream, numbers in kept.items()
         if isinstance(numbers, dict)
         for number, value in numbers.items()
-        if str(number).isdecimal()
+        if str(number).isdecimal() and len(str(number)) <= _PARTITION_DIGITS
     ]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from lockkeeper.broker.context import LOOK_BYTES, Context
 from lockkeeper.broker.streams.drafts import (
     Draft,
     StreamRecord,
@@ -22,13 +23,15 @@ from lockkeeper.broker.streams.settings import Retention
 from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
 from lockkeeper.message.text import encode_text
-from lockkeeper.store.base import Add, Reference, Store
+from lockkeeper.store.base import Add, Reference
 from lockkeeper.store.segment import GAP, Entry, Segment, SegmentName, key_hash_of, lane_of
 
 SCANNED_MAX: Final = 16_384
 """So many entries are looked at for one read, which may end before it has found anything."""
 RECENT_BYTES_MAX: Final = 16 << 20
 ENTRIES_AT_ONCE: Final = 512
+LOADED_BYTES_MAX: Final = 8 << 20
+"""So many bytes of messages are read for one read, LOOK_BYTES more for each, or a few more."""
 
 
 class RecentFrames:
@@ -120,16 +123,22 @@ class Partition:
     """Messages by offset, from `minimum` up to `maximum`; `next` is what the next one gets.
 
     Readers see less than `next` while messages are being written. `published` is called when
-    they see more.
+    they see more. What it keeps, and for how long, goes by the steady clock; messages tell the
+    time of people, but those of a partition that `is_steady` tell the steady one.
     """
 
     __slots__ = (
+        "_began",
+        "_context",
+        "_found",
         "_is_apart",
         "_lane",
         "_recent",
         "_segments",
         "_store",
         "_topic",
+        "bytes",
+        "is_steady",
         "maximum",
         "next",
         "number",
@@ -141,15 +150,17 @@ class Partition:
 
     def __init__(
         self,
-        store: Store,
+        context: Context,
         recent: RecentFrames,
         stream: str,
         number: int,
         segments: Sequence[Segment],
         retention: Retention,
         published: "Callable[[Partition], None]",
+        is_steady: bool = False,
     ) -> None:
-        self._store = store
+        self._context = context
+        self._store = context.store
         self._recent = recent
         self._topic: Destination = topic(stream)
         self._lane = lane_of(stream, number)
@@ -160,17 +171,26 @@ class Partition:
         self.retention = retention
         self.next = self.maximum = segments[-1].end if segments else 0
         self.stored_at = segments[-1].last_at if segments else 0
+        # Bytes of the records that are kept.
+        self.bytes = sum(segment.bytes for segment in segments)
         self.published = published
+        self.is_steady = is_steady
+        self._began, self._found = context.steady, self.maximum
+        for segment in segments:
+            segment.begun_at = self._not_to_come(segment.first_at)
+            segment.added_at = self._not_to_come(segment.last_at)
+
+    def _not_to_come(self, stored_at: int) -> int:
+        """Return a time of a former life as one of this one: it was before it, at the latest now.
+
+        All that tells how long ago it was is the clock of people, which may have been wrong.
+        """
+        return min(stored_at or self._began, self._began)
 
     @property
     def minimum(self) -> int:
         """The first offset that is kept."""
         return self._segments[0].base if self._segments else 0
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the records that are kept."""
-        return sum(segment.bytes for segment in self._segments)
 
     @property
     def segments(self) -> Sequence[Segment]:
@@ -179,13 +199,15 @@ class Partition:
 
     # Adding
 
-    def prepare(self, drafts: Sequence[Draft], now: int, sequence: int, done: Done) -> Pending:
+    def prepare(self, drafts: Sequence[Draft], sequence: int, done: Done) -> Pending:
         """Give *drafts* their offsets; whoever calls hands them to the store, in this order.
 
         *sequence* is the first of as many brokerSequenceIds. Raises ValueError for a text that
         no message can hold, with nothing changed.
         """
-        first, stored_at = self.next, max(now, self.stored_at)
+        first, stored_at = self.next, max(self._context.now, self.stored_at)
+        if self.is_steady:
+            stored_at = self._context.steady
         references = [
             _reference(
                 compose(draft, self._topic, self._lane, first + at, stored_at, sequence + at)
@@ -213,13 +235,13 @@ class Partition:
             return last
         self._is_apart = False
         segment = self._store.streams.begin(SegmentName(self.stream, self.number, first))
+        segment.begun_at = segment.added_at = self._context.steady
         self._segments.append(segment)
         return segment
 
     def _is_old(self, segment: Segment) -> bool:
         """Tell whether a segment has been added to for long enough."""
-        age = self.stored_at - segment.first_at if segment.first_at else 0
-        return age >= self.retention.segment_ms
+        return self._context.steady - segment.begun_at >= self.retention.segment_ms
 
     def publish(self, pending: Pending) -> tuple[int, ...]:
         """Let readers see messages that are durable; returns the locations of their records."""
@@ -237,6 +259,8 @@ class Partition:
         if not len(segment) and len(self._segments) > 1:
             self._segments[self._segments.index(segment) - 1].seal()
         segment.append(entries, pending.keys)
+        segment.added_at = self._context.steady
+        self.bytes += pending.bytes
         for reference in pending.references:
             self._recent.keep(reference.location, reference.loaded.body)
         self.maximum = first + len(entries)
@@ -248,12 +272,15 @@ class Partition:
     def scan(self, offset: int, count: int, bytes_max: int, wanted: Filter) -> Scan:
         """Return up to *count* messages, of *bytes_max* bytes, that the filter lets pass.
 
-        The first one may be larger. Looks at SCANNED_MAX entries at most; blocks while they are
-        read. Raises StoreError.
+        The first one may be larger. Looks at SCANNED_MAX entries at most, and ends after
+        LOADED_BYTES_MAX of messages that the filter looks into; blocks while they are read. Raises
+        StoreError.
         """
         scan = Scan([], max(offset, self.minimum))
-        size, end = 0, scan.next_offset + SCANNED_MAX
+        loaded, is_full, end = 0, False, scan.next_offset + SCANNED_MAX
         while scan.next_offset < min(end, self.maximum) and len(scan.records) < count:
+            if is_full or loaded >= LOADED_BYTES_MAX:
+                break
             at_once = min(ENTRIES_AT_ONCE, count - len(scan.records), end - scan.next_offset)
             if wanted is not EVERYTHING:
                 at_once = min(ENTRIES_AT_ONCE, end - scan.next_offset)
@@ -262,20 +289,21 @@ class Partition:
                 # Nothing is left up to the end: groups have passed what others took away.
                 scan.next_offset = self.maximum
                 break
+            size = sum(record.size for record in scan.records)
             chosen: list[Entry] = []
             for entry in entries:
                 if entry.location != GAP and wanted.accepts_hash(entry.tag_hash):
-                    is_enough = len(scan.records) + len(chosen) >= count
-                    if is_enough or (size and size + entry.size > bytes_max):
+                    is_full = bool(size) and size + entry.size > bytes_max
+                    if is_full or len(scan.records) + len(chosen) >= count:
                         break
                     size += entry.size
+                    loaded += LOOK_BYTES + entry.size
                     chosen.append(entry)
                 scan.next_offset = entry.offset + 1
-            else:
-                self._load(chosen, wanted, scan)
-                continue
+            before = len(scan.records)
             self._load(chosen, wanted, scan)
-            break
+            # What was read in vain leaves room for more.
+            is_full &= len(scan.records) - before == len(chosen)
         return scan
 
     def _load(self, entries: list[Entry], wanted: Filter, scan: Scan) -> None:
@@ -332,6 +360,10 @@ class Partition:
         entries = self._entries(offset, 1)
         return entries[0].stored_at if entries else None
 
+    def steady_at(self, offset: int, stored_at: int) -> int:
+        """Return since when a message of a steady partition is here, by this life's clock."""
+        return stored_at if offset >= self._found else self._not_to_come(stored_at)
+
     def find_key(self, key: str, begin: int, end: int, count: int) -> list[StreamRecord]:
         """Return the last *count* messages with a key, stored from *begin* to *end* (ms)."""
         found: list[StreamRecord] = []
@@ -352,15 +384,15 @@ class Partition:
 
     # Ending
 
-    def retain(self, now: int) -> int:
-        """Forget the segments that retention ends; returns how many bytes that were.
+    def end_oldest(self) -> bool:
+        """Forget the oldest segment if retention ends it; tells whether it did.
 
         The last one with a message stays: the offset of the next one is told by it.
         """
-        freed = 0
-        while len(self._segments) > 1 and len(self._segments[1]) and self._is_over(now):
-            freed += self._drop()
-        return freed
+        if len(self._segments) < 2 or not len(self._segments[1]) or not self._is_over():
+            return False
+        self._drop()
+        return True
 
     def end_before(self, offset: int) -> None:
         """Forget the segments that have nothing from *offset* on, but for the last one."""
@@ -369,20 +401,20 @@ class Partition:
                 return
             self._drop()
 
-    def _is_over(self, now: int) -> bool:
+    def _is_over(self) -> bool:
         """Tell whether the first segment is not to be kept any more."""
         oldest, retention = self._segments[0], self.retention
-        if retention.time and oldest.last_at + retention.time < now:
+        if retention.time and oldest.added_at + retention.time < self._context.steady:
             return True
         if retention.bytes and self.bytes - oldest.bytes >= retention.bytes:
             return True
         kept = self.maximum - oldest.end
         return bool(retention.messages) and kept >= retention.messages
 
-    def _drop(self) -> int:
+    def _drop(self) -> None:
         segment = self._segments.pop(0)
+        self.bytes -= segment.bytes
         self._store.streams.drop(segment)
-        return segment.bytes
 
     def pass_over(self, offset: int) -> None:
         """Give messages offsets from *offset* on, if the next one is not beyond it already."""

@@ -7,7 +7,8 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.broker.streams.drafts import StreamRecord, offset_of
 from lockkeeper.broker.streams.errors import NoSuchRecordError
-from lockkeeper.broker.streams.groups import Group, Place
+from lockkeeper.broker.streams.groups import Group
+from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.settings import StreamLimits
 from lockkeeper.broker.streams.stream import Stream
 from lockkeeper.store.base import GoneError
@@ -15,7 +16,11 @@ from lockkeeper.store.segment import parse_segment
 
 
 class Lag(NamedTuple):
-    """Backlog of a group in one partition: messages, and ms since the oldest of them came."""
+    """Backlog of a group in one partition: messages, and ms since the oldest of them came.
+
+    `offset` is where the group goes on: where it was, at the first message that is kept if
+    retention has ended what came before, and there, too, in a partition that it never began.
+    """
 
     stream: str
     partition: int
@@ -26,7 +31,7 @@ class Lag(NamedTuple):
     @property
     def messages(self) -> int:
         """Number of messages that are to be consumed."""
-        return max(0, self.maximum - self.offset)
+        return self.maximum - self.offset
 
 
 class Queries:
@@ -90,18 +95,23 @@ class Queries:
         return found[:count]
 
     def lag(self, group: Group) -> list[Lag]:
-        """Return how far a group is behind, for each partition that it has an offset of."""
+        """Return how far a group is behind, in each partition of the streams it has an offset of.
+
+        These are the partitions of RocketMQ's consumerProgress, with offsets for messages there.
+        """
         found = []
-        for place, offset in sorted(group.offsets.items()):
+        for name in sorted({stream for stream, _ in group.offsets}):
             try:
-                found.append(self._lag(place, offset))
+                partitions = self._get(name).partitions
             except InvalidDestinationError:
                 continue
+            found += [self._lag(group, partition) for partition in partitions]
         return found
 
-    def _lag(self, place: Place, offset: int) -> Lag:
-        stream, number = place
-        partition = self._get(stream).partition(number)
-        stored_at = partition.stored_at_offset(max(offset, partition.minimum))
+    def _lag(self, group: Group, partition: Partition) -> Lag:
+        stream, number, maximum = partition.stream, partition.number, partition.maximum
+        known = group.offsets.get((stream, number), 0)
+        offset = min(max(known, partition.minimum), maximum)
+        stored_at = partition.stored_at_offset(offset)
         waiting = 0 if stored_at is None else max(0, self._context.now - stored_at)
-        return Lag(stream, number, offset, partition.maximum, waiting)
+        return Lag(stream, number, offset, maximum, waiting)

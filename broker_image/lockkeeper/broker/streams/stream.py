@@ -6,6 +6,7 @@ from typing import Any
 from lockkeeper.broker.streams.errors import NoSuchPartitionError
 from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.settings import Retention, StreamSettings
+from lockkeeper.store.segment import PARTITIONS_MAX
 
 
 class Stream:
@@ -59,7 +60,7 @@ def read_settings(state: Mapping[str, Any]) -> StreamSettings:
         return value if isinstance(value, int) and value >= 0 else otherwise
 
     return StreamSettings(
-        max(1, number("partitions", usual.partitions)),
+        min(max(1, number("partitions", usual.partitions)), PARTITIONS_MAX),
         Retention(
             number("timeMs", usual.retention.time),
             number("bytes", usual.retention.bytes),

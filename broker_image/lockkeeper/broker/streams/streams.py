@@ -23,8 +23,13 @@ from typing import Any, Final
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
-from lockkeeper.broker.streams.delays import DELAY_STREAM, Delays
+from lockkeeper.broker.errors import (
+    BrokerError,
+    InvalidDestinationError,
+    ResourceAllocationError,
+)
+from lockkeeper.broker.streams.checking import check_drafts
+from lockkeeper.broker.streams.delays import DELAY_STREAM, Delays, Delivery
 from lockkeeper.broker.streams.delays import STATE as DELAYS_STATE
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.errors import (
@@ -32,11 +37,12 @@ from lockkeeper.broker.streams.errors import (
     NoSuchStreamError,
     StreamsBusyError,
 )
-from lockkeeper.broker.streams.groups import GROUP_PREFIX, Groups
+from lockkeeper.broker.streams.groups import GROUP_PREFIX, Groups, Place
 from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
 from lockkeeper.broker.streams.partition import Partition, Pending, RecentFrames
 from lockkeeper.broker.streams.queries import Queries
+from lockkeeper.broker.streams.retaining import Retaining
 from lockkeeper.broker.streams.settings import Retention, StreamSettings, StreamsSettings
 from lockkeeper.broker.streams.states import STATES, StateBook
 from lockkeeper.broker.streams.stream import Stream, read_settings, settings_state
@@ -50,10 +56,7 @@ RETRY_PREFIX, DEAD_LETTER_PREFIX = "%RETRY%", "%DLQ%"
 ORIGINAL_STREAM: Final = "RETRY_TOPIC"
 """The property that tells which stream a message of a retry stream was first in."""
 FIRST_RETRY_LEVEL: Final = 3
-RETENTION_INTERVAL_MS: Final = 10_000
 ANY_PARTITION: Final = -1
-PROPERTIES_CHARACTERS_MAX: Final = 32_767
-"""Names and values of a message's properties, as RocketMQ's messages have room for."""
 RECONSUMED_MAX: Final = (1 << 31) - 1
 
 
@@ -68,9 +71,9 @@ class Streams:
         self._book = StateBook(context)
         self._reads = Reads(context, settings.limits)
         self._pending_bytes = 0
-        self._is_retention_due = False
+        self._retaining = Retaining(context, self._partitions)
         self.queries = Queries(context, self.get, settings.limits)
-        self.groups = Groups(context, settings, self._book)
+        self.groups = Groups(context, settings, self._book, self._is_there)
         self._halves = Halves(context, settings, self._route, self._count_pending)
         self._delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
@@ -121,6 +124,15 @@ class Streams:
     def find(self, name: str) -> Stream | None:
         """Return a stream, if it is there."""
         return self._streams.get(name)
+
+    def _partitions(self) -> Iterator[Partition]:
+        """Return all partitions, whatever comes and goes meanwhile."""
+        for stream in list(self._streams.values()):
+            yield from stream.partitions
+
+    def _is_there(self, place: Place) -> bool:
+        stream = self._streams.get(place[0])
+        return stream is not None and 0 <= place[1] < len(stream.partitions)
 
     def get(self, name: str) -> Stream:
         """Return a stream. Raises NoSuchStreamError."""
@@ -182,16 +194,17 @@ class Streams:
             kept = segments.get((name, number), ())
             stream.partitions.append(
                 Partition(
-                    self._context.store,
+                    self._context,
                     self._recent,
                     name,
                     number,
                     kept,
                     settings.retention,
                     self._published,
+                    is_steady=name == DELAY_STREAM,
                 )
             )
-        self._have_retained()
+        self._retaining.begin()
         return stream
 
     def remove(self, name: str) -> None:
@@ -237,7 +250,7 @@ class Streams:
         waits. Raises BrokerError: StreamsBusyError to be tried again at once.
         """
         place = self._place(stream, partition)
-        self._check_drafts(drafts)
+        check_drafts(drafts, self.settings.limits)
         if delay_level > 0 or deliver_at > self._context.now:
             if len(drafts) != 1:
                 raise IllegalMessageError("delayed messages come one by one, not as a batch")
@@ -256,22 +269,6 @@ class Streams:
         target = self.open(stream)
         return target.next_partition() if partition < 0 else target.partition(partition)
 
-    def _check_drafts(self, drafts: Sequence[Draft]) -> None:
-        limit = self.settings.limits.message_bytes
-        if not drafts:
-            raise IllegalMessageError("a batch without messages")
-        for draft in drafts:
-            if len(draft.body) > limit:
-                raise IllegalMessageError(
-                    f"the body has {len(draft.body)} bytes, more than {limit} "
-                    "(streams.limits.messageBytes)"
-                )
-            size = sum(len(name) + len(value) for name, value in draft.properties.items())
-            if size > PROPERTIES_CHARACTERS_MAX:
-                raise IllegalMessageError(
-                    f"the properties have {size} characters, more than {PROPERTIES_CHARACTERS_MAX}"
-                )
-
     def _add(
         self,
         partition: Partition,
@@ -280,10 +277,9 @@ class Streams:
     ) -> None:
         """Add messages; *done* is called when they are durable. Raises BrokerError."""
         self._check_room()
-        context = self._context
-        first = context.next_sequence(len(drafts))
+        first = self._context.next_sequence(len(drafts))
         try:
-            pending = partition.prepare(drafts, context.now, first, self._durable(done))
+            pending = partition.prepare(drafts, first, self._durable(done))
         except ValueError as error:
             raise IllegalMessageError(str(error)) from error
         self._count_pending(pending.bytes)
@@ -335,13 +331,18 @@ class Streams:
         number, waiting = self._delays.delayed(draft, stream, partition, level, due)
         return self._streams[DELAY_STREAM].partition(number), waiting
 
-    def _deliver(self, stream: str, partition: int, draft: Draft) -> bool:
-        """Add a message whose time has come; False when it cannot be taken now."""
+    def _deliver(self, stream: str, partition: int, draft: Draft) -> Delivery:
+        """Add a message whose time has come."""
+        try:
+            self._check_room()
+        except ResourceAllocationError:
+            return Delivery.BUSY
         try:
             self._add(self._route(stream, partition), [draft], _nothing)
-        except ResourceAllocationError:
-            return False
-        return True
+        except BrokerError as error:
+            self._context.containment.note_error("message", f"delayed, for {stream}", error)
+            return Delivery.REFUSED
+        return Delivery.DONE
 
     def send_back(
         self,
@@ -435,7 +436,7 @@ class Streams:
         BrokerError.
         """
         place = self._place(stream, partition)
-        self._check_drafts([draft])
+        check_drafts([draft], self.settings.limits)
         self._check_room()
         self._halves.begin(connection, tag, group, place, draft, immunity_ms)
 
@@ -474,20 +475,6 @@ class Streams:
     def close(self) -> None:
         """Write what is known of groups: the broker ends in order."""
         self.groups.write()
-
-    def _have_retained(self) -> None:
-        if not self._is_retention_due and self._streams:
-            self._is_retention_due = True
-            due = self._context.steady + RETENTION_INTERVAL_MS
-            self._context.timers.call_at(due, self._retain)
-
-    def _retain(self) -> None:
-        """End the messages that retention does not keep."""
-        self._is_retention_due = False
-        for stream in self._streams.values():
-            for partition in stream.partitions:
-                partition.retain(self._context.now)
-        self._have_retained()
 
 
 def _check_not_ours(name: str) -> None:

@@ -4,20 +4,24 @@ A half is a message in a queue of ours. Its commit moves it into its partition i
 journal: after a crash it is in one of the two places. A producer that says nothing is asked.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import END_BYTES, Context
 from lockkeeper.broker.errors import ResourceAllocationError
 from lockkeeper.broker.streams.answering import AnswerReceipt
+from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.drafts import Draft, compose, read_draft
 from lockkeeper.broker.streams.errors import IllegalMessageError, NoSuchTransactionError
+from lockkeeper.broker.streams.names import check_group_name
 from lockkeeper.broker.streams.outputs import Appended, CheckTransaction, Done, HalfStored
 from lockkeeper.broker.streams.partition import Partition, Pending
 from lockkeeper.broker.streams.settings import StreamsSettings
+from lockkeeper.broker.timers import NEVER, Timer
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId
@@ -27,6 +31,15 @@ from lockkeeper.store.segment import SEGMENT_PREFIX, lane_of
 HALVES: Final = queue(f"{SEGMENT_PREFIX}Halves")
 UNDECIDED_STREAM: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 """The stream that gets what no producer decided about, however often it was asked."""
+ASKED_AT_ONCE: Final = 1 << 20
+"""So many bytes of questions are asked in a turn, END_BYTES more each."""
+PAUSE_MS: Final = 10
+"""Pause until more is asked: the answers come at that pace, too."""
+UNREAD_MAX: Final = 64
+"""A producer that has not taken so many outputs, or ASKED_AT_ONCE, is asked later."""
+_BUSY_MS: Final = 1_000
+_ENDED_MAX: Final = 1_000
+_ENDED_WEIGHT: Final = 64
 _LANE: Final = lane_of(HALVES.name, 0)
 _PARTITION, _GROUP = "lockkeeperPartition", "lockkeeperProducerGroup"
 
@@ -90,7 +103,12 @@ class Halves:
         self._count_bytes = count
         self._halves: dict[int, Half] = {}
         self._producers: dict[str, dict[Connection, str]] = {}
-        self._is_check_due = False
+        self._groups: dict[Connection, dict[str, None]] = {}
+        # By when their producers are asked, those that have their outcome among them.
+        self._late: list[tuple[int, int]] = []
+        self._check: Timer | None = None
+        self._check_at = NEVER
+        self._asking = Chore(context, self._ask_late_ones, ASKED_AT_ONCE, PAUSE_MS)
         self._count = self._last = 0
 
     def __len__(self) -> int:
@@ -106,8 +124,6 @@ class Halves:
             store.load(some, context.next_sequence(len(some)))
             for reference in some:
                 self._recover(reference, ask_at)
-        if self._halves:
-            self._have_checked()
 
     def _recover(self, reference: Reference, ask_at: int) -> None:
         message = reference.loaded
@@ -127,31 +143,33 @@ class Halves:
         )
         self._halves[half.number] = half
         self._last = max(self._last, half.number)
+        self._have_asked(half, ask_at)
 
     # Producers
 
     def heartbeat(self, connection: Connection, group: str, client_id: str) -> None:
         """Hear of a producer that can be asked about the transactions of its group.
 
-        Raises ResourceAllocationError.
+        Raises BrokerError.
         """
         limit = self._settings.limits.groups
-        if group not in self._producers and len(self._producers) >= limit:
-            raise ResourceAllocationError(
-                f"there are {limit} groups of producers already (streams.limits.groups)"
-            )
+        if group not in self._producers:
+            check_group_name(group)
+            if len(self._producers) >= limit:
+                raise ResourceAllocationError(
+                    f"there are {limit} groups of producers already (streams.limits.groups)"
+                )
         self._producers.setdefault(group, {})[connection] = client_id
+        self._groups.setdefault(connection, {})[group] = None
 
     def leave(self, connection: Connection, group: str) -> None:
         """Ask a producer no more."""
-        producers = self._producers.get(group, {})
-        producers.pop(connection, None)
-        if not producers:
-            self._producers.pop(group, None)
+        _take_out(self._producers, group, connection)
+        _take_out(self._groups, connection, group)
 
     def forget(self, connection: Connection) -> None:
         """Ask nobody whose connection has ended."""
-        for group in [name for name, each in self._producers.items() if connection in each]:
+        for group in list(self._groups.get(connection, ())):
             self.leave(connection, group)
 
     # Messages
@@ -165,7 +183,8 @@ class Halves:
         draft: Draft,
         immunity_ms: int,
     ) -> None:
-        """Keep a half message; see `Streams.begin_transaction`."""
+        """Keep a half message; see `Streams.begin_transaction`. Raises BrokerError."""
+        check_group_name(group)
         limit, context = self._settings.limits.pending_transactions, self._context
         if len(self._halves) >= limit:
             raise ResourceAllocationError(
@@ -191,7 +210,7 @@ class Halves:
         self._count_bytes(reference.size)
         receipt = HalfReceipt(connection, tag, half, self._count_bytes)
         context.store.add(HALVES, reference, receipt)
-        self._have_checked()
+        self._have_asked(half, half.ask_at)
 
     def end(self, connection: Connection, tag: Any, number: int, outcome: Outcome) -> None:
         """Decide about a half message; see `Streams.end_transaction`."""
@@ -225,7 +244,7 @@ class Halves:
                 where = (partition.stream, partition.number, pending.first)
                 connection.put(Appended(tag, *where, locations, pending.stored_at))
 
-        pending = partition.prepare([draft], context.now, context.next_sequence(), done)
+        pending = partition.prepare([draft], context.next_sequence(), done)
         self._count += 1
         context.store.commit(
             LocalTransactionId("ID:lockkeeper-stream", self._count),
@@ -244,30 +263,59 @@ class Halves:
 
     # Questions
 
-    def _have_checked(self) -> None:
-        if not self._is_check_due and self._halves:
-            self._is_check_due = True
-            earliest = min(half.ask_at for half in self._halves.values())
-            self._context.timers.call_at(max(earliest, self._context.steady + 1), self._check)
-
-    def _check(self) -> None:
-        """Ask about transactions that are late."""
-        self._is_check_due = False
-        steady, settings = self._context.steady, self._settings
-        for half in [each for each in self._halves.values() if each.ask_at <= steady]:
-            half.ask_at = steady + settings.check_interval
-            if half.checks >= settings.checks_max:
-                self._move(half, self._route(UNDECIDED_STREAM, 0))
-            else:
-                self._ask(half)
+    def _have_asked(self, half: Half, ask_at: int) -> None:
+        """Ask about a half message at a time, in ms of the steady clock."""
+        half.ask_at = ask_at
+        if len(self._late) > 2 * len(self._halves) + _ENDED_MAX:
+            self._late = [(each.ask_at, number) for number, each in self._halves.items()]
+            heapify(self._late)
+        else:
+            heappush(self._late, (ask_at, half.number))
         self._have_checked()
 
+    def _have_checked(self) -> None:
+        if self._late and self._late[0][0] < self._check_at:
+            if self._check is not None:
+                self._check.cancel()
+            self._check_at = self._late[0][0]
+            self._check = self._context.timers.call_at(self._check_at, self._begin_asking)
+
+    def _begin_asking(self) -> None:
+        self._check, self._check_at = None, NEVER
+        self._asking.begin()
+
+    def _ask_late_ones(self) -> Iterator[int]:
+        """Ask about transactions that are late, each for itself."""
+        while self._late and self._late[0][0] <= self._context.steady:
+            ask_at, number = heappop(self._late)
+            half = self._halves.get(number)
+            if half is None or half.ask_at != ask_at:
+                yield _ENDED_WEIGHT
+                continue
+            self._have_asked(half, self._context.steady + self._settings.check_interval)
+            self._context.containment.call("message", self._attend_to, half)
+            yield END_BYTES + half.reference.size
+        self._have_checked()
+
+    def _attend_to(self, half: Half) -> None:
+        """Ask about a transaction that is late, or set its message aside."""
+        if half.checks >= self._settings.checks_max:
+            self._move(half, self._route(UNDECIDED_STREAM, 0))
+        else:
+            self._ask(half)
+
     def _ask(self, half: Half) -> None:
-        """Ask a producer of the group, the others in turn; without one nothing is counted."""
+        """Ask a producer of the group, the others in turn; without one nothing is counted.
+
+        One that does not take what it is told is asked a little later.
+        """
         producers = list(self._producers.get(half.group, ()))
         if not producers:
             return
         connection = producers[half.checks % len(producers)]
+        if not _may_be_asked(connection):
+            self._have_asked(half, self._context.steady + _BUSY_MS)
+            return
         half.checks += 1
         draft = self._read(half)
         _let_go(half.reference)
@@ -282,6 +330,22 @@ class Halves:
                 half.checks,
             )
         )
+
+
+def _may_be_asked(connection: Connection) -> bool:
+    """Tell whether a producer takes what it is told."""
+    if connection.congested or len(connection.outbox) >= UNREAD_MAX:
+        return False
+    questions = [each for each in connection.outbox if isinstance(each, CheckTransaction)]
+    return sum(len(each.draft.body) for each in questions) < ASKED_AT_ONCE
+
+
+def _take_out(kept: dict[Any, dict[Any, Any]], key: object, value: object) -> None:
+    """Take a value out of those of a key, and the key with the last of them."""
+    values = kept.get(key, {})
+    values.pop(value, None)
+    if not values:
+        kept.pop(key, None)
 
 
 def _let_go(reference: Reference) -> None:

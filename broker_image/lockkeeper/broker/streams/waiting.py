@@ -1,16 +1,21 @@
 """Reads: what is there is answered at once, and who finds nothing waits for the next message."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import LOOK_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
+from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.filters import EVERYTHING, Filter
 from lockkeeper.broker.streams.outputs import ReadResult, ReadStatus, Refused
 from lockkeeper.broker.streams.partition import Partition, Scan
 from lockkeeper.broker.streams.settings import StreamLimits
 from lockkeeper.broker.timers import Timer
+
+ANSWERED_AT_ONCE: Final = 2 << 20
+"""So many bytes are answered in a turn to those who wait; a look at a read is LOOK_BYTES."""
 
 
 @dataclass(slots=True)
@@ -43,13 +48,21 @@ class Wait:
 
 
 class Reads:
-    """Answers reads, one output each."""
+    """Answers reads, one output each.
+
+    Those who wait are answered as soon as there is something for them, some of them in each turn
+    when they are many.
+    """
 
     def __init__(self, context: Context, limits: StreamLimits) -> None:
         self._context = context
         self._limits = limits
         self._by_partition: dict[Partition, dict[Wait, None]] = {}
         self._by_connection: dict[Connection, dict[Wait, None]] = {}
+        # Partitions with messages at which not all have looked who wait.
+        self._news: dict[Partition, None] = {}
+        self._looking = Chore(context, self._look_at_news, ANSWERED_AT_ONCE)
+        self._looked_at = self._answered = 0
         self.count = 0
 
     def read(self, connection: Connection, tag: Any, read: Read, partition: Partition) -> None:
@@ -60,7 +73,7 @@ class Reads:
             connection.put(_outside(tag, read, partition))
             return
         wait = Wait(connection, tag, read, partition)
-        if self._answer(wait):
+        if self._answer(wait) is not None:
             return
         if not read.wait_ms:
             connection.put(_result(wait, ReadStatus.NOT_YET, Scan([], read.offset)))
@@ -71,19 +84,22 @@ class Reads:
             )
         self._keep(wait)
 
-    def _answer(self, wait: Wait) -> bool:
-        """Answer a read if there is something to say; otherwise it goes on where it looked last."""
+    def _answer(self, wait: Wait) -> int | None:
+        """Answer a read if there is something to say; returns how many bytes that was.
+
+        Otherwise it goes on where it looked last.
+        """
         read, partition = wait.read, wait.partition
         scan = partition.scan(read.offset, read.count, read.bytes_max, read.wanted)
         if scan.records:
             wait.connection.put(_result(wait, ReadStatus.FOUND, scan))
-            return True
+            return sum(record.size for record in scan.records)
         is_at_end = scan.next_offset >= partition.maximum
         if not is_at_end or (scan.next_offset > read.offset and not read.wait_ms):
             wait.connection.put(_result(wait, ReadStatus.NO_MATCH, scan))
-            return True
+            return 0
         read.offset = scan.next_offset
-        return False
+        return None
 
     def _keep(self, wait: Wait) -> None:
         self.count += 1
@@ -111,10 +127,47 @@ class Reads:
                 del kept[key]
 
     def published(self, partition: Partition) -> None:
-        """Answer those who wait for messages of a partition."""
-        for wait in list(self._by_partition.get(partition, ())):
-            if self._answer(wait):
-                self._forget(wait)
+        """Answer those who wait for messages of a partition, now or in the next turns."""
+        waiting = self._by_partition.get(partition)
+        if waiting is None:
+            return
+        if self._looked_at != self._context.steady:
+            self._looked_at, self._answered = self._context.steady, 0
+        self._answered += len(waiting) * LOOK_BYTES
+        if self._answered < ANSWERED_AT_ONCE and partition not in self._news:
+            for wait in list(waiting):
+                if self._answered >= ANSWERED_AT_ONCE:
+                    break
+                self._answered += self._look(wait)
+            else:
+                return
+        self._news[partition] = None
+        self._looking.begin()
+
+    def _look_at_news(self) -> Iterator[int]:
+        while self._news:
+            partition = next(iter(self._news))
+            # What comes from here on is news again, for all.
+            del self._news[partition]
+            for wait in list(self._by_partition.get(partition, ())):
+                if wait in self._by_partition.get(partition, ()):
+                    yield LOOK_BYTES + self._look(wait)
+
+    def _look(self, wait: Wait) -> int:
+        """Answer a read that waits if it can be; returns how many bytes that was.
+
+        One that fails is refused, and harms no other one.
+        """
+        answered: int | None = 0
+        try:
+            answered = self._answer(wait)
+        except Exception as error:
+            self._context.containment.note_error("command", "read of a stream", error)
+            refusal = BrokerError(f"{type(error).__name__}: {error}")
+            wait.connection.put(Refused(wait.tag, refusal))
+        if answered is not None:
+            self._forget(wait)
+        return answered or 0
 
     def forget(self, connection: Connection) -> None:
         """Forget the reads of a connection that has ended."""

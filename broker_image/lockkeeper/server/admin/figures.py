@@ -1,13 +1,11 @@
 """Figures for Prometheus: answered in every role, to everybody."""
 
-from collections.abc import Iterable
 from itertools import chain
 
 from aiohttp import web
 
 from lockkeeper.server.admin.answers import Serving, StatusOf, in_slices
-from lockkeeper.server.engine import Engine
-from lockkeeper.server.metrics import Family, exposition_lines, families
+from lockkeeper.server.metrics import exposition_lines, families
 from lockkeeper.server.stream_metrics import stream_families
 from lockkeeper.server.stream_views import group_views, stream_views
 from lockkeeper.server.views import destination_views
@@ -30,12 +28,9 @@ class Figures:
         engine = self._serving()
         views = () if engine is None else destination_views(engine.broker)
         destinations = await in_slices(views)
-        found = chain(families(self._status(), destinations), self._of_streams(engine))
+        streams = await in_slices(() if engine is None else stream_views(engine.broker))
+        groups = await in_slices(() if engine is None else group_views(engine.broker))
+        found = chain(families(self._status(), destinations), stream_families(streams, groups))
         lines = await in_slices(exposition_lines(found))
         body = "\n".join(lines) + "\n"
         return web.Response(body=body.encode(), headers={"Content-Type": TEXT})
-
-    def _of_streams(self, engine: Engine | None) -> Iterable[Family]:
-        if engine is None:
-            return ()
-        return stream_families(stream_views(engine.broker), group_views(engine.broker))

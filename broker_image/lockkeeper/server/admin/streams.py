@@ -85,7 +85,7 @@ class Streams:
             return refusal(404, str(error))
         except BrokerError as error:
             return refusal(409, str(error))
-        streams.groups.write()
+        streams.groups.write(name)
         engine.broker.streams.settle_behind(done)
         engine.wake()
         await done.settled.wait()

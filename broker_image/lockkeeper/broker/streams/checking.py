@@ -1,0 +1,28 @@
+"""Limits on what a producer sends."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.errors import IllegalMessageError
+from lockkeeper.broker.streams.settings import StreamLimits
+
+PROPERTIES_CHARACTERS_MAX: Final = 32_767
+"""Names and values of a message's properties, as RocketMQ's messages have room for."""
+
+
+def check_drafts(drafts: Sequence[Draft], limits: StreamLimits) -> None:
+    """Raise IllegalMessageError for a batch without messages, or with one that is too large."""
+    if not drafts:
+        raise IllegalMessageError("a batch without messages")
+    for draft in drafts:
+        if len(draft.body) > limits.message_bytes:
+            raise IllegalMessageError(
+                f"the body has {len(draft.body)} bytes, more than {limits.message_bytes} "
+                "(streams.limits.messageBytes)"
+            )
+        size = sum(len(name) + len(value) for name, value in draft.properties.items())
+        if size > PROPERTIES_CHARACTERS_MAX:
+            raise IllegalMessageError(
+                f"the properties have {size} characters, more than {PROPERTIES_CHARACTERS_MAX}"
+            )
