@@ -130,9 +130,11 @@ test-compiled: compiled ## the tests of `make test-fast` over the compiled modul
 
 SEEDS ?= 0-9999
 NETWORKS ?= 0-999
-sim: $(STAMP) ## a pair and networks on virtual time, all that may go wrong; SEEDS=… NETWORKS=…
+STREAMS ?= 0-999
+sim: $(STAMP) ## pairs, networks and streams on virtual time, all that may go wrong; SEEDS=… NETWORKS=… STREAMS=…
 	@$(BIN)/python tests/simulation/run.py --seeds $(SEEDS) --jobs 2
 	@$(BIN)/python tests/simulation/run.py --networks --seeds $(NETWORKS) --jobs 2
+	@$(BIN)/python tests/simulation/run.py --streams --seeds $(STREAMS) --jobs 2
 
 fuzz: $(STAMP) ## a million made inputs for all that reads what others wrote; SEED=…
 	@$(BIN)/python tests/fuzz/run_fuzz.py $(if $(SEED),--seed $(SEED))

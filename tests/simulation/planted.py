@@ -23,7 +23,7 @@ def names() -> list[str]:
 
 
 def path_of(name: str) -> Path:
-    """Return where a patch is: those that a network finds are in a folder of their own."""
+    """Return where a patch is: those of another world than a pair are in a folder of its name."""
     return next((HERE / "planted").rglob(f"{name}.patch"))
 
 
@@ -36,13 +36,14 @@ def look_for(name: str, seeds: int, jobs: int) -> str:
             )
         patch = path_of(name)
         subprocess.run(["patch", "-p1", "--quiet"], cwd=place, input=patch.read_bytes(), check=True)
-        networks = ["--networks"] if patch.parent.name == "networks" else []
+        folder = patch.parent.name
+        world = [] if folder == "planted" else [f"--{folder}"]
         path = os.pathsep.join(str(Path(place) / each) for each in SOURCES[:2])
         done = subprocess.run(
             [
                 sys.executable,
                 str(Path(place) / "tests/simulation/run.py"),
-                *("--seeds", f"0-{seeds - 1}", "--jobs", str(jobs), "--stop", *networks),
+                *("--seeds", f"0-{seeds - 1}", "--jobs", str(jobs), "--stop", *world),
             ],
             env=os.environ | {"PYTHONPATH": path},
             capture_output=True,

@@ -1,6 +1,7 @@
 """Run seeds: `run.py --seeds 0-199`, `run.py --replay 17 --verbose`, `run.py --shrink 17`.
 
-With `--networks` they are of networks of brokers, otherwise of a pair.
+With `--networks` they are of networks of brokers, with `--streams` of streams and groups on a
+pair, otherwise of queues and topics on a pair.
 
 Each seed runs in a process of its own, forked from one that has everything loaded and does
 nothing else, so that a seed finds the same memory, and with it the same order of sets, whatever
@@ -38,14 +39,19 @@ def one(seed: int, options: dict[str, Any], verbose: bool) -> dict[str, Any]:
     from simulation.hub import SECOND
     from simulation.life import Life
     from simulation.network_life import NetworkLife
+    from simulation.stream_life import StreamLife
 
+    kinds: dict[str, type[Life | NetworkLife | StreamLife]] = {
+        "networks": NetworkLife,
+        "streams": StreamLife,
+    }
     root = _place_of(os.getpid())
     # A run that was killed may have had the number, and left it.
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()
     began = time.perf_counter()
-    life: Life | NetworkLife | None = None
-    kind = NetworkLife if options.get("networks") else Life
+    life: Life | NetworkLife | StreamLife | None = None
+    kind = kinds.get(options.get("world", ""), Life)
     try:
         life = kind(seed, root, Options.of(options))
         problems = life.run()
@@ -117,7 +123,8 @@ def _read(descriptor: int, size: int) -> bytes:
 
 
 def _serve(orders: int, results: int) -> None:
-    import simulation.network_life  # noqa: F401
+    import simulation.network_life
+    import simulation.stream_life  # noqa: F401
 
     while os.fork():
         process, status = os.wait()
@@ -216,14 +223,15 @@ def main() -> int:
     parser.add_argument("--replay", type=int, metavar="SEED")
     parser.add_argument("--shrink", type=int, metavar="SEED")
     parser.add_argument("--options", default="{}", help="what --shrink has printed")
-    parser.add_argument("--networks", action="store_true", help="networks instead of a pair")
+    parser.add_argument("--networks", action="store_const", dest="world", const="networks")
+    parser.add_argument("--streams", action="store_const", dest="world", const="streams")
     parser.add_argument("--verbose", action="store_true", help="with the log of the brokers")
     parser.add_argument("--traces", action="store_true", help="print the digest of each run")
     arguments = parser.parse_args()
     settle_memory()
     sys.path.insert(0, str(HERE.parent))
     clear_leftovers()
-    options = json.loads(arguments.options) | {"networks": arguments.networks}
+    options = json.loads(arguments.options) | {"world": arguments.world or ""}
     if arguments.shrink is not None:
         print(json.dumps(shrink(Zygote(), arguments.shrink, options)))
         return 0

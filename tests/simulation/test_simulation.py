@@ -1,4 +1,4 @@
-"""Seeds of the simulation: a pair and networks on virtual time, with faults of all kinds."""
+"""Seeds of the simulation: a pair, networks and streams on virtual time, with all faults."""
 
 import subprocess
 import sys
@@ -9,6 +9,7 @@ import pytest
 RUN = Path(__file__).with_name("run.py")
 SEEDS = 20
 NETWORKS = 8
+STREAMS = 5
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
@@ -34,6 +35,15 @@ def test_no_network_finds_anything() -> None:
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
     assert done.stdout.startswith(f"{NETWORKS} seeds passed, 0 failed: ")
+
+
+@pytest.mark.timeout(1800)
+def test_no_stream_finds_anything() -> None:
+    """What fails here fails again with `tests/simulation/run.py --streams --replay SEED`."""
+    done = run("--streams", "--seeds", f"0-{STREAMS - 1}")
+    print(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
+    assert done.stdout.startswith(f"{STREAMS} seeds passed, 0 failed: ")
 
 
 def test_a_seed_is_the_same_each_time() -> None:
