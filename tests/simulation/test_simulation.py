@@ -9,7 +9,7 @@ import pytest
 RUN = Path(__file__).with_name("run.py")
 SEEDS = 20
 NETWORKS = 8
-STREAMS = 5
+STREAMS = 4
 
 pytestmark = [pytest.mark.slow, pytest.mark.patient]
 
