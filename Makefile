@@ -131,7 +131,7 @@ test-compiled: compiled ## the tests of `make test-fast` over the compiled modul
 SEEDS ?= 0-9999
 NETWORKS ?= 0-999
 STREAMS ?= 0-999
-sim: $(STAMP) ## pairs, networks and streams on virtual time, all that may go wrong; SEEDS=… NETWORKS=… STREAMS=…
+sim: $(STAMP) ## what may go wrong, on virtual time, in pairs, networks, streams: SEEDS=… NETWORKS=…
 	@$(BIN)/python tests/simulation/run.py --seeds $(SEEDS) --jobs 2
 	@$(BIN)/python tests/simulation/run.py --networks --seeds $(NETWORKS) --jobs 2
 	@$(BIN)/python tests/simulation/run.py --streams --seeds $(STREAMS) --jobs 2
