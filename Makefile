@@ -187,10 +187,11 @@ e2e-smoke: $(STAMP) ## the shortest of them: apply, Ready, send, kill, receive
 demo: $(DEMO_STAMP) ## the main job: departures through a pair whose master is killed, then Spark
 	@$(BIN)/python demo/run.py
 
-bench: $(STAMP) ## throughput and latency with the real Java client, beside ActiveMQ
+bench: $(STAMP) ## throughput, latency and bridges, with the real Java client, beside ActiveMQ
 	@command -v javac >/dev/null || { echo 'The bench needs a JDK and Maven:' \
 		'apt-get install default-jdk-headless maven activemq' >&2; exit 1; }
 	@$(BIN)/python bench/run.py
+	@$(BIN)/python bench/bridge.py
 
 gate: $(STAMP) ## work per message, counted by valgrind, against limits; WRITE=yes renews them
 	@$(BIN)/python bench/gate.py $(if $(WRITE),--write)
