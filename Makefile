@@ -131,7 +131,7 @@ test-compiled: compiled ## the tests of `make test-fast` over the compiled modul
 SEEDS ?= 0-9999
 NETWORKS ?= 0-999
 STREAMS ?= 0-999
-sim: $(STAMP) ## what may go wrong, on virtual time, in pairs, networks, streams: SEEDS=… NETWORKS=…
+sim: $(STAMP) ## pairs, networks, streams on virtual time; SEEDS=… NETWORKS=… STREAMS=…
 	@$(BIN)/python tests/simulation/run.py --seeds $(SEEDS) --jobs 2
 	@$(BIN)/python tests/simulation/run.py --networks --seeds $(NETWORKS) --jobs 2
 	@$(BIN)/python tests/simulation/run.py --streams --seeds $(STREAMS) --jobs 2

@@ -16,28 +16,11 @@ from typing import NamedTuple
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "tests" / "interop" / each) for each in (".", "network")]
 
-from loads import (  # noqa: E402
-    ANSWER,
-    CODEC,
-    DISPATCH,
-    NUMBER,
-    SEQUENCE,
-    Socket,
-    Wire,
-    made,
-    number_of,
-)
+from loads import ANSWER, NUMBER, Socket, Wire  # noqa: E402
 from measuring import usage  # noqa: E402
 from network_brokers import Member, Network, missing  # noqa: E402
 
 from lockkeeper.message.destination import queue  # noqa: E402
-from lockkeeper.message.ids import MessageId, ProducerId  # noqa: E402
-from lockkeeper.message.openwire import (  # noqa: E402
-    AckType,
-    ConsumerId,
-    MessageAck,
-    MessageDispatch,
-)
 
 PAIRS = ("ours-ours", "ours-activemq", "activemq-ours", "activemq-activemq")
 REFERENCE = PAIRS[-1]
@@ -66,9 +49,10 @@ def measure(pair: str, messages: int, directory: Path) -> Run:
         consumer = _wire(far, "ID:bridge-taker")
         consumer.consume(prefetch=10 * WINDOW)
         # The way there is no part of it: the demand, and the first messages.
-        _take(consumer, WINDOW)
+        consumer.take_and_acknowledge(WINDOW)
         begun = time.monotonic()
-        _take(consumer, messages - WINDOW)
+        for _ in range(messages // WINDOW - 1):
+            consumer.take_and_acknowledge(WINDOW)
         seconds = time.monotonic() - begun
         used = _cpu(near) + _cpu(far) - before
         consumer.stop()
@@ -77,7 +61,7 @@ def measure(pair: str, messages: int, directory: Path) -> Run:
 
 
 def _wire(member: Member, name: str) -> Wire:
-    return Wire(Socket(member.port, PATIENCE_SECONDS), name, queue(NAME)).enter()
+    return Wire(Socket(member.port, PATIENCE_SECONDS), name, queue(NAME), SENDER).enter()
 
 
 def _fill(member: Member, messages: int) -> None:
@@ -88,37 +72,6 @@ def _fill(member: Member, messages: int) -> None:
         producer.write(b"".join(frame.replace(NUMBER, each.to_bytes(8, "big")) for each in numbers))
         producer.read(ANSWER, len(numbers))
     producer.close()
-
-
-def _take(consumer: Wire, messages: int) -> None:
-    """Acknowledge messages one by one, by their own ids, as a listener does."""
-    unnumbered = MessageId(ProducerId(SENDER, 1, 1), number_of(NUMBER), number_of(SEQUENCE))
-    acknowledgement = made(
-        MessageAck(
-            destination=consumer.destination,
-            consumer_id=ConsumerId(consumer.name, 1, 1),
-            ack_type=AckType.STANDARD,
-            message_count=1,
-            last_message_id=unnumbered,
-        )
-    )
-    at = 0
-    for _ in range(messages // WINDOW):
-        frames = consumer.read(DISPATCH, WINDOW)
-        # All dispatches have their ids at the same place.
-        at = at or _place_of_id(frames[0])
-        ids = (frame[at : at + 16] for frame in frames)
-        consumer.write(b"".join(acknowledgement.replace(NUMBER + SEQUENCE, each) for each in ids))
-
-
-def _place_of_id(frame: bytes) -> int:
-    """Return where the two numbers of the message's id are in the frame of a dispatch."""
-    dispatch = CODEC.decode(frame)[0]
-    assert isinstance(dispatch, MessageDispatch) and dispatch.message is not None
-    identity = dispatch.message.message_id
-    assert identity is not None and identity.producer_id == ProducerId(SENDER, 1, 1)
-    numbers = (identity.producer_sequence, identity.broker_sequence)
-    return frame.index(b"".join(each.to_bytes(8, "big") for each in numbers))
 
 
 def _cpu(member: Member) -> float:

@@ -18,6 +18,8 @@ CODEC = openwire.codec_for(12, stack_traces=False)
 CONTENT = (1024).to_bytes(4, "big") + bytes(1024)
 # What stands for a number that is filled in at each use, and is found nowhere else in a frame.
 NUMBER, SEQUENCE, UNIT = (bytes([each]) * 8 for each in (0x51, 0x52, 0x53))
+# The two numbers of a message's id, which stand side by side.
+NUMBERS = NUMBER + SEQUENCE
 TRANSACTION, WINDOW, CROWD, LISTENERS = 100, 50, 8, 10
 ANSWER, DISPATCH, REFUSAL = (
     CODEC.encode(each())[0]
@@ -60,15 +62,21 @@ class Socket:
 
 
 class Wire:
-    """One connection, with one producer or one consumer."""
+    """One connection, with one producer or one consumer.
 
-    def __init__(self, carrier: Carrier, name: str, destination: Destination) -> None:
+    What it consumes comes from *sender*; Lockkeeper knows messages by their numbers alone.
+    """
+
+    def __init__(
+        self, carrier: Carrier, name: str, destination: Destination, sender: str | None = None
+    ) -> None:
         self.name, self.destination = name, destination
+        self._sender = ProducerId(sender or name, 1, 1)
         self.write, self.close = carrier.write, carrier.close
         self._read = carrier.read
         self._rest = b""
         self._kept: dict[int, list[bytes]] = {}
-        self._sequence_at = 0
+        self._numbers_at = 0
         self._identity = openwire.ConnectionId(name)
         self._transaction_id = LocalTransactionId(name, number_of(UNIT))
         info = openwire.ConnectionInfo(connection_id=self._identity, client_id=name)
@@ -158,8 +166,8 @@ class Wire:
         self.read(ANSWER, 1)
 
     def acknowledgement(self, count: int = 1, in_transaction: bool = False) -> bytes:
-        """Return the frame for *count* messages up to SEQUENCE, perhaps in UNIT."""
-        last = MessageId(ProducerId(self.name, 1, 1), number_of(NUMBER), number_of(SEQUENCE))
+        """Return the frame for *count* messages up to NUMBERS, perhaps in UNIT."""
+        last = MessageId(self._sender, number_of(NUMBER), number_of(SEQUENCE))
         return made(
             openwire.MessageAck(
                 destination=self.destination,
@@ -172,9 +180,9 @@ class Wire:
         )
 
     def take(self, count: int) -> list[bytes]:
-        """Return the sequences of the next *count* messages."""
+        """Return the numbers of the next *count* messages, to be put in the place of NUMBERS."""
         frames = self.read(DISPATCH, count)
-        if not self._sequence_at:
+        if not self._numbers_at:
             dispatch = CODEC.decode(frames[0])[0]
             assert isinstance(dispatch, openwire.MessageDispatch) and dispatch.message is not None
             identity = dispatch.message.message_id
@@ -182,13 +190,13 @@ class Wire:
             told = identity.producer_sequence.to_bytes(8, "big")
             told += identity.broker_sequence.to_bytes(8, "big")
             # All messages have ids of the same length.
-            self._sequence_at = frames[0].index(told) + 8
-        return [frame[self._sequence_at : self._sequence_at + 8] for frame in frames]
+            self._numbers_at = frames[0].index(told)
+        return [frame[self._numbers_at : self._numbers_at + len(NUMBERS)] for frame in frames]
 
     def take_and_acknowledge(self, count: int) -> None:
         """Acknowledge the next *count* messages one by one, as a listener does."""
         acknowledgement = self.acknowledgement()
-        self.write(b"".join(acknowledgement.replace(SEQUENCE, each) for each in self.take(count)))
+        self.write(b"".join(acknowledgement.replace(NUMBERS, each) for each in self.take(count)))
 
 
 Round = Callable[[], int]
@@ -272,7 +280,7 @@ class Load:
                 (producer.outcome(begin) + sent + producer.outcome(commit)).replace(UNIT, unit)
             )
             producer.read(ANSWER, 1)
-            taken = acknowledgement.replace(SEQUENCE, consumer.take(TRANSACTION)[-1])
+            taken = acknowledgement.replace(NUMBERS, consumer.take(TRANSACTION)[-1])
             consumer.write(
                 (consumer.outcome(begin) + taken + consumer.outcome(commit)).replace(UNIT, unit)
             )

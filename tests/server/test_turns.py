@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from inprocess import Served
-from loads import Wire
+from loads import NUMBERS, Wire
 
 from lockkeeper.message.destination import queue
 
@@ -94,11 +94,11 @@ def numbered(wire: Wire, number: int, answered: bool = True) -> bytes:
 def test_one_producer_is_not_kept_waiting_for_others(counted: Counted) -> None:
     producer, consumer = counted.wire("ID:producer"), counted.wire("ID:consumer").consume()
     producer.write(numbered(producer, 1))
-    (sequence,) = consumer.take(1)
+    (numbers,) = consumer.take(1)
     producer.read(30, 1)
     counted.idle()
     # An acknowledgement of what is written brings nothing that hurries.
-    ended = consumer.acknowledgement().replace(bytes([0x52]) * 8, sequence)
+    ended = consumer.acknowledgement().replace(NUMBERS, numbers)
     assert counted.bring({producer: numbered(producer, 2), consumer: ended}) == 1
 
 

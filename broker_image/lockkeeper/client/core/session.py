@@ -117,12 +117,11 @@ class SessionCore:
         try:
             yield from connection.answer(request, moment)
         except BaseException:
-            connection.consumers.pop(identifier, None)
-            if consumer in self.consumers:
-                self.consumers.remove(consumer)
-            if self.consumer_infos.pop(identifier, None) is not None and request.error is None:
-                # Nobody has waited for the answer, which may be that it is made.
-                connection.post(consumer.farewell())
+            if request.error is not None:
+                # The broker has not made it.
+                self.consumer_infos.pop(identifier, None)
+            # Where nobody has waited for the answer, it may be that it is made.
+            self.close_consumer(consumer)
             raise
         return consumer
 

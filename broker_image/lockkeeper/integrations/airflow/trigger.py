@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from airflow.triggers.shared_stream import AdvanceItem, SharedStreamProducer
@@ -15,6 +15,22 @@ from lockkeeper.message.errors import MalformedMessageError
 
 OUTSTANDING_MAX = 100
 """Messages in hand whose events are not stored yet; Airflow fails a trigger with over 1024."""
+
+
+class Source(NamedTuple):
+    """A queue, where it is, and which of its messages; see `LockkeeperMessageTrigger`."""
+
+    destination: str
+    url: str | None = None
+    conn_id: str | None = None
+    selector: str | None = None
+
+    async def connect(self) -> Connection:
+        """Return an open connection. Raises MessagingError."""
+        if self.conn_id is not None:
+            return await LockkeeperHook(self.conn_id, self.url).connect()
+        assert self.url is not None
+        return await connect(self.url)
 
 
 class LockkeeperMessageTrigger(BaseEventTrigger):  # type: ignore[misc]
@@ -38,25 +54,20 @@ class LockkeeperMessageTrigger(BaseEventTrigger):  # type: ignore[misc]
         super().__init__()
         if url is None and conn_id is None:
             raise ValueError("say where the broker is: url or conn_id")
-        self._arguments: dict[str, Any] = {
-            "destination": destination,
-            "url": url,
-            "conn_id": conn_id,
-            "selector": selector,
-        }
+        self._source = Source(destination, url, conn_id, selector)
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and its arguments, which Airflow keeps."""
-        return f"{type(self).__module__}.{type(self).__qualname__}", dict(self._arguments)
+        return f"{type(self).__module__}.{type(self).__qualname__}", self._source._asdict()
 
     def shared_stream_key(self) -> Hashable:
         """Return what has a consumer of its own: equal triggers share one."""
-        return (type(self).__qualname__, *self._arguments.values())
+        return (type(self).__qualname__, *self._source)
 
     @classmethod
     def create_shared_stream_producer(cls, kwargs: dict[str, Any]) -> "MessageStream":
         """Return the consumer's side of a stream."""
-        return MessageStream(**kwargs)
+        return MessageStream(Source(**kwargs))
 
     async def filter_shared_stream(
         self, shared_stream: AsyncIterator[dict[str, Any]]
@@ -70,7 +81,7 @@ class LockkeeperMessageTrigger(BaseEventTrigger):  # type: ignore[misc]
 
         Each is acknowledged when the next one is asked for: nobody tells that it was stored.
         """
-        stream = MessageStream(**self._arguments)
+        stream = MessageStream(self._source)
         try:
             async for payload, message in stream.open_stream():
                 yield TriggerEvent(payload)
@@ -82,17 +93,8 @@ class LockkeeperMessageTrigger(BaseEventTrigger):  # type: ignore[misc]
 class MessageStream(SharedStreamProducer):  # type: ignore[misc]
     """A consumer of one queue, whose messages Airflow acknowledges one by one."""
 
-    def __init__(
-        self,
-        destination: str,
-        url: str | None = None,
-        conn_id: str | None = None,
-        selector: str | None = None,
-    ) -> None:
-        self._destination = destination
-        self._url = url
-        self._conn_id = conn_id
-        self._selector = selector
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self._connection: Connection | None = None
         self._room = asyncio.Semaphore(OUTSTANDING_MAX)
 
@@ -101,10 +103,10 @@ class MessageStream(SharedStreamProducer):  # type: ignore[misc]
 
         A message that cannot be read is a dead letter with its cause.
         """
-        self._connection = await self._connect()
+        self._connection = await self._source.connect()
         session = self._connection.session(acknowledge=Acknowledge.INDIVIDUAL)
         consumer = await session.consumer(
-            self._destination, self._selector, prefetch=OUTSTANDING_MAX
+            self._source.destination, self._source.selector, prefetch=OUTSTANDING_MAX
         )
         async for message in consumer:
             try:
@@ -140,9 +142,3 @@ class MessageStream(SharedStreamProducer):  # type: ignore[misc]
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
-
-    async def _connect(self) -> Connection:
-        if self._conn_id is not None:
-            return await LockkeeperHook(self._conn_id, self._url).connect()
-        assert self._url is not None
-        return await connect(self._url)
