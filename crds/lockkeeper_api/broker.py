@@ -67,8 +67,9 @@ class Listener(ApiModel):
 
     name: str = Field(min_length=1, max_length=63, pattern=LABEL_PATTERN)
     """Name of the listener, unique in the broker."""
-    protocol: Literal["openwire"] = "openwire"
-    """Protocol spoken there."""
+    protocol: Literal["openwire", "rocketmq"] = "openwire"
+    """Protocol spoken there: that of ActiveMQ's clients, or that of RocketMQ's, for which the
+    listener is name server and broker at once."""
     host: str | None = Field(default=None, min_length=1, max_length=253)
     """Address to listen on; absent: 127.0.0.1 for local processes, all addresses of a pod."""
     port: Port = 61616

@@ -21,11 +21,19 @@ from typing import NamedTuple, NoReturn
 import broker_targets
 import journal_targets
 import message_targets
+import rocketmq_targets
 import session_targets
 import text_targets
 from fuzzer import Outcome, Target, fuzz, scratch
 
-THEMES = (message_targets, text_targets, session_targets, broker_targets, journal_targets)
+THEMES = (
+    message_targets,
+    text_targets,
+    session_targets,
+    broker_targets,
+    journal_targets,
+    rocketmq_targets,
+)
 INPUTS = 1_000_000
 PIECES = 6
 """A target's inputs come in so many pieces, so that no process is left with most of the work."""

@@ -1,6 +1,7 @@
 """What every protocol keeps to, whatever it says: bytes in, bytes out, nothing lost in between."""
 
 import asyncio
+import json
 import random
 from collections.abc import Callable, Iterator
 from typing import get_args
@@ -18,6 +19,8 @@ from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.registry import PROTOCOLS
+from lockkeeper.protocols.rocketmq.codec import BINARY, Command, encode
+from lockkeeper.protocols.rocketmq.codes import Request
 from lockkeeper.protocols.session import Session
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.memory import MemoryStore
@@ -56,8 +59,36 @@ def openwire_talk() -> bytes:
     return b"".join(framed(openwire.encode(each)) for each in commands)
 
 
+def rocketmq_talk() -> bytes:
+    """Return what a client says that sends three messages, reads them, and takes its leave."""
+    told = {
+        "clientID": NAME,
+        "producerDataSet": [{"groupName": "P"}],
+        "consumerDataSet": [
+            {"groupName": "G", "subscriptionDataSet": [{"topic": "T", "subString": "*"}]}
+        ],
+    }
+    sent = {"producerGroup": "P", "topic": "T", "queueId": "0"}
+    place = {"consumerGroup": "G", "topic": "T", "queueId": "0"}
+    pulled = {**place, "queueOffset": "0", "sysFlag": "2", "suspendTimeoutMillis": "10000"}
+    left = {"clientID": NAME, "producerGroup": "P", "consumerGroup": "G"}
+    commands = [
+        Command(Request.HEART_BEAT, 1, body=json.dumps(told).encode()),
+        Command(Request.GET_ROUTEINFO_BY_TOPIC, 2, fields={"topic": "TBW102"}, encoding=BINARY),
+        *(
+            Command(Request.SEND_MESSAGE, 10 + number, fields=sent, body=bytes(number * 100))
+            for number in range(1, 4)
+        ),
+        Command(Request.PULL_MESSAGE, 20, fields=pulled),
+        Command(Request.UPDATE_CONSUMER_OFFSET, 21, fields={**place, "commitOffset": "3"}),
+        Command(Request.UNREGISTER_CLIENT, 22, fields=left),
+    ]
+    return b"".join(map(encode, commands))
+
+
 TALKS: dict[str, Callable[[], bytes]] = {
     "openwire": openwire_talk,
+    "rocketmq": rocketmq_talk,
     "echo": lambda: b"anna\none\ntwo\n" + b"x" * 1000 + b"\nlast\n",
 }
 """What a client of each protocol may say, from its first byte to its last."""
@@ -110,11 +141,14 @@ def heard(name: str, data: bytes, pieces: Iterator[int] | None = None, most: int
 
 
 def contents(talk: Talk) -> dict[str, tuple[int, int]]:
-    """Return what the broker has counted, by destination."""
+    """Return what the broker has counted, by destination; streams keep theirs on the disk."""
     return {
         str(region.destination): (region.statistics.enqueued, region.depth())
         for region in talk.broker.registry
         if not region.destination.name.startswith("ActiveMQ.Advisory")
+    } | {
+        f"stream://{stream.name}": (sum(each.maximum for each in stream.partitions), 0)
+        for stream in talk.broker.streams
     }
 
 

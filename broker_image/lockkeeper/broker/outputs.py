@@ -128,4 +128,14 @@ Notice: TypeAlias = (
     | ProducerCredit
 )
 
-Output: TypeAlias = Delivery | Notice | StreamOutput
+
+class ForPeer(NamedTuple):
+    """Something that the session of another connection has to say to this one's peer.
+
+    Both speak the same protocol, which knows what the words are.
+    """
+
+    words: Any
+
+
+Output: TypeAlias = Delivery | Notice | StreamOutput | ForPeer

@@ -2,6 +2,7 @@
 
 from itertools import zip_longest
 from pathlib import Path
+from typing import get_args
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -12,6 +13,7 @@ from lockkeeper_api import Broker, combine, default_broker
 from lockkeeper_api.broker import Admin, Listener
 
 DATA_ROOT = Path("lockkeeper-data")
+PROTOCOLS = get_args(Listener.model_fields["protocol"].annotation)
 
 
 def load(files: list[Path], name: str | None) -> Configuration:
@@ -59,8 +61,9 @@ def with_addresses(broker: Broker, listen: list[str], admin: str | None) -> Brok
 
 def _listener(address: str, like: Listener | None) -> Listener:
     scheme, separator, _ = address.partition("://")
-    if scheme != "openwire" or not separator:
-        raise CommandError(f"--listen {address}: write openwire://HOST:PORT", MISUSED)
+    if scheme not in PROTOCOLS or not separator:
+        ways = " or ".join(f"{protocol}://HOST:PORT" for protocol in PROTOCOLS)
+        raise CommandError(f"--listen {address}: write {ways}", MISUSED)
     host, port = _host_and_port(address, address)
     # A listener keeps its name: its certificates lie under that.
     name = like.name if like else f"{scheme}-{port}"

@@ -4,6 +4,10 @@ A protocol is a folder beside this file, and a line here; what it has to offer i
 """
 
 from lockkeeper.protocols.openwire.session import OpenWireSession
+from lockkeeper.protocols.rocketmq.session import RocketMQSession
 from lockkeeper.protocols.session import SessionFactory
 
-PROTOCOLS: dict[str, SessionFactory] = {"openwire": OpenWireSession}
+PROTOCOLS: dict[str, SessionFactory] = {
+    "openwire": OpenWireSession,
+    "rocketmq": RocketMQSession,
+}

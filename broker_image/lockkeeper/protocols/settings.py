@@ -13,7 +13,8 @@ class ListenerSettings:
     """Settings of one listener; times in ms, 0 for no inactivity check.
 
     Clients are told of the `cluster`, so that they know where else to go. Without an `acceptor`,
-    other brokers are clients like all others.
+    other brokers are clients like all others. `address` is where clients find the listener, as
+    host:port, and `bound_to` the same with an IP address, for protocols that tell them.
     """
 
     frame_bytes_max: int = 104_857_600
@@ -22,3 +23,5 @@ class ListenerSettings:
     allow_link_stealing: bool = False
     cluster: "Cluster | None" = field(default=None, compare=False)
     acceptor: "Acceptor | None" = None
+    address: str = ""
+    bound_to: str = ""

@@ -22,7 +22,7 @@ from lockkeeper.server.errors import listening_failed
 from lockkeeper.server.networks.multicast import Announcer
 from lockkeeper.server.reception import Reception
 from lockkeeper.server.secrets import Signature
-from lockkeeper.server.settings import LOOPBACK
+from lockkeeper.server.settings import EVERYWHERE, LOOPBACK
 from lockkeeper.transport.listener import EncryptedListener, bind, listen
 from lockkeeper_api.broker import Listener
 from lockkeeper_api.multicast_uris import read_multicast_uri
@@ -31,7 +31,6 @@ from lockkeeper_api.network_uris import PeerAddress, read_found_address
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.05
-EVERYWHERE = ("0.0.0.0", "::")
 Watch: TypeAlias = Callable[[Sequence[Path], Callable[[], None], Signature], None]
 """See `Reloading.watch`."""
 
@@ -71,8 +70,9 @@ class Listeners:
         for listener in self._listeners:
             self._follow(listener.name)
             for bound in self._bound.pop(listener.name):
+                reception = Reception(listener, engine, acceptor, self.ports[listener.name])
                 try:
-                    await self._let_in(bound, listener, Reception(listener, engine, acceptor))
+                    await self._let_in(bound, listener, reception)
                 except OSError as error:
                     bound.close()
                     raise _refused(listener, error) from error

@@ -19,11 +19,16 @@ class Reception:
     """The clients of one listener; `transport.listener.Host` is its interface."""
 
     def __init__(
-        self, listener: Listener, engine: Engine, acceptor: Acceptor | None = None
+        self,
+        listener: Listener,
+        engine: Engine,
+        acceptor: Acceptor | None = None,
+        port: int = 0,
     ) -> None:
+        """*port* is where it listens: the listener may take any."""
         self._listener = listener
         self._engine = engine
-        self._settings = listener_settings(listener, acceptor)
+        self._settings = listener_settings(listener, acceptor, port)
         if acceptor is not None and self._settings.cluster is not None:
             acceptor.inform(self._settings.cluster)
         self._make_session = PROTOCOLS[listener.protocol]

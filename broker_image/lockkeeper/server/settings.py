@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import socket
 from collections.abc import Iterable
 
 from lockkeeper.broker.core import Broker as Core
@@ -21,18 +22,44 @@ from lockkeeper_api.policy import DestinationPolicyEntry
 from lockkeeper_api.streams import Stream
 
 LOOPBACK = "127.0.0.1"
+EVERYWHERE = ("0.0.0.0", "::")
+"""Hosts of listeners at all addresses of a machine."""
 HASH_DIGITS = 16
 
 
-def listener_settings(listener: Listener, acceptor: Acceptor | None = None) -> ListenerSettings:
-    """Return what a listener offers its clients, and other brokers by the *acceptor*."""
+def listener_settings(
+    listener: Listener, acceptor: Acceptor | None = None, port: int = 0
+) -> ListenerSettings:
+    """Return what a listener at *port* offers its clients, and other brokers by the *acceptor*."""
+    address, bound_to = addresses_of(listener, port)
     return ListenerSettings(
         frame_bytes_max=listener.frame_bytes_max,
         inactivity_duration=milliseconds(listener.max_inactivity_duration),
         allow_link_stealing=listener.allow_link_stealing,
         cluster=Cluster(tuple(listener.advertised_urls), _cluster_settings(listener)),
         acceptor=acceptor,
+        address=address,
+        bound_to=bound_to,
     )
+
+
+def addresses_of(listener: Listener, port: int) -> tuple[str, str]:
+    """Return where clients find a listener at *port*, and the same with an IP address.
+
+    Clients are told the first of its advertised addresses, or where it listens. A protocol that
+    tells its clients nothing of that asks for nothing.
+    """
+    if listener.protocol == "openwire":
+        return "", ""
+    host = listener.host or LOOPBACK
+    host = socket.gethostname() if host in EVERYWHERE else host
+    advertised = (url.partition("://")[2] for url in listener.advertised_urls)
+    address = next(advertised, f"{host}:{port}")
+    name, _, told = address.rpartition(":")
+    try:
+        return address, f"{socket.gethostbyname(name.strip('[]'))}:{told}"
+    except OSError:
+        return address, f"{LOOPBACK}:{told}"
 
 
 def _cluster_settings(listener: Listener) -> ClusterSettings:

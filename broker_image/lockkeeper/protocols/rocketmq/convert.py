@@ -1,0 +1,91 @@
+"""Outputs of the core as commands for the peer, and its records as RocketMQ's messages."""
+
+from typing import Final
+
+from lockkeeper.broker.outputs import ForPeer, Output
+from lockkeeper.broker.streams.drafts import UNIQUE_KEY, Draft, StreamRecord
+from lockkeeper.broker.streams.outputs import CheckTransaction, MembersChanged, Refused
+from lockkeeper.protocols.rocketmq.codec import Command
+from lockkeeper.protocols.rocketmq.codes import Request, Response
+from lockkeeper.protocols.rocketmq.messages import (
+    TRANSACTION,
+    Host,
+    Stored,
+    encode_stored,
+    message_id,
+    parse_host,
+)
+from lockkeeper.protocols.rocketmq.talk import Asked, Said, Talk, answer, answering, refusing
+
+ASKED_AT: Final = "TRANSACTION_CHECK_TIMES"
+
+
+def stored_message(topic: str, queue: int, record: StreamRecord, host: Host) -> bytes:
+    """Return a record as a client is sent it. Raises MalformedMessageError."""
+    draft = record.draft
+    stored = _stored(topic, queue, draft, record.location, host)
+    stored.offset, stored.stored_at = record.offset, record.stored_at
+    return encode_stored(stored)
+
+
+def _stored(topic: str, queue: int, draft: Draft, place: int, host: Host) -> Stored:
+    return Stored(
+        topic,
+        queue,
+        0,
+        place,
+        draft.body,
+        draft.properties,
+        draft.flag,
+        draft.system_flag,
+        draft.born_at,
+        parse_host(draft.born_host),
+        0,
+        host,
+        draft.reconsumed,
+    )
+
+
+def command_of(talk: Talk, output: Output) -> Command | None:
+    """Return the command that tells a peer of an output; None for what it is not told."""
+    if isinstance(output, ForPeer):
+        said: Said = output.words
+        return said.command if said.relayed is None else talk.ask(said.command, said.relayed)
+    if isinstance(output, MembersChanged):
+        return talk.notice(Request.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": output.group})
+    if isinstance(output, CheckTransaction):
+        return _question(talk, output)
+    tag = getattr(output, "tag", None)
+    if not isinstance(tag, Asked) or tag.request.is_one_way:
+        return None
+    if isinstance(output, Refused):
+        return answering(tag.request, refusing(output.error))
+    return answering(tag.request, tag.answer(output))
+
+
+def refusal_of(output: Output, error: Exception) -> Command | None:
+    """Return the answer to who asked for what cannot be told; None if nobody waits for one."""
+    tag = getattr(output, "tag", None)
+    if not isinstance(tag, Asked) or tag.request.is_one_way:
+        return None
+    return answering(tag.request, answer(code=Response.SYSTEM_ERROR, remark=str(error)))
+
+
+def _question(talk: Talk, output: CheckTransaction) -> Command:
+    """Return the question what became of a transaction."""
+    host, draft = talk.place.host, output.draft
+    draft.properties |= {ASKED_AT: str(output.checks), "WAIT": "false"}
+    stored = _stored(output.stream, output.partition, draft, output.location, host)
+    stored.system_flag &= ~TRANSACTION
+    stored.offset = output.number
+    identifier = message_id(host, output.location)
+    unique = draft.properties.get(UNIQUE_KEY, identifier)
+    fields = {
+        "topic": output.stream,
+        "tranStateTableOffset": str(output.number),
+        "commitLogOffset": str(output.location),
+        "msgId": unique,
+        "transactionId": unique,
+        "offsetMsgId": identifier,
+    }
+    return talk.notice(Request.CHECK_TRANSACTION_STATE, fields, encode_stored(stored))

@@ -1,0 +1,165 @@
+"""Means of the handlers of requests: the broker, the connection, questions between clients."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from lockkeeper.broker.access.permissions import Right
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.core import Broker
+from lockkeeper.broker.errors import AccessDeniedError, BrokerError, ResourceAllocationError
+from lockkeeper.broker.outputs import ForPeer
+from lockkeeper.broker.streams.errors import (
+    IllegalMessageError,
+    InvalidFilterError,
+    NoSuchGroupError,
+    NoSuchPartitionError,
+    NoSuchStreamError,
+    StreamsBusyError,
+)
+from lockkeeper.broker.streams.streams import RETRY_PREFIX, Streams
+from lockkeeper.message.destination import topic
+from lockkeeper.protocols.rocketmq.codec import IS_ANSWER, IS_ONE_WAY, Command
+from lockkeeper.protocols.rocketmq.codes import Request, Response
+from lockkeeper.protocols.rocketmq.messages import Host
+
+CLUSTER: Final = "DefaultCluster"
+"""The name of the cluster that a broker is in, for tools: RocketMQ's default."""
+ASKED_MAX: Final = 1_000
+"""So many questions to one client may be unanswered."""
+
+
+class Place(NamedTuple):
+    """Address of the broker for routes, and the same for message ids."""
+
+    address: str
+    host: Host
+
+
+class Said(NamedTuple):
+    """A command for the peer of a connection, put there by the session of another one.
+
+    One that is `relayed` is a question of that other one's peer.
+    """
+
+    command: Command
+    relayed: "Relayed | None" = None
+
+
+class Asked(NamedTuple):
+    """Tag of what the core answers later: the request, and what makes an answer of it."""
+
+    request: Command
+    answer: Callable[[Any], Command]
+
+
+@dataclass(slots=True)
+class Relayed:
+    """A question of one client to another: who asked, and what becomes of the answer."""
+
+    asker: Connection
+    request: Command
+    answer: Callable[[Command], Command]
+
+
+class Talk:
+    """One connection: its broker, its place, and the questions that its peer has not answered."""
+
+    __slots__ = ("_asked", "_opaque", "broker", "connection", "place")
+
+    def __init__(self, broker: Broker, connection: Connection, place: Place) -> None:
+        self.broker = broker
+        self.connection = connection
+        self.place = place
+        self._opaque = 0
+        self._asked: dict[int, Relayed] = {}
+
+    def introduce(self) -> None:
+        """Announce the connection at its first request. Raises BrokerError."""
+        if not self.connection.identifier:
+            self.broker.connect(self.connection, f"rocketmq:{self.connection.address}", "")
+
+    def find_client(self, client_id: str) -> Connection | None:
+        """Return the newest connection of a client that has told its id in a heartbeat."""
+        there = reversed(self.broker.connections.values())
+        return next((each for each in there if each.client_id == client_id), None)
+
+    @property
+    def streams(self) -> Streams:
+        """The streams of the broker."""
+        return self.broker.streams
+
+    def require(self, right: Right, stream: str) -> None:
+        """Make sure of a right on a stream, which is a topic there. Raises AccessDeniedError.
+
+        What a group gives back it may have again: that needs no right of its own.
+        """
+        rights = self.connection.rights
+        if rights is not None and not stream.startswith(RETRY_PREFIX):
+            rights.require(right, topic(stream))
+
+    def ask(self, command: Command, relayed: Relayed) -> Command:
+        """Return a question for the peer, whose answer is somebody else's."""
+        if len(self._asked) >= ASKED_MAX:
+            del self._asked[next(iter(self._asked))]
+        self._opaque += 1
+        command.opaque = self._opaque
+        self._asked[self._opaque] = relayed
+        return command
+
+    def answered(self, command: Command) -> None:
+        """Take an answer of the peer, and give it to who asked."""
+        relayed = self._asked.pop(command.opaque, None)
+        if relayed is not None:
+            answer = relayed.answer(command)
+            tell_peer(relayed.asker, answering(relayed.request, answer))
+
+    def notice(self, code: Request, fields: dict[str, str], body: bytes = b"") -> Command:
+        """Return a request to the peer that nobody waits for an answer of."""
+        self._opaque += 1
+        return Command(code, self._opaque, IS_ONE_WAY, fields, body)
+
+
+Handler: TypeAlias = Callable[[Talk, Command], Command | None]
+"""Carries a request out; returns its answer, or None if that comes later. Raises BrokerError."""
+
+
+def tell_peer(connection: Connection, command: Command, relayed: Relayed | None = None) -> None:
+    """Have another connection's session say something."""
+    connection.put(ForPeer(Said(command, relayed)))
+
+
+def answering(request: Command, answer: Command) -> Command:
+    """Return *answer* as that of a request, in the request's encoding."""
+    answer.opaque = request.opaque
+    answer.flag = IS_ANSWER
+    answer.encoding = request.encoding
+    return answer
+
+
+def answer(
+    fields: dict[str, str] | None = None,
+    body: bytes = b"",
+    code: int = Response.SUCCESS,
+    remark: str | None = None,
+) -> Command:
+    """Return an answer."""
+    return Command(code, fields=fields or {}, body=body, remark=remark)
+
+
+_CODES: Final[tuple[tuple[type[BrokerError], Response], ...]] = (
+    (NoSuchStreamError, Response.TOPIC_NOT_EXIST),
+    (NoSuchPartitionError, Response.INVALID_PARAMETER),
+    (NoSuchGroupError, Response.SUBSCRIPTION_GROUP_NOT_EXIST),
+    (IllegalMessageError, Response.MESSAGE_ILLEGAL),
+    (InvalidFilterError, Response.SUBSCRIPTION_PARSE_FAILED),
+    (AccessDeniedError, Response.NO_PERMISSION),
+    (StreamsBusyError, Response.SYSTEM_BUSY),
+    (ResourceAllocationError, Response.SERVICE_NOT_AVAILABLE),
+)
+
+
+def refusing(error: BrokerError) -> Command:
+    """Return the answer that tells of an error of the core."""
+    code = next((code for kind, code in _CODES if isinstance(error, kind)), Response.SYSTEM_ERROR)
+    return answer(code=code, remark=str(error))
