@@ -46,7 +46,8 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	broker/selectors broker/streams charts cli client crash crds fuzz integrations interop \
 	journal load message model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes networks \
-	polling process) network protocols release server store testing transport interop/network)
+	polling process) network protocols release server store testing transport interop/network \
+	interop/rocketmq protocols/rocketmq)
 SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols
 SHARED := $(SHARED):tests/server:tests/operator:tests/broker/streams
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files

@@ -14,15 +14,15 @@ def missing() -> str | None:
     return f"not installed: {', '.join(absent)}" if absent else None
 
 
-def build(project: Path) -> str:
+def build(project: Path, *shared: Path) -> str:
     """Build *project* unless it is up to date, and return its class path.
 
-    Of several processes that ask at once the first one builds. Raises RuntimeError with Maven's
-    output when that fails.
+    *shared* are folders with sources that it takes from elsewhere. Of several processes that ask
+    at once the first one builds. Raises RuntimeError with Maven's output when that fails.
     """
     with (project / "pom.xml").open() as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
-        if not _is_up_to_date(project):
+        if not _is_up_to_date(project, shared):
             _build(project)
     return f"{_classes(project)}:{_jars(project)}/*"
 
@@ -35,8 +35,9 @@ def _jars(project: Path) -> Path:
     return project / "target" / "dependency"
 
 
-def _is_up_to_date(project: Path) -> bool:
+def _is_up_to_date(project: Path, shared: tuple[Path, ...]) -> bool:
     sources = [project / "pom.xml", *project.rglob("src/**/*.java")]
+    sources += [source for folder in shared for source in folder.rglob("*.java")]
     built = [path.stat().st_mtime for path in _classes(project).rglob("*.class")]
     if not built or not _jars(project).is_dir():
         return False
