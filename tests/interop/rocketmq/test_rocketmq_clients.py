@@ -5,6 +5,7 @@ outcomes.json: the thorough tests hold it against one, all others hold ours agai
 `python tests/interop/rocketmq/record.py` writes it anew.
 """
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import java_project
@@ -14,7 +15,7 @@ from reference import BROKERS
 from rocketmq_scenarios import LINES, Report, known_outcomes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from brokers import RunningBroker
 
@@ -48,19 +49,27 @@ NOT_BUILT = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Pair each scenario with both kinds of broker and both lines of clients."""
+    """Pair each scenario with both kinds of broker and both lines of clients.
+
+    Brokers alone are shared by their tests: pytest would have the lines in turn otherwise, and each
+    turn would run all scenarios of its line.
+    """
     if "scenario" not in metafunc.fixturenames:
         return
+    marks = {"lockkeeper": (), "rocketmq": (pytest.mark.thorough,)}
+    kinds = [pytest.param(kind, id=kind, marks=marks[kind]) for kind in BROKERS]
+    metafunc.parametrize("broker", kinds, indirect=True, scope="module")
     cases = []
-    for kind in BROKERS:
-        for version in LINES:
-            for scenario in [name for name, seen in known_outcomes().items() if version in seen]:
-                quick = kind == "lockkeeper" and version == QUICK_LINE and scenario in QUICK
-                marks = () if quick else pytest.mark.thorough
-                name = f"{kind}-{version}-{scenario}"
-                cases.append(pytest.param(kind, version, scenario, id=name, marks=marks))
-    metafunc.parametrize(("broker", "reports", "scenario"), cases, indirect=["broker", "reports"],
-                         scope="module")  # fmt: skip
+    for version in LINES:
+        for scenario in [name for name, seen in known_outcomes().items() if version in seen]:
+            quick = version == QUICK_LINE and scenario in QUICK
+            name = f"{version}-{scenario}"
+            cases.append(
+                pytest.param(
+                    version, scenario, id=name, marks=() if quick else pytest.mark.thorough
+                )
+            )
+    metafunc.parametrize(("version", "scenario"), cases)
 
 
 @pytest.fixture(scope="module")
@@ -86,28 +95,33 @@ def reports(
     request: pytest.FixtureRequest,
     broker: "RunningBroker",
     tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, Report]:
-    """Return what the scenarios see that are asked for, which run side by side."""
-    wanted: list[str] = []
-    for item in request.session.items:
-        callspec = getattr(item, "callspec", None)
-        params = {} if callspec is None else callspec.params
-        if (params.get("broker"), params.get("reports")) == (broker.kind, request.param):
-            wanted.append(params["scenario"])
-    directory = tmp_path_factory.mktemp("clients")
-    return rocketmq_scenarios.run(request.param, wanted, broker.port, directory)
+) -> "Callable[[str], dict[str, Report]]":
+    """Return what the scenarios of a line see that are asked for; they run once, side by side."""
+
+    @cache
+    def seen(version: str) -> dict[str, Report]:
+        wanted: list[str] = []
+        for item in request.session.items:
+            callspec = getattr(item, "callspec", None)
+            params = {} if callspec is None else callspec.params
+            if (params.get("broker"), params.get("version")) == (broker.kind, version):
+                wanted.append(params["scenario"])
+        directory = tmp_path_factory.mktemp(f"clients-{version}-")
+        return rocketmq_scenarios.run(version, wanted, broker.port, directory)
+
+    return seen
 
 
 def test_a_client_sees_what_it_sees_with_rocketmq(
     broker: "RunningBroker",
-    reports: dict[str, Report],
+    reports: "Callable[[str], dict[str, Report]]",
+    version: str,
     scenario: str,
     request: pytest.FixtureRequest,
 ) -> None:
     if broker.kind == "lockkeeper" and scenario in NOT_BUILT:
         request.applymarker(pytest.mark.xfail(reason=NOT_BUILT[scenario], strict=True))
-    version = request.node.callspec.params["reports"]
-    report = reports[scenario]
+    report = reports(version)[scenario]
     assert report.error is None, report.error
     assert report.facts == known_outcomes()[scenario][version]
 

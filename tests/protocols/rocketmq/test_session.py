@@ -136,6 +136,7 @@ def test_a_member_holds_a_queue_alone() -> None:
         return sorted(each["queueId"] for each in held)
 
     one, other = house.client(), house.client()
+    one.send("T", b"m")
     assert locked(one) == [0, 1]
     assert locked(one) == [0, 1]
     assert locked(other) == []
