@@ -98,7 +98,7 @@ final class Administering {
     private static void consumed(Scene scene, String topic, int count) throws Exception {
         DefaultMQPushConsumer consumer = scene.consumer();
         scene.saw("%s", Scene.sorted(scene.started(consumer, topic), count));
-        consumer.shutdown();
+        scene.leave(consumer, topic);
     }
 
     private static void progress(Scene scene) throws Exception {

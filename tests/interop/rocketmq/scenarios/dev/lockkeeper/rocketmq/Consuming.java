@@ -150,7 +150,7 @@ final class Consuming {
         scene.fill(topic, 2, 0, 6);
         DefaultMQPushConsumer first = scene.consumer();
         scene.saw("%s", Scene.sorted(scene.started(first, topic), 6));
-        first.shutdown();
+        scene.leave(first, topic);
         scene.fill(topic, 2, 6, 10);
         var got = scene.started(scene.consumer(), topic);
         scene.saw("%s", Scene.sorted(got, 4));

@@ -294,6 +294,17 @@ final class Scene implements AutoCloseable {
         return texts(next(got, count)).stream().sorted().toList();
     }
 
+    /** Ends a consumer that has consumed all there is, so that the group goes on behind it. */
+    void leave(DefaultMQPushConsumer consumer, String topic) throws Exception {
+        var offsets = consumer.getDefaultMQPushConsumerImpl().getOffsetStore();
+        for (MessageQueue queue : consumer.fetchSubscribeMessageQueues(topic)) {
+            long end = admin().maxOffset(queue);
+            until(() -> end == offsets.cloneOffsetTable(topic).getOrDefault(queue, 0L),
+                    "the offset of " + queue + " at " + end);
+        }
+        consumer.shutdown();
+    }
+
     /** Returns what comes although nothing should. */
     static List<String> surplus(BlockingQueue<MessageExt> got) throws Exception {
         MessageExt message = got.poll(NEVER, TimeUnit.MILLISECONDS);
