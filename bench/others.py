@@ -36,6 +36,8 @@ __all__ = ["BESIDE", "COMMANDS", "HERE", "OURS", "Measured", "add_checkout", "br
 
 OURS, UNRECORDED, RABBITMQ = "lockkeeper", "unrecorded", "rabbitmq"
 """Ours as it is, ours without its flight recorder, and RabbitMQ."""
+ROCKETMQ = "rocketmq"
+ROCKETMQ_SERVER = INTEROP / "rocketmq" / "server"
 COMPILED = "lockkeeper-compiled"
 COMPILED_PYTHON = HERE.parent / ".venv-compiled" / "bin" / "python"
 """Has the hot modules compiled; made by `make compiled`."""
@@ -77,6 +79,8 @@ def _ours(directory: Path, port: int, wanted: Wanted, resource: dict[str, Any]) 
     spec = {"listeners": listeners, **resource.get("spec", {}), **wanted.spec}
     spec["scheduler"] = {"enabled": wanted.scheduler}
     command = [*brokers.LOCKKEEPER, "broker", "--data", str(directory / "data")]
+    if wanted.streams is not None:
+        listeners.append({"name": "rocketmq", "protocol": "rocketmq", "port": wanted.streams})
     if wanted.secure is not None:
         tls = {"secretName": "certificate"}
         listeners.append({"name": "tls", "port": wanted.secure.port, "tls": tls})
@@ -110,6 +114,18 @@ def _activemq6(directory: Path, port: int, wanted: Wanted) -> list[str]:
     more = [] if wanted.secure is None else [f"ssl://127.0.0.1:{wanted.secure.port}"]
     data, options = directory / "data", wanted.java_options
     return brokers.activemq6_command(class_path, port, data, *more, java_options=options)
+
+
+def _rocketmq(directory: Path, port: int, wanted: Wanted) -> list[str]:
+    """Return the command line of a name server at *port* and a broker, which syncs each send."""
+    class_path = java_project.build(ROCKETMQ_SERVER)
+    home = f"-Duser.home={directory}"
+    memory = ["-Xms1G", "-Xmx1G", "-XX:MaxDirectMemorySize=1G"]
+    ports = [str(port), str(brokers.free_port())]
+    return [
+        "java", *memory, "-Drmq.logback.configurationFile=none", home, "-cp", class_path,
+        "dev.lockkeeper.rocketmq.Main", *ports, str(directory / "data"), "bench", "durable",
+    ]  # fmt: skip
 
 
 def _artemis(directory: Path, port: int, wanted: Wanted) -> list[str]:
@@ -170,6 +186,7 @@ COMMANDS: dict[str, Callable[[Path, int, Wanted], list[str]]] = {
     "activemq6": _activemq6,
     "artemis": _artemis,
     RABBITMQ: rabbitmq.command,
+    ROCKETMQ: _rocketmq,
 }
 
 
@@ -211,7 +228,7 @@ def missing(kind: str) -> str | None:
         return rabbitmq.missing()
     if kind == COMPILED:
         return None if COMPILED_PYTHON.exists() else "run `make compiled` first"
-    if kind in ("activemq6", "artemis"):
+    if kind in ("activemq6", "artemis", ROCKETMQ):
         return "there is no Java" if shutil.which("java") is None else None
     return brokers.missing(kind)
 
@@ -227,9 +244,14 @@ def version(kind: str) -> str:
         query = ["dpkg-query", "--show", "--showformat=${Version}", kind]
         return subprocess.run(query, capture_output=True, text=True, check=False).stdout
     if kind == "activemq6":
-        pom = (INTEROP / "activemq6" / "pom.xml").read_text()
-        return pom.partition("<activemq.version>")[2].partition("<")[0]
+        return _version_in(INTEROP / "activemq6" / "pom.xml", "activemq.version")
+    if kind == ROCKETMQ:
+        return _version_in(ROCKETMQ_SERVER / "pom.xml", "rocketmq.version")
     return VERSIONS.get(kind) or metadata.version("lockkeeper-mq")
+
+
+def _version_in(pom: Path, name: str) -> str:
+    return pom.read_text().partition(f"<{name}>")[2].partition("<")[0]
 
 
 def end_by_signal() -> None:
@@ -245,6 +267,7 @@ class Measured:
     url: str
     secure_url: str = ""
     stomp_url: str = ""
+    stream_url: str = ""
 
     @property
     def kind(self) -> str:
@@ -261,18 +284,20 @@ def start(
     listener: dict[str, Any] | None = None,
     spec: dict[str, Any] | None = None,
     stomp: bool = False,
+    streams: bool = False,
 ) -> Measured:
     """Start a broker that keeps its data below *directory*. Raises RuntimeError.
 
     With an *identity* it listens for TLS, too; a *tracer* is put before its command line.
     *listener* and *spec* are more fields of the resource, of a broker of ours. With *stomp*
-    ActiveMQ listens for STOMP, too.
+    ActiveMQ listens for STOMP, too, with *streams* ours for clients of RocketMQ.
     """
     directory.mkdir(parents=True, exist_ok=True)
     port = brokers.free_port()
     secure = None if identity is None else Secure(brokers.free_port(), identity)
     stomp_port = brokers.free_port() if stomp and kind == "activemq" else None
-    wanted = Wanted(secure, scheduler, stomp_port, listener or {}, spec or {})
+    names = brokers.free_port() if streams and kind.startswith(OURS) else None
+    wanted = Wanted(secure, scheduler, stomp_port, names, listener or {}, spec or {})
     command = [*tracer, *COMMANDS[kind](directory, port, wanted)]
     schemes = ("amqp", "amqps") if kind == RABBITMQ else ("tcp", "ssl")
     ports = (port, 0 if secure is None else secure.port)
@@ -281,5 +306,6 @@ def start(
         for scheme, at in zip(schemes, ports, strict=True)
     ]
     urls.append("" if stomp_port is None else f"stomp://127.0.0.1:{stomp_port}")
+    urls.append(f"rocketmq://127.0.0.1:{port if names is None else names}")
     process = rabbitmq.RabbitMQ if kind == RABBITMQ else brokers.RunningBroker
     return Measured(process(kind, port, directory, command, True, START_SECONDS_MAX), *urls)

@@ -12,7 +12,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -36,7 +36,7 @@ from others import (
     version,
 )
 from rendering import markdown
-from scenarios import MIXED_DAY, SCENARIOS, TLS_SCENARIOS, USUAL, unfit
+from scenarios import MIXED_DAY, SCENARIOS, STREAM_SCENARIOS, TLS_SCENARIOS, USUAL, unfit
 
 from lockkeeper.journal.records import Trace
 from lockkeeper.journal.verify import StoredRecord, read_records
@@ -71,6 +71,8 @@ class Load(NamedTuple):
 def run_load(broker: Measured, client: Client, scenario: str) -> Load:
     """Run one scenario; the broker's usage is read when the load says START and END."""
     url = broker.secure_url if scenario in TLS_SCENARIOS else broker.url
+    if scenario in STREAM_SCENARIOS:
+        url = broker.stream_url
     command = client.line(scenario, url)
     marks: dict[str, tuple[Usage, float]] = {}
     last = ""
@@ -123,6 +125,18 @@ def run_rounds(running: list[Measured], client: Client, asked: argparse.Namespac
     return results
 
 
+def started_for(
+    scenarios: list[str],
+    kind: str,
+    directory: Path,
+    identity: identities.Identity | None,
+    tracer: Sequence[str] = (),
+) -> Measured:
+    """Start a broker that has what the scenarios need."""
+    streams = not set(STREAM_SCENARIOS).isdisjoint(scenarios)
+    return start(kind, directory, identity, MIXED_DAY in scenarios, tracer, streams=streams)
+
+
 def count_syncs(
     kind: str, client: Client, directory: Path, identity: identities.Identity | None,
     scenarios: list[str],
@@ -130,7 +144,7 @@ def count_syncs(
     """Run each scenario once more at a broker whose syncs are counted."""
     log = directory.with_suffix(".strace")
     found = []
-    broker = start(kind, directory, identity, MIXED_DAY in scenarios, syncs.tracer(log))
+    broker = started_for(scenarios, kind, directory, identity, syncs.tracer(log))
     try:
         for scenario in scenarios:
             if not unfit(kind, scenario):
@@ -235,13 +249,13 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
 
 @contextmanager
 def started(
-    kinds: list[str], directory: Path, identity: identities.Identity | None, scheduler: bool
+    kinds: list[str], directory: Path, identity: identities.Identity | None, scenarios: list[str]
 ) -> Iterator[list[Measured]]:
     """Start brokers, and stop them in the end."""
     running: list[Measured] = []
     try:
         for kind in kinds:
-            running.append(start(kind, directory / kind, identity, scheduler))
+            running.append(started_for(scenarios, kind, directory / kind, identity))
         yield running
     finally:
         for broker in running:
@@ -255,8 +269,7 @@ def measure(asked: argparse.Namespace, directory: Path) -> tuple[list[Result], l
     java = ["java", "-Xmx512M", *(identity.java_options if identity else [])]
     java += ["-cp", java_project.build(HERE / "java"), "dev.lockkeeper.bench.Load"]
     client = Client(java, asked.warm_up, asked.seconds, asked.day)
-    scheduler = MIXED_DAY in asked.scenarios
-    with started(asked.brokers, directory, identity, scheduler) as running:
+    with started(asked.brokers, directory, identity, asked.scenarios) as running:
         results = run_rounds(running, client, asked)
     counted: list[Syncs] = []
     for kind in asked.brokers if asked.syncs else []:

@@ -20,13 +20,22 @@ SCENARIOS = {
     "q": "as b, over TLS",
     "r": "as d, over TLS",
     "s": "a mixed day: everything at once at fixed rates (latency: send to listener)",
+    "t": "a stream of 4 partitions, each send answered, 1 producer (latency: send)",
+    "u": "a stream of 4 partitions, each send answered, 16 producers (latency: send)",
+    "v": "a stream of 4 partitions, 4 producers, 10 groups (counted: deliveries)",
+    "w": "1,000 messages/s to a stream of 4 partitions, 1 group (latency: send to listener)",
 }
 USUAL = "abcdefg"
-LATENCY_SCENARIOS = "abgmos"
+LATENCY_SCENARIOS = "abgmostuw"
 """Where latency says something; elsewhere it is only what is under way by the rate."""
 TLS_SCENARIOS = "qr"
 MIXED_DAY = "s"
 """Needs delayed delivery, and has a length of its own."""
+
+STREAM_SCENARIOS = "tuvw"
+"""Go by RocketMQ's protocol, with its client."""
+STREAMING = ("lockkeeper", "rocketmq")
+"""How the names of brokers that have streams begin."""
 
 UNFIT = {
     "rabbitmq": {
@@ -40,4 +49,8 @@ UNFIT = {
 
 def unfit(kind: str, scenario: str) -> str | None:
     """Return why brokers of *kind* cannot carry a scenario, or None."""
+    if scenario in STREAM_SCENARIOS and not kind.startswith(STREAMING):
+        return "RocketMQ's client cannot talk to it"
+    if kind == "rocketmq" and scenario not in STREAM_SCENARIOS:
+        return "there are streams alone"
     return UNFIT.get(kind, {}).get(scenario)

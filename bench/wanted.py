@@ -18,12 +18,14 @@ class Secure:
 class Wanted:
     """More than a broker has by default; `listener` and `spec` are fields of our resource.
 
-    `stomp` is a port at which ActiveMQ listens for STOMP.
+    `stomp` is a port at which ActiveMQ listens for STOMP, `streams` one at which ours has its name
+    server for clients of RocketMQ.
     """
 
     secure: Secure | None = None
     scheduler: bool = False
     stomp: int | None = None
+    streams: int | None = None
     listener: dict[str, Any] = field(default_factory=dict)
     spec: dict[str, Any] = field(default_factory=dict)
 

@@ -34,14 +34,18 @@ public final class Load {
     private Load() {}
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length != 4 || !WORKLOADS.containsKey(arguments[0])) {
-            System.err.println("usage: Load a|b|…|s BROKER_URL WARM_UP_SECONDS SECONDS");
+        if (arguments.length != 4 || !isKnown(arguments[0], arguments[1])) {
+            System.err.println("usage: Load a|b|…|w BROKER_URL WARM_UP_SECONDS SECONDS");
             System.exit(2);
         }
         Meter meter =
                 new Meter(Double.parseDouble(arguments[2]), Double.parseDouble(arguments[3]));
         String queue = "BENCH." + arguments[0] + "." + System.nanoTime();
-        if (arguments[1].startsWith("amqp")) {
+        if (arguments[1].startsWith("rocketmq")) {
+            try (StreamClients clients = new StreamClients(arguments[1], queue, meter)) {
+                StreamLoad.WORKLOADS.get(arguments[0]).run(clients, meter);
+            }
+        } else if (arguments[1].startsWith("amqp")) {
             if (!RabbitLoad.WORKLOADS.containsKey(arguments[0])) {
                 System.err.println("RabbitMQ cannot carry scenario " + arguments[0]);
                 System.exit(2);
@@ -55,6 +59,11 @@ public final class Load {
             }
         }
         System.out.println(meter.json(arguments[0]));
+    }
+
+    private static boolean isKnown(String scenario, String url) {
+        var known = url.startsWith("rocketmq") ? StreamLoad.WORKLOADS : WORKLOADS;
+        return known.containsKey(scenario);
     }
 
     /** Something that clients can do to a broker while a meter runs. */
