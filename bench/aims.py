@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import aims_backlog
 import aims_idle
+import aims_streams
 import aims_time
 from aims_common import Figure, Settings
 from others import HERE, end_by_signal
@@ -33,6 +34,7 @@ AIMS = {
     "start": Aim(aims_time.start, 1_000_000, "messages of 1 KB in the directory"),
     "connections": Aim(aims_idle.connections, 10_000, "idle connections"),
     "queues": Aim(aims_idle.queues, 100_000, "queues"),
+    "streams": Aim(aims_streams.measure, 10_000_000, "messages of 1 KB in one partition"),
     "pauses": Aim(aims_time.pauses, 600, "seconds of the mixed day"),
 }
 

@@ -24,6 +24,8 @@ TAGS, KEYS, UNIQUE_KEY = "TAGS", "KEYS", "UNIQ_KEY"
 """Names of properties with a meaning: the tag, keys with spaces between, the unique id."""
 _FLAG, _SYSTEM_FLAG = "lockkeeperFlag", "lockkeeperSystemFlag"
 _BORN_HOST = "lockkeeperBornHost"
+_HIDDEN_NAMES: Final = tuple(map(encode_text, (_FLAG, _SYSTEM_FLAG, _BORN_HOST)))
+_HIDDEN: Final = frozenset(_HIDDEN_NAMES)
 
 _LONG: Final = struct.Struct(">q")
 _LONGS: Final = struct.Struct(">qq")
@@ -235,6 +237,49 @@ def read_draft(frame: bytes) -> Draft:
         return _read_any(frame)
     properties = _decoded_texts(frame[parts.properties])
     return _draft(frame[parts.body], properties, parts.born_at, parts.reconsumed)
+
+
+class Plain(NamedTuple):
+    """A draft whose texts are as the journal holds them, in modified UTF-8: nothing is decoded."""
+
+    body: bytes
+    properties: dict[bytes, bytes]
+    flag: int
+    system_flag: int
+    born_at: int
+    born_host: str
+    reconsumed: int
+
+
+def read_plain(frame: bytes) -> Plain | None:
+    """Return what `read_draft` does, with texts in bytes; None for what only that can read."""
+    try:
+        parts = Parts(frame)
+        texts = _plain_texts(frame[parts.properties])
+    except (MalformedMessageError, IndexError):
+        return None
+    if texts is None:
+        return None
+    flag, system_flag, born_host = 0, 0, ""
+    if not _HIDDEN.isdisjoint(texts):
+        told = [texts.pop(name, b"").decode("latin-1") for name in _HIDDEN_NAMES]
+        flag, system_flag, born_host = _number(told[0]), _number(told[1]), told[2]
+    times = parts.born_at, born_host, parts.reconsumed
+    return Plain(frame[parts.body], texts, flag, system_flag, *times)
+
+
+def _plain_texts(data: bytes) -> dict[bytes, bytes] | None:
+    """Return texts by their names; None where a value is something else. Raises IndexError."""
+    at, texts = 4, {}
+    for _ in range(int.from_bytes(data[:4], "big")):
+        tag = at + 2 + (data[at] << 8 | data[at + 1])
+        start = tag + 3
+        end = start + (data[tag + 1] << 8 | data[tag + 2])
+        if data[tag] != _TEXT or end > len(data):
+            return None
+        texts[data[at + 2 : tag]] = data[start:end]
+        at = end
+    return texts
 
 
 def _read_any(frame: bytes) -> Draft:

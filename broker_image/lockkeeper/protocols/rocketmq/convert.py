@@ -3,7 +3,13 @@
 from typing import Final
 
 from lockkeeper.broker.outputs import ForPeer, Output
-from lockkeeper.broker.streams.drafts import UNIQUE_KEY, Draft, StreamRecord
+from lockkeeper.broker.streams.drafts import (
+    UNIQUE_KEY,
+    Draft,
+    Plain,
+    StreamRecord,
+    read_plain,
+)
 from lockkeeper.broker.streams.outputs import CheckTransaction, MembersChanged, Refused
 from lockkeeper.protocols.rocketmq.codec import Command
 from lockkeeper.protocols.rocketmq.codes import Request, Response
@@ -12,7 +18,9 @@ from lockkeeper.protocols.rocketmq.messages import (
     Host,
     Stored,
     encode_stored,
+    encode_topic,
     message_id,
+    pack_stored,
     parse_host,
 )
 from lockkeeper.protocols.rocketmq.talk import Asked, Said, Talk, answer, answering, refusing
@@ -22,20 +30,30 @@ ASKED_AT: Final = "TRANSACTION_CHECK_TIMES"
 
 def stored_message(topic: str, queue: int, record: StreamRecord, host: Host) -> bytes:
     """Return a record as a client is sent it. Raises MalformedMessageError."""
-    draft = record.draft
+    plain = read_plain(record.frame)
+    properties = None if plain is None else _plain_properties(plain)
+    draft = record.draft if plain is None or properties is None else plain
     stored = _stored(topic, queue, draft, record.location, host)
     stored.offset, stored.stored_at = record.offset, record.stored_at
-    return encode_stored(stored)
+    if properties is None:
+        return encode_stored(stored)
+    return pack_stored(stored, encode_topic(topic), properties)
 
 
-def _stored(topic: str, queue: int, draft: Draft, place: int, host: Host) -> Stored:
+def _plain_properties(plain: Plain) -> bytes | None:
+    """Return properties as RocketMQ has them; None for texts that are other bytes there."""
+    found = b"".join([b"%b\x01%b\x02" % each for each in plain.properties.items()])
+    return found if found.isascii() else None
+
+
+def _stored(topic: str, queue: int, draft: Draft | Plain, place: int, host: Host) -> Stored:
     return Stored(
         topic,
         queue,
         0,
         place,
         draft.body,
-        draft.properties,
+        draft.properties if isinstance(draft, Draft) else {},
         draft.flag,
         draft.system_flag,
         draft.born_at,

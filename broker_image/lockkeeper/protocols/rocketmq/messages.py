@@ -4,6 +4,7 @@ A stored message is what a pull answers, many in a row; a batch is what a produc
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from struct import Struct, error
 from typing import Final
@@ -60,6 +61,7 @@ class Host:
 NOWHERE: Final = Host(bytes(4), 0)
 
 
+@lru_cache(maxsize=4096)
 def parse_host(text: str) -> Host:
     """Return the host that *text* names, such as `10.0.0.7:40112`; NOWHERE for another text."""
     host, _, port = text.rpartition(":")
@@ -98,8 +100,20 @@ class Stored:
 
 def encode_stored(message: Stored) -> bytes:
     """Return a message as a pull answers it. Raises ProtocolError for one that is too large."""
-    topic = message.topic.encode("utf-8", "replace")
-    properties = encode_properties(message.properties)
+    return pack_stored(message, encode_topic(message.topic), encode_properties(message.properties))
+
+
+@lru_cache(maxsize=1024)
+def encode_topic(topic: str) -> bytes:
+    """Return the name of a topic in UTF-8."""
+    return topic.encode("utf-8", "replace")
+
+
+def pack_stored(message: Stored, topic: bytes, properties: bytes) -> bytes:
+    """Return a message as a pull answers it; its topic and properties are given in bytes.
+
+    Raises ProtocolError for one that is too large.
+    """
     if len(topic) > TOPIC_BYTES_MAX or len(properties) > PROPERTIES_BYTES_MAX:
         raise ProtocolError("a topic or properties of more than 32767 bytes")
     is_long = len(topic) > SHORT_TOPIC_BYTES_MAX
