@@ -43,13 +43,13 @@ setup: $(STAMP) ## .venv with everything installed, the command in .venv/bin/loc
 # only while nobody else writes it: so each of the two at a time has a cache of its own. Only the
 # simulation is a package, in the folder of all tests.
 TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver bench broker \
-	broker/selectors broker/streams charts cli client crash crds fuzz integrations interop \
-	journal load message model operator \
+	broker/selectors broker/streams charts cli client client/streams crash crds fuzz integrations \
+	interop journal load message model operator \
 	$(addprefix operator/,analyses backups brokers certificates destinations kubernetes networks \
 	polling process) network protocols release server store testing transport interop/network \
 	interop/rocketmq protocols/rocketmq)
 SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols
-SHARED := $(SHARED):tests/server:tests/operator:tests/broker/streams
+SHARED := $(SHARED):tests/server:tests/operator:tests/broker/streams:tests/interop/rocketmq
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check

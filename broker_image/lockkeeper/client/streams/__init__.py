@@ -1,0 +1,46 @@
+"""Streams and consumer groups, by RocketMQ's remoting protocol: of Lockkeeper and of RocketMQ.
+
+Comes in: what an application sends, reads and consumes. Never here: OpenWire, queues and topics.
+"""
+
+from lockkeeper.client.streams.aio.producer import Outcome
+from lockkeeper.client.streams.core.messages import Message, ReceivedMessage, SendStatus, Sent
+from lockkeeper.client.streams.core.positions import FIRST, LAST, Position
+from lockkeeper.client.streams.core.routes import Partition
+from lockkeeper.client.streams.core.subscriptions import Sql
+from lockkeeper.client.streams.errors import (
+    AddressError,
+    BrokerBusyError,
+    InvalidFilterError,
+    NoSuchStreamError,
+    NotAllowedError,
+    StreamError,
+    StreamRefusedError,
+    UnreadableAnswerError,
+    UnreadableBodyError,
+)
+from lockkeeper.client.streams.links.addresses import Credentials, Means
+
+__all__ = [
+    "Message",
+    "ReceivedMessage",
+    "Sent",
+    "SendStatus",
+    "Partition",
+    "Position",
+    "FIRST",
+    "LAST",
+    "Sql",
+    "Outcome",
+    "Credentials",
+    "Means",
+    "StreamError",
+    "AddressError",
+    "BrokerBusyError",
+    "InvalidFilterError",
+    "NoSuchStreamError",
+    "NotAllowedError",
+    "StreamRefusedError",
+    "UnreadableAnswerError",
+    "UnreadableBodyError",
+]
