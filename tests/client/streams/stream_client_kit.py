@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from lockkeeper.client.streams.aio import Connection, Reader
 from lockkeeper.client.streams.core import commands
-from lockkeeper.client.streams.core.messages import ReceivedMessage
+from lockkeeper.client.streams.core.messages import Message, ReceivedMessage
 from lockkeeper.protocols.rocketmq.codes import Request, Response
 
 T = TypeVar("T")
@@ -61,3 +61,16 @@ async def until(happened: Callable[[], object], seconds: float = 30) -> None:
     async with asyncio.timeout(seconds):
         while not happened():
             await asyncio.sleep(0.01)
+
+
+async def fill(
+    connection: Connection, stream: str, count: int, first: int = 0, partitions: int = 0
+) -> None:
+    """Send numbered messages; each to the partition that is left over by their number, if told."""
+    numbers = range(first, first + count)
+    async with await connection.producer() as producer:
+        if not partitions:
+            await asyncio.gather(*(producer.send(stream, str(number)) for number in numbers))
+        for place in range(partitions):
+            its = [Message(str(number)) for number in numbers if number % partitions == place]
+            await producer.send_batch(stream, its, partition=place)

@@ -4,10 +4,12 @@ Comes in: what an application sends, reads and consumes. Never here: OpenWire, q
 """
 
 from lockkeeper.client.streams.aio.producer import Outcome
+from lockkeeper.client.streams.core.groups import ConsumeLater, GroupSettings
 from lockkeeper.client.streams.core.messages import Message, ReceivedMessage, SendStatus, Sent
 from lockkeeper.client.streams.core.positions import FIRST, LAST, Position
 from lockkeeper.client.streams.core.routes import Partition
 from lockkeeper.client.streams.core.subscriptions import Sql
+from lockkeeper.client.streams.core.window import Bounds
 from lockkeeper.client.streams.errors import (
     AddressError,
     BrokerBusyError,
@@ -32,6 +34,9 @@ __all__ = [
     "LAST",
     "Sql",
     "Outcome",
+    "GroupSettings",
+    "Bounds",
+    "ConsumeLater",
     "Credentials",
     "Means",
     "StreamError",

@@ -4,7 +4,8 @@ Comes in: coroutines of an application. Never here: threads, but those that call
 """
 
 from lockkeeper.client.streams.aio.connection import Connection, connect
+from lockkeeper.client.streams.aio.consumer import GroupConsumer
 from lockkeeper.client.streams.aio.producer import Producer
 from lockkeeper.client.streams.aio.reader import Reader
 
-__all__ = ["connect", "Connection", "Producer", "Reader"]
+__all__ = ["connect", "Connection", "Producer", "Reader", "GroupConsumer"]

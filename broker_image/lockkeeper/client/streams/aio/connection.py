@@ -5,22 +5,27 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
+from lockkeeper.client.aio.within import begin_outside, is_within
 from lockkeeper.client.errors import ConnectionFailedError, IllegalStateError, RequestTimedOutError
+from lockkeeper.client.streams.aio.calling import Listener
+from lockkeeper.client.streams.aio.consumer import GroupConsumer
 from lockkeeper.client.streams.aio.producer import Check, Producer
 from lockkeeper.client.streams.aio.reader import Reader
 from lockkeeper.client.streams.core import commands
+from lockkeeper.client.streams.core.groups import GroupSettings, read_reset
 from lockkeeper.client.streams.core.positions import FIRST, Position
 from lockkeeper.client.streams.core.subscriptions import ALL, Sql, subscription
-from lockkeeper.client.streams.errors import refusal
+from lockkeeper.client.streams.errors import StreamRefusedError, refusal
 from lockkeeper.client.streams.links.addresses import Credentials, Means, parse_addresses
 from lockkeeper.client.streams.links.link import Link
 from lockkeeper.client.streams.links.network import Network
 from lockkeeper.protocols.rocketmq.codec import Command
 from lockkeeper.protocols.rocketmq.codes import Request, Response
+from lockkeeper.protocols.rocketmq.errors import ProtocolError
 
 _LOG = logging.getLogger(__name__)
 DEFAULT_ADDRESS = "127.0.0.1:9876"
@@ -28,6 +33,7 @@ EVERYBODY = "CLIENT_INNER_PRODUCER"
 """The producer group that each client of RocketMQ is in."""
 DEFAULT_PRODUCER = "DEFAULT_PRODUCER"
 CLOSE_SECONDS = 15.0
+_SETTINGS = GroupSettings()
 
 
 class Part(Protocol):
@@ -49,6 +55,7 @@ class Connection:
             parse_addresses(addresses), means, self._take_question, self._introduce, self._note_loss
         )
         self._producers: dict[str, list[Producer]] = {}
+        self._consumers: dict[str, GroupConsumer] = {}
         self._parts: list[Part] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -99,8 +106,51 @@ class Connection:
             raise
         return reader
 
+    async def consumer(
+        self,
+        group: str,
+        streams: Mapping[str, str | Sql] | str,
+        listener: Listener,
+        settings: GroupSettings = _SETTINGS,
+        *,
+        timeout: float = 30.0,
+    ) -> GroupConsumer:
+        """Return a member of a group, which has *listener* consume messages of *streams*.
+
+        They are told by name, with the tags or the condition of what is wanted; one name alone
+        means all of that stream. A coroutine function is called in the event loop, another one in a
+        thread. A message is consumed when the listener returns, and comes again when it raises. All
+        members of a group, whoever they are, have to subscribe to the same. Waits until partitions
+        were shared, *timeout* seconds at most. Raises ValueError for what is no subscription, and
+        IllegalStateError for a second member of the group in this connection.
+        """
+        self._require_open()
+        if group in self._consumers:
+            raise IllegalStateError(
+                f"this connection has a member of {group} already: a second one needs its own"
+            )
+        wanted = {streams: ALL} if isinstance(streams, str) else streams
+        consumer = GroupConsumer(
+            self.network, self.client_id, group, wanted, listener, settings, self.beat,
+            self._forget_consumer,
+        )  # fmt: skip
+        self._consumers[group] = consumer
+        self._parts.append(consumer)
+        try:
+            await consumer.open(timeout)
+        except BaseException:
+            await consumer.close()
+            raise
+        return consumer
+
     async def close(self, timeout: float = CLOSE_SECONDS) -> None:
-        """Close everything that was made of it; *timeout* seconds are for what is under way."""
+        """Close everything that was made of it; *timeout* seconds are for what is under way.
+
+        A listener that closes its own connection does not wait for that.
+        """
+        if any(map(is_within, self._consumers.values())):
+            begin_outside(self.close(timeout))
+            return
         if self._is_closed:
             return
         self._is_closed = True
@@ -126,44 +176,77 @@ class Connection:
         if not others:
             del self._producers[producer.group]
 
+    def _forget_consumer(self, consumer: GroupConsumer) -> None:
+        self._parts.remove(consumer)
+        del self._consumers[consumer.group]
+
     # Heartbeats
 
     def _heartbeat(self) -> Command:
-        return commands.heartbeat(self.client_id, sorted({EVERYBODY, *self._producers}), [])
+        memberships = [each.told() for each in self._consumers.values()]
+        return commands.heartbeat(
+            self.client_id, sorted({EVERYBODY, *self._producers}), memberships
+        )
 
     async def _introduce(self, link: Link) -> None:
-        """Tell a broker who we are; a silent one is taken for dead."""
+        """Tell a broker who we are; a silent one is taken for dead. Raises StreamRefusedError."""
         try:
             answer = await link.request(self._heartbeat())
         except (ConnectionFailedError, RequestTimedOutError) as error:
             link.lose(error)
             return
         if answer.code != Response.SUCCESS:
-            _LOG.warning("%s refuses a heartbeat: %s", link.address, refusal(answer))
+            raise refusal(answer)
 
     async def beat(self) -> None:
-        """Tell all brokers that we live, and what we do."""
-        await asyncio.gather(*map(self._introduce, self.network.brokers()))
+        """Tell all brokers that we live, and what we do. Raises StreamRefusedError."""
+        told = map(self._introduce, self.network.brokers())
+        for refused in await asyncio.gather(*told, return_exceptions=True):
+            if isinstance(refused, BaseException):
+                raise refused
 
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(self.network.means.heartbeat_interval)
-            await self.beat()
+            try:
+                await self.beat()
+            except StreamRefusedError as error:
+                _LOG.warning("a heartbeat is refused: %s", error)
 
     def _note_loss(self) -> None:
-        """Hear that a link is lost."""
+        for consumer in self._consumers.values():
+            consumer.share_soon()
 
     # Questions of brokers
 
     def _take_question(self, link: Link, request: Command) -> bool:
-        if request.code != Request.CHECK_TRANSACTION_STATE:
+        if request.code == Request.NOTIFY_CONSUMER_IDS_CHANGED:
+            consumer = self._consumers.get(request.fields.get("consumerGroup", ""))
+            if consumer is not None:
+                consumer.share_soon()
+        elif request.code == Request.RESET_CONSUMER_CLIENT_OFFSET:
+            self._reset(request)
+        elif request.code == Request.CHECK_TRANSACTION_STATE:
+            self._check_transaction(link, request)
+        else:
             return False
+        return True
+
+    def _reset(self, request: Command) -> None:
+        consumer = self._consumers.get(request.fields.get("group", ""))
+        if consumer is None:
+            return
+        try:
+            consumer.go_on_at(read_reset(request.body))
+        except ProtocolError as wrong:
+            _LOG.warning("a broker resets %s in vain: %s", consumer.group, wrong)
+
+    def _check_transaction(self, link: Link, request: Command) -> None:
         for producer in [each for group in self._producers.values() for each in group]:
             if producer.is_asked(request):
                 self._begin(producer.answer_check(link, request))
-                return True
+                return
         _LOG.warning("a broker asks about a transaction of no producer here")
-        return True
 
     def _begin(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(coroutine)

@@ -65,7 +65,7 @@ class Pulling:
         window: Window,
         room: Room,
         take: Callable[[ReceivedMessage], None],
-        on_error: Callable[[MessagingError], None],
+        on_error: Callable[[Exception], None],
     ) -> None:
         self.partition = partition
         self.window = window

@@ -5,15 +5,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Final
 
-from lockkeeper.client.errors import IllegalStateError, MessagingError
+from lockkeeper.client.errors import IllegalStateError
+from lockkeeper.client.streams.aio.offsets import find_offset
 from lockkeeper.client.streams.aio.pulling import Pulling, Room
 from lockkeeper.client.streams.core.messages import ReceivedMessage
 from lockkeeper.client.streams.core.names import TOOLS_GROUP
-from lockkeeper.client.streams.core.positions import Position, position_request
+from lockkeeper.client.streams.core.positions import Position
 from lockkeeper.client.streams.core.routes import Partition
 from lockkeeper.client.streams.core.subscriptions import Subscription
 from lockkeeper.client.streams.core.window import Bounds, Holdings, Window
-from lockkeeper.client.streams.errors import UnreadableAnswerError
 from lockkeeper.client.streams.links.network import FAILURES, Network, pause
 
 AHEAD: Final = Bounds(messages=1_000, bytes=16 << 20)
@@ -38,7 +38,7 @@ class Reader:
         self._pulling: dict[Partition, Pulling] = {}
         self._arrived: deque[ReceivedMessage] = deque()
         self._news = asyncio.Event()
-        self._error: MessagingError | None = None
+        self._error: Exception | None = None
         self._is_closed = False
 
     async def __aenter__(self) -> "Reader":
@@ -62,7 +62,7 @@ class Reader:
             raise ValueError(f"{self._wanted.stream} has the partitions 0 to {len(there) - 1}")
         chosen = there if numbers is None else [there[number] for number in numbers]
         for partition in dict.fromkeys(chosen):
-            self._begin(partition, await self._offset(partition, begin, timeout))
+            self._begin(partition, await find_offset(self._network, partition, begin, timeout))
 
     # Reading
 
@@ -113,7 +113,10 @@ class Reader:
 
     async def offsets(self, position: Position, *, timeout: float = 30.0) -> dict[Partition, int]:
         """Return the offset of a position in each partition: `offsets(LAST)` is where they end."""
-        return {each: await self._offset(each, position, timeout) for each in self._pulling}
+        return {
+            each: await find_offset(self._network, each, position, timeout)
+            for each in self._pulling
+        }
 
     async def seek(
         self,
@@ -134,7 +137,9 @@ class Reader:
         else:
             chosen = list(self._pulling) if partition is None else [partition]
             self._require_own(chosen)
-            wanted = {each: await self._offset(each, position, timeout) for each in chosen}
+            wanted = {
+                each: await find_offset(self._network, each, position, timeout) for each in chosen
+            }
         self._require_own(wanted)
         for each in wanted:
             await self._end(each)
@@ -145,18 +150,6 @@ class Reader:
         for each in partitions:
             if each not in self._pulling:
                 raise ValueError(f"{each} is no partition that is read here")
-
-    async def _offset(self, partition: Partition, position: Position, timeout: float) -> int:
-        if isinstance(position, int):
-            if position < 0:
-                raise ValueError(f"the offset {position} is less than 0")
-            return position
-        request = position_request(partition, position)
-        answer = await self._network.ask_about(partition, lambda: request, timeout)
-        try:
-            return int(answer.fields["offset"])
-        except (KeyError, ValueError) as wrong:
-            raise UnreadableAnswerError(f"an answer without the offset of {partition}") from wrong
 
     def _begin(self, partition: Partition, offset: int) -> None:
         window = Window(offset, self._room.held)
@@ -176,7 +169,7 @@ class Reader:
         self._arrived.append(message)
         self._news.set()
 
-    def _note_error(self, error: MessagingError) -> None:
+    def _note_error(self, error: Exception) -> None:
         self._error = error
         self._news.set()
 

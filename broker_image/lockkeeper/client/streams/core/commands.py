@@ -99,6 +99,12 @@ def heartbeat(
     return Command(Request.HEART_BEAT, body=encode_json(told))
 
 
+def filter_check(client_id: str, group: str, wanted: Subscription) -> Command:
+    """Return the question whether a subscription can be understood."""
+    told = {"clientId": client_id, "group": group, "subscriptionData": wanted.told()}
+    return Command(Request.CHECK_CLIENT_CONFIG, body=encode_json(told))
+
+
 def locking(code: Request, group: str, client_id: str, partitions: Iterable[Partition]) -> Command:
     """Return the request for locks, or that gives them back."""
     queues = [QueueName(*partition).told() for partition in partitions]

@@ -53,10 +53,11 @@ def read_route(stream: str, body: bytes) -> Route:
         broker, rights = queues.get("brokerName"), _whole(queues, "perm")
         if not isinstance(broker, str):
             raise ProtocolError("a route with partitions without a broker")
+        to_read, to_write = _whole(queues, "readQueueNums"), _whole(queues, "writeQueueNums")
         if rights & READABLE and broker in addresses:
-            readable += _partitions(stream, broker, _whole(queues, "readQueueNums"))
+            readable += _partitions(stream, broker, to_read)
         if rights & WRITABLE and broker in masters:
-            writable += _partitions(stream, broker, _whole(queues, "writeQueueNums"))
+            writable += _partitions(stream, broker, to_write)
     return Route(stream, addresses, tuple(sorted(readable)), tuple(sorted(writable)))
 
 

@@ -51,6 +51,11 @@ async def pause(failures: int, deadline: float, error: Exception) -> None:
     await asyncio.sleep(seconds)
 
 
+def _note_refusal(introduction: "asyncio.Task[None]") -> None:
+    if not introduction.cancelled() and (refused := introduction.exception()) is not None:
+        _LOG.warning("a broker does not want to know us: %s", refused)
+
+
 def _address_told(text: str) -> Address:
     try:
         return parse_address(text)
@@ -126,6 +131,7 @@ class Network:
         introduction = self._introduced.get(link)
         if introduction is None:
             introduction = self._introduced[link] = asyncio.create_task(self._introduce(link))
+            introduction.add_done_callback(_note_refusal)
         await asyncio.wait([introduction])
         if not link.is_open:
             raise ConnectionFailedError(f"{address}: {link.lost.result()}")
