@@ -10,7 +10,7 @@ from lockkeeper.client.streams.core.messages import Message, ReceivedMessage
 from lockkeeper.protocols.rocketmq.codes import Request, Response
 
 T = TypeVar("T")
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
@@ -56,7 +56,7 @@ async def take(reader: Reader, count: int) -> list[ReceivedMessage]:
     return found
 
 
-async def until(happened: Callable[[], object], seconds: float = 30) -> None:
+async def until(happened: Callable[[], object], seconds: float = 100) -> None:
     """Wait until something has happened."""
     async with asyncio.timeout(seconds):
         while not happened():

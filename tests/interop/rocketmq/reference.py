@@ -40,9 +40,14 @@ def start_rocketmq(directory: Path) -> RunningBroker:
 def start_lockkeeper(directory: Path) -> RunningBroker:
     """Start ours with its data below *directory*; name server and broker are one listener."""
     port = free_port()
-    command = [*LOCKKEEPER, "broker", "--data", str(directory / "data")]
-    command += ["-f", str(HERE / "broker.yaml"), "--listen", f"rocketmq://127.0.0.1:{port}"]
-    return RunningBroker("lockkeeper", port, directory, [*command, "--admin", "127.0.0.1:0"])
+    command = lockkeeper_command(directory / "data", port)
+    return RunningBroker("lockkeeper", port, directory, command)
+
+
+def lockkeeper_command(data: Path, port: int) -> list[str]:
+    """Return the command line of ours that listens at *port*."""
+    command = [*LOCKKEEPER, "broker", "--data", str(data), "-f", str(HERE / "broker.yaml")]
+    return [*command, "--listen", f"rocketmq://127.0.0.1:{port}", "--admin", "127.0.0.1:0"]
 
 
 BROKERS: dict[str, Callable[[Path], RunningBroker]] = {

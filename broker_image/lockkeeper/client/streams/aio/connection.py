@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -87,7 +87,7 @@ class Connection:
         stream: str,
         wanted: str | Sql = ALL,
         begin: Position = FIRST,
-        partitions: list[int] | None = None,
+        partitions: Sequence[int] | None = None,
         *,
         timeout: float = 30.0,
     ) -> Reader:
@@ -148,7 +148,8 @@ class Connection:
 
         A listener that closes its own connection does not wait for that.
         """
-        if any(map(is_within, self._consumers.values())):
+        if self.is_in_listener:
+            self.end_listeners()
             begin_outside(self.close(timeout))
             return
         if self._is_closed:
@@ -164,6 +165,16 @@ class Connection:
                 task.cancel()
             await asyncio.gather(self._beating, *self._tasks, return_exceptions=True)
             await self.network.close()
+
+    @property
+    def is_in_listener(self) -> bool:
+        """Tell whether a listener of this connection makes this call."""
+        return any(map(is_within, list(self._consumers.values())))
+
+    def end_listeners(self) -> None:
+        """Give listeners nothing any more; for any thread."""
+        for consumer in list(self._consumers.values()):
+            consumer.end_listener()
 
     def _require_open(self) -> None:
         if self._is_closed:

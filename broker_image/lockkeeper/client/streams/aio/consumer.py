@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from lockkeeper.client.aio.within import begin_outside, is_within
 from lockkeeper.client.errors import ConnectionFailedError, MessagingError
@@ -31,6 +31,7 @@ _LOG = logging.getLogger(__name__)
 UNBALANCED_SECONDS: Final = 1.0
 """How soon partitions are shared again when it did not work out."""
 CLOSE_SECONDS: Final = 10.0
+OnError: TypeAlias = Callable[[Exception], None]
 
 
 class GroupConsumer:
@@ -54,7 +55,7 @@ class GroupConsumer:
         """Raises ValueError for what is no subscription. *announce* sends heartbeats."""
         self.group = group
         self.settings = settings
-        self.on_error: Callable[[Exception], None] = self._log_error
+        self.on_error: OnError = self._log_error
         self._network = network
         self._client_id = client_id
         self._announce = announce
@@ -329,6 +330,7 @@ class GroupConsumer:
         A listener that closes its own group does not wait for that.
         """
         if is_within(self):
+            self.end_listener()
             begin_outside(self.close(timeout))
             return
         if self._is_closed:
@@ -342,6 +344,10 @@ class GroupConsumer:
                 task.cancel()
             self._closed(self)
             self._ended.set()
+
+    def end_listener(self) -> None:
+        """Give the listener nothing any more; for any thread."""
+        self._work.begin_nothing()
 
     async def _close(self, timeout: float) -> None:
         # Locks are renewed, and offsets kept, as long as listeners are at work.

@@ -6,11 +6,11 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from enum import Enum
 from itertools import count
 from typing import Final, TypeAlias
 
 from lockkeeper.client.errors import IllegalStateError
+from lockkeeper.client.streams.aio.transaction import SEND_SECONDS, Outcome, Transaction
 from lockkeeper.client.streams.core import commands
 from lockkeeper.client.streams.core.messages import (
     Message,
@@ -30,27 +30,15 @@ from lockkeeper.protocols.rocketmq.codes import Request
 from lockkeeper.protocols.rocketmq.errors import ProtocolError
 from lockkeeper.protocols.rocketmq.messages import (
     BATCH_MESSAGES_MAX,
-    COMMITTED,
     PREPARED,
-    ROLLED_BACK,
     InBatch,
     encode_batch,
-    place_of,
 )
 
 _LOG = logging.getLogger(__name__)
-SEND_SECONDS: Final = 30.0
 BATCH_BYTES_MAX: Final = 1 << 20
 _STORED: Final = frozenset(status.value for status in SendStatus)
 _IN_BATCH_BYTES: Final = 24
-
-
-class Outcome(Enum):
-    """Outcomes of a transaction."""
-
-    COMMIT = COMMITTED
-    ROLLBACK = ROLLED_BACK
-    UNKNOWN = 0
 
 
 Check: TypeAlias = Callable[[ReceivedMessage], Outcome | Awaitable[Outcome]]
@@ -220,7 +208,7 @@ class Producer:
         partition: int | None = None,
         partition_key: str | None = None,
         timeout: float = SEND_SECONDS,
-    ) -> "Transaction":
+    ) -> Transaction:
         """Send a message that nobody sees before the transaction is committed.
 
         As a block, `async with await producer.transaction(…)`, it commits at the end, and rolls
@@ -283,55 +271,6 @@ class Producer:
         if not self._is_closed:
             self._is_closed = True
             self._closed(self)
-
-
-class Transaction:
-    """A message that nobody sees yet; `sent` tells where it is kept."""
-
-    def __init__(self, network: Network, group: str, sent: Sent) -> None:
-        self.sent = sent
-        self._network = network
-        self._group = group
-        self._is_over = False
-
-    async def __aenter__(self) -> "Transaction":
-        return self
-
-    async def __aexit__(self, kind: object, *_: object) -> None:
-        if not self._is_over:
-            await (self.commit() if kind is None else self.roll_back())
-
-    async def commit(self, timeout: float = SEND_SECONDS) -> None:
-        """Let everybody see the message.
-
-        Raises ConnectionFailedError or RequestTimedOutError after *timeout* seconds: then the
-        broker will ask the check callback.
-        """
-        await self._end(Outcome.COMMIT, timeout)
-
-    async def roll_back(self, timeout: float = SEND_SECONDS) -> None:
-        """Let the message be as if it had never been; see `commit`."""
-        await self._end(Outcome.ROLLBACK, timeout)
-
-    async def _end(self, outcome: Outcome, timeout: float) -> None:
-        if self._is_over:
-            raise IllegalStateError("the transaction has ended")
-        self._is_over = True
-
-        def asked() -> Command:
-            return commands.request(
-                Request.END_TRANSACTION,
-                producerGroup=self._group,
-                tranStateTableOffset=self.sent.offset,
-                commitLogOffset=place_of(self.sent.message_id),
-                commitOrRollback=outcome.value,
-                fromTransactionCheck=False,
-                msgId=self.sent.unique_id,
-                transactionId=self.sent.unique_id,
-                topic=self.sent.partition.stream,
-            )
-
-        await self._network.ask_about(self.sent.partition, asked, timeout)
 
 
 def _now() -> int:

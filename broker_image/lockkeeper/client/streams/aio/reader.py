@@ -84,6 +84,19 @@ class Reader:
             return None
         return self._hand_out()
 
+    async def receive_many(
+        self, most: int = 100, timeout: float | None = None
+    ) -> list[ReceivedMessage]:
+        """Return up to *most* messages: the next, see `receive`, and those that are here already.
+
+        None of them when none came in time, or the reader is closed.
+        """
+        first = await self.receive(timeout)
+        if first is None:
+            return []
+        count = min(most - 1, len(self._arrived))
+        return [first, *(self._hand_out() for _ in range(count))]
+
     def _raise_error(self) -> None:
         error, self._error = self._error, None
         if error is not None:

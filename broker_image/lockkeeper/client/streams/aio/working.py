@@ -35,8 +35,11 @@ class Work(Protocol):
     async def end(self, held: Held) -> None:
         """Wait until nothing of a dropped partition is under way that order depends on."""
 
+    def begin_nothing(self) -> None:
+        """Give the listener nothing any more; for any thread."""
+
     async def finish(self) -> None:
-        """Wait until nothing is under way; nothing further is begun."""
+        """Begin nothing any more, and wait until nothing is under way."""
 
     async def cancel(self) -> None:
         """End what is under way, as not consumed."""
@@ -111,16 +114,20 @@ class ConcurrentWork:
             if turn is None or turn[0] is not held:
                 self._ready.put_nowait(turn)
 
+    def begin_nothing(self) -> None:
+        """Give the listener nothing any more; for any thread."""
+        self._is_ending = True
+
     async def finish(self) -> None:
         """Wait for the listeners at work."""
-        self._is_ending = True
+        self.begin_nothing()
         for _ in self._workers:
             self._ready.put_nowait(None)
         await asyncio.wait(self._workers)
 
     async def cancel(self) -> None:
         """Cancel the listeners at work."""
-        self._is_ending = True
+        self.begin_nothing()
         for worker in self._workers:
             worker.cancel()
         await asyncio.wait(self._workers)
@@ -204,9 +211,13 @@ class OrderlyWork:
         if held.worker is not None:
             await asyncio.wait([held.worker])
 
+    def begin_nothing(self) -> None:
+        """Give the listener nothing any more; for any thread."""
+        self._is_ending = True
+
     async def finish(self) -> None:
         """Wait for the listeners at work."""
-        self._is_ending = True
+        self.begin_nothing()
         for held in self._workers.values():
             held.news.set()
         if self._workers:
@@ -214,7 +225,7 @@ class OrderlyWork:
 
     async def cancel(self) -> None:
         """Cancel the listeners at work."""
-        self._is_ending = True
+        self.begin_nothing()
         for worker in self._workers:
             worker.cancel()
         if self._workers:

@@ -81,7 +81,7 @@ class GroupSettings:
 
     @property
     def retries_max(self) -> int | None:
-        """How often a message comes again; None for ever."""
+        """Number of times that a message comes again; None for ever."""
         if self.reconsumes_max is None and not self.orderly:
             return RECONSUMES_MAX
         return self.reconsumes_max
