@@ -5,7 +5,7 @@ import zlib
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from stream_client_kit import declare, run, take
+from stream_client_kit import declare, run, take, until
 
 from lockkeeper.client import IllegalStateError
 from lockkeeper.client.streams import (
@@ -243,8 +243,9 @@ def test_a_reader_holds_no_more_than_it_may(names: str, stream: str) -> None:
             producer = await connection.producer()
             await producer.send_batch(stream, [Message(b"m")] * 3_000)
             reader = await connection.reader(stream)
-            await asyncio.sleep(0.5)
-            assert 1_000 <= reader.in_hand.messages < 1_032
+            await until(lambda: reader.in_hand.messages >= 1_000)
+            await asyncio.sleep(0.2)
+            assert reader.in_hand.messages < 1_032
             assert len(await take(reader, 3_000)) == 3_000
             assert reader.in_hand.messages == 0
 
