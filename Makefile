@@ -29,7 +29,7 @@ BUILDING ?=
 
 .PHONY: help setup check test test-fast thorough scale interop crds diagrams urls manifests locks
 .PHONY: images wheels compiled test-compiled
-.PHONY: sim fuzz kind cluster e2e e2e-smoke demo bench gate docs release clean
+.PHONY: sim fuzz kind cluster e2e e2e-smoke demo demo-streams bench gate docs release clean
 
 help: ## what there is to do
 	@printf 'Lockkeeper: make TARGET\n\n'
@@ -192,6 +192,9 @@ e2e-smoke: $(STAMP) ## the shortest of them: apply, Ready, send, kill, receive
 
 demo: $(DEMO_STAMP) ## the main job: departures through a pair whose master is killed, then Spark
 	@$(BIN)/python demo/run.py
+
+demo-streams: $(DEMO_STAMP) ## the departures as a stream that three groups read, one in order
+	@$(BIN)/python demo/streams.py
 
 bench: $(STAMP) ## throughput, latency and bridges, with the real Java client, beside ActiveMQ
 	@command -v javac >/dev/null || { echo 'The bench needs a JDK and Maven:' \

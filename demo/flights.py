@@ -14,14 +14,16 @@ QUEUES = "DEPARTURES."
 DEAD_LETTER_PREFIX = "DLQ."
 NUMBERS = ("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "flight", "distance")
 ABSENT = ("", "NA")
+_BEGINNING = b'{"departure":'
 
 
 class Departure(NamedTuple):
-    """One departure as it is published: its number, its queue, its body."""
+    """One departure as it is published: its number, its queue, its body, its aircraft."""
 
     number: int
     queue: str
     body: str
+    aircraft: str
 
 
 def count() -> int:
@@ -39,7 +41,7 @@ def departures(total: int, part: int, parts: int) -> Iterator[Departure]:
             if number % parts == part:
                 row = {"departure": number, **_row(line)}
                 body = json.dumps(row, separators=(",", ":"))
-                yield Departure(number, QUEUES + row["origin"], body)
+                yield Departure(number, QUEUES + row["origin"], body, row["tailnum"] or "unknown")
 
 
 @contextmanager
@@ -62,6 +64,11 @@ def _row(line: dict[str, str]) -> dict[str, Any]:
     for name in NUMBERS:
         row[name] = int(float(line[name])) if line[name] not in ABSENT else None
     return row
+
+
+def number_of(body: bytes) -> int:
+    """Return the number of a departure, which its body begins with."""
+    return int(body[len(_BEGINNING) : body.index(b",")])
 
 
 def is_cancelled(flight: dict[str, Any]) -> bool:

@@ -1,11 +1,22 @@
 """Live progress: bars on a terminal, a plain line every few seconds elsewhere."""
 
 import time
+from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
-from tally import Tally
+
+
+class Accounts(Protocol):
+    """How many departures were published, and how many are done."""
+
+    published: int
+
+    @property
+    def done(self) -> int:
+        """How many are done."""
+
 
 PLAIN_SECONDS = 5.0
 
@@ -42,7 +53,7 @@ class Progress:
         """Print a line, with the time since the beginning."""
         self._console.print(f"[{time.monotonic() - self._began:6.1f} s] {text}", markup=False)
 
-    def show(self, tally: Tally) -> None:
+    def show(self, tally: Accounts) -> None:
         """Show the present state."""
         seconds = max(0.001, time.monotonic() - self._began)
         for task, count in ((self._published, tally.published), (self._done, tally.done)):

@@ -324,7 +324,8 @@ def test_each_member_of_a_broadcast_gets_everything(
                         await consume(number, message)
 
                     await each.consumer(f"G-{stream}", stream, listener, settings(number))
-                await until(lambda: [len(seen[n]) for n in (0, 1)] == [first + 11] * 2)  # noqa: B023
+                counts = [first + 11] * 2
+                await until(lambda: [len(seen[n]) for n in (0, 1)] == counts)  # noqa: B023
         assert [sorted(seen[number]) for number in (0, 1)] == [sorted([*range(20), 7])] * 2
         (tmp_path / "offsets-0").write_text("{}")
         async with await connect(names) as connection:
