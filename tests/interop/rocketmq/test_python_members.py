@@ -203,10 +203,12 @@ def test_a_real_broker_does_what_ours_does(names: str, stream: str) -> None:
             assert (first.text, first.tag, first.keys) == ("Tee", "Aa", ["k"])
             assert first.properties == {"size": "9"}
             assert first.message_id == sent.message_id
-            rest = [each.text for each in await take(reader, 8)]
-            wanted = ["b0", "b1", "b2", "b3", "b4", "committed", "forgotten", "late"]
-            assert sorted(rest) == wanted, asked
-            assert asked == ["forgotten"]
+            rest: set[str] = set()
+            while len(rest) < 8:
+                rest.add((await take(reader, 1))[0].text)
+            assert rest == {"b0", "b1", "b2", "b3", "b4", "committed", "forgotten", "late"}
+            # RocketMQ 5 notes outcomes every 3 s, and may ask before that: the message comes twice.
+            assert {"forgotten"} <= set(asked) <= {"forgotten", "committed"}
             tagged = await connection.reader(stream, "Aa")
             assert [each.text for each in await take(tagged, 1)] == ["Tee"]
             chosen = await connection.reader(stream, Sql("size > 5"))
