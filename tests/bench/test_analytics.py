@@ -16,7 +16,7 @@ from lockkeeper_analytics.tables.options import parse_options
 BENCH = Path(__file__).parents[2] / "bench"
 
 
-def test_a_journal_of_removes_has_nothing_else(tmp_path):
+def test_a_journal_of_removes_has_nothing_else(tmp_path: Path) -> None:
     analytics.write_removes(tmp_path / "journal", 0.1)
     options = parse_options({"path": str(tmp_path / "journal"), "columns": "kind,message_id"})
     rows = [row for each in TABLES["records"].batches(options) for row in each.to_pylist()]
@@ -25,7 +25,7 @@ def test_a_journal_of_removes_has_nothing_else(tmp_path):
     assert analytics.decoding(tmp_path / "journal").endswith(" MB/s")
 
 
-def test_the_event_log_is_summed_up(tmp_path):
+def test_the_event_log_is_summed_up(tmp_path: Path) -> None:
     metrics = {"JVM GC Time": 500, "Shuffle Write Metrics": {"Shuffle Bytes Written": 7}}
     events = [
         {"Event": "SparkListenerJobStart"},
@@ -38,7 +38,7 @@ def test_the_event_log_is_summed_up(tmp_path):
     assert spark_run.logged_in(tmp_path) == (1, 1, 2, 14, 1.0)
 
 
-def test_the_table_goes_between_the_marks_of_a_page(tmp_path):
+def test_the_table_goes_between_the_marks_of_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"# Before\n\n{analytics.BEGIN}old{analytics.END}\n\nAfter.\n")
     for lines in ([("what", "≤ 1 s", "2 s")], [("what", "≤ 1 s", "3 s")]):
@@ -48,7 +48,7 @@ def test_the_table_goes_between_the_marks_of_a_page(tmp_path):
     assert text.startswith("# Before\n\n") and text.endswith("\n\nAfter.\n")
 
 
-def test_a_terabyte_is_told_from_the_rate_of_a_core():
+def test_a_terabyte_is_told_from_the_rate_of_a_core() -> None:
     told = analytics_cores.told_of_a_terabyte(2_000_000_000, 100, cores=2)
     assert told.startswith("At 10.0 MB/s of a core, a terabyte takes 32 cores 0.9 hours")
 
@@ -57,7 +57,7 @@ def test_a_terabyte_is_told_from_the_rate_of_a_core():
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.timeout(1800)
-def test_runs_with_fewer_and_more_cores_are_compared():
+def test_runs_with_fewer_and_more_cores_are_compared() -> None:
     command = [sys.executable, str(BENCH / "analytics_cores.py"), "--gigabytes", "0.07"]
     command += ["--brokers", "2", "--report", "totals"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
