@@ -15,6 +15,12 @@ _DELAYS = (
     *(_MINUTE * minutes for minutes in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 30, 60, 120)),
 )
 PARTITIONS_MAX = 1024
+_LEVEL = r"[%|a-zA-Z0-9_-]+"
+
+BridgedName = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=rf"^{_LEVEL}(\.{_LEVEL})*$")
+]
+"""The name of a queue or topic beside streams: of characters that names of groups may have."""
 LIMIT_MAX = 1_000_000
 
 
@@ -42,6 +48,10 @@ class Stream(ApiModel):
     """Limits after which messages end."""
     ordered: bool = False
     """Tell clients that the stream is meant for orderly consumption (RocketMQ's order)."""
+    to_queues: list[BridgedName] = Field(
+        default=[], max_length=16, json_schema_extra={"x-kubernetes-list-type": "set"}
+    )
+    """Queues that get each message of the stream, from the first one that is kept."""
 
 
 class StreamLimits(ApiModel):

@@ -10,7 +10,7 @@ from lockkeeper.broker.copy_ids import CopyIds
 from lockkeeper.broker.dead_letter_audit import DeadLetterAudit
 from lockkeeper.broker.events import ClientEvents, ClientListener, Heard, MessageListener
 from lockkeeper.broker.policies.policy import PolicyMap
-from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.routing.rule import Region
 from lockkeeper.broker.shield import Shield
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.slow import SlowConsumers
@@ -105,7 +105,7 @@ class Context:
         policies: PolicyMap,
         memory_limit: int,
         now: int,
-        find_route: Callable[[Destination], Route],
+        find_route: Callable[[Destination], Region],
     ) -> None:
         self.store = store
         self.policies = policies

@@ -24,5 +24,9 @@ class CopyIds:
 
     def next_for(self, message: Message, sequence: int) -> MessageId:
         """Return the id of a copy of *message*, with the brokerSequenceId *sequence*."""
+        return self.next_named(decode_text(message.identifier), sequence)
+
+    def next_named(self, text: str, sequence: int) -> MessageId:
+        """Return an id that is shown as *text*, with the brokerSequenceId *sequence*."""
         self._count += 1
-        return MessageId(self._producer, self._count, sequence, decode_text(message.identifier))
+        return MessageId(self._producer, self._count, sequence, text)

@@ -1,6 +1,6 @@
 """Consumer groups: who is in them, how far they are, who holds which partition."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,8 @@ from lockkeeper.broker.streams.names import NAME_CHARACTERS_MAX, check_group_nam
 from lockkeeper.broker.streams.outputs import Locked, MembersChanged
 from lockkeeper.broker.streams.settings import StreamsSettings
 from lockkeeper.broker.streams.states import StateBook
+from lockkeeper.message.ids import TransactionId
+from lockkeeper.store.base import Operation, Receipt, StoreError
 
 Place = tuple[str, int]
 """A stream and the number of a partition."""
@@ -264,6 +266,28 @@ class Groups:
         if group.offsets.get(place) != offset:
             group.offsets[place] = offset
             self._note(group)
+
+    def commit_with(
+        self,
+        transaction: TransactionId,
+        name: str,
+        offsets: Mapping[Place, int],
+        others: Sequence[Operation],
+        receipt: Receipt,
+    ) -> None:
+        """Note how far a group is, in one batch of the journal with what came of it.
+
+        Raises BrokerError, or StoreError with the offsets as they were.
+        """
+        group = self.open(name)
+        before = dict(group.offsets)
+        group.offsets.update(offsets)
+        try:
+            self._book.commit(transaction, GROUP_PREFIX + name, group.state(), others, receipt)
+        except StoreError:
+            group.offsets = before
+            raise
+        self._changed.pop(name, None)
 
     def _note(self, group: Group) -> None:
         self._changed[group.name] = None

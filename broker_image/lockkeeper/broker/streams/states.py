@@ -12,11 +12,11 @@ from lockkeeper.broker.context import Context
 from lockkeeper.message.bodies import MessageType, decode_body, encode_body
 from lockkeeper.message.destination import queue
 from lockkeeper.message.errors import MalformedMessageError
-from lockkeeper.message.ids import MessageId, ProducerId
+from lockkeeper.message.ids import MessageId, ProducerId, TransactionId
 from lockkeeper.message.openwire import ActiveMQTextMessage
 from lockkeeper.message.primitives import encode_map
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
-from lockkeeper.store.base import Receipt, Reference
+from lockkeeper.store.base import Add, Operation, Receipt, Reference, Remove
 from lockkeeper.store.segment import SEGMENT_PREFIX
 
 STATES: Final = queue(f"{SEGMENT_PREFIX}States")
@@ -59,6 +59,32 @@ class StateBook:
 
     def put(self, name: str, value: dict[str, Any], receipt: Receipt | None = None) -> None:
         """Keep a value; the receipt is settled when it is durable."""
+        reference = self._written(name, value)
+        self._context.store.add(STATES, reference, receipt)
+        self.remove(name)
+        self._references[name] = reference
+
+    def commit(
+        self,
+        transaction: TransactionId,
+        name: str,
+        value: dict[str, Any],
+        others: Sequence[Operation],
+        receipt: Receipt,
+    ) -> None:
+        """Keep a value in one batch of the journal with *others*: all of it, or nothing.
+
+        Raises StoreError with nothing changed.
+        """
+        reference, before = self._written(name, value), self._references.get(name)
+        operations = [*others, Add(STATES, [reference])]
+        if before is not None:
+            operations.append(Remove(STATES, [before]))
+        self._context.store.commit(transaction, operations, receipt)
+        self._references[name] = reference
+
+    def _written(self, name: str, value: dict[str, Any]) -> Reference:
+        """Return a value as a message that is not handed to the store yet."""
         self._count += 1
         producer = ProducerId("ID:lockkeeper-stream-state", 0, self._run)
         message = encoded(
@@ -74,11 +100,7 @@ class StateBook:
             ),
             self._context.next_sequence(),
         )
-        reference = Reference(message, len(message.body))
-        store = self._context.store
-        store.add(STATES, reference, receipt)
-        self.remove(name)
-        self._references[name] = reference
+        return Reference(message, len(message.body))
 
     def remove(self, name: str) -> None:
         """Forget what is kept by a name, if there is anything."""

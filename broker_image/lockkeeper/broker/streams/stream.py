@@ -48,6 +48,7 @@ def settings_state(settings: StreamSettings) -> dict[str, Any]:
         "timeMs": retention.time,
         "bytes": retention.bytes,
         "messages": retention.messages,
+        "toQueues": list(settings.to_queues),
     }
 
 
@@ -59,6 +60,10 @@ def read_settings(state: Mapping[str, Any]) -> StreamSettings:
         value = state.get(name)
         return value if isinstance(value, int) and value >= 0 else otherwise
 
+    def names(name: str) -> tuple[str, ...]:
+        value = state.get(name)
+        return tuple(map(str, value)) if isinstance(value, list) else ()
+
     return StreamSettings(
         min(max(1, number("partitions", usual.partitions)), PARTITIONS_MAX),
         Retention(
@@ -67,4 +72,5 @@ def read_settings(state: Mapping[str, Any]) -> StreamSettings:
             number("messages", usual.retention.messages),
         ),
         state.get("ordered") is True,
+        names("toQueues"),
     )

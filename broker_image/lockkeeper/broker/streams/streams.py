@@ -37,6 +37,7 @@ from lockkeeper.broker.streams.errors import (
     NoSuchStreamError,
     StreamsBusyError,
 )
+from lockkeeper.broker.streams.feeding import Feeds, check_queues
 from lockkeeper.broker.streams.groups import GROUP_PREFIX, Groups, Place
 from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
@@ -74,6 +75,7 @@ class Streams:
         self._retaining = Retaining(context, self._partitions)
         self.queries = Queries(context, self.get, settings.limits)
         self.groups = Groups(context, settings, self._book, self._is_there)
+        self._feeds = Feeds(context, self.groups)
         self._halves = Halves(context, settings, self._route, self._count_pending)
         self._delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
@@ -160,6 +162,7 @@ class Streams:
         """
         check_stream_name(name)
         _check_not_ours(name)
+        check_queues(settings.to_queues)
         limits, known = self.settings.limits, self._streams.get(name)
         if not 1 <= settings.partitions <= limits.partitions:
             raise InvalidDestinationError(
@@ -205,6 +208,7 @@ class Streams:
                 )
             )
         self._retaining.begin()
+        self._feeds.adopt(stream)
         return stream
 
     def remove(self, name: str) -> None:
@@ -213,6 +217,7 @@ class Streams:
         _check_not_ours(name)
         error = NoSuchStreamError(f"stream {name} was deleted")
         del self._streams[name]
+        self._feeds.forget(name)
         # First: whatever a crash leaves, no group has an offset of what comes under the name again.
         self.groups.forget_stream(name)
         for partition in stream.partitions:
@@ -226,7 +231,8 @@ class Streams:
         if stream is None:
             is_ours = name.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
             defaults = self.settings.defaults
-            stream = self.declare(name, replace(defaults, partitions=1) if is_ours else defaults)
+            ours = replace(defaults, partitions=1, to_queues=())
+            stream = self.declare(name, ours if is_ours else defaults)
         if not 0 <= number < len(stream.partitions):
             return stream.next_partition()
         return stream.partitions[number]
@@ -313,6 +319,7 @@ class Streams:
     def _published(self, partition: Partition) -> None:
         """Hear that readers see more of a partition."""
         self._reads.published(partition)
+        self._feeds.published(partition.stream)
         if partition.stream == DELAY_STREAM:
             self._delays.added(partition.number, partition)
 
@@ -411,6 +418,7 @@ class Streams:
         offsets = {each.number: each.offset_at(time) for each in partitions}
         for number, offset in offsets.items():
             self.groups.commit(group, (stream, number), offset)
+        self._feeds.published(stream)
         return offsets
 
     # Transactions

@@ -1,0 +1,236 @@
+"""Feeds: a stream's messages go into queues, each once.
+
+A feed is a consumer group of the broker's own. What it moves is one batch of the journal: the
+queue's messages, and the group's offsets behind them. So after a crash both are there or neither,
+and lag, reset and fail-over are those of any group.
+
+One batch of a feed is written at a time, and a turn of the event loop moves a few: a long stream
+holds nobody up. A feed whose queue has no room waits, its messages stay in the stream.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from lockkeeper.broker.context import LOOK_BYTES, Context
+from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.flow.space import lack_of_room
+from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.routing.names import check_name
+from lockkeeper.broker.streams.chores import Chore
+from lockkeeper.broker.streams.filters import EVERYTHING
+from lockkeeper.broker.streams.groups import Groups, Place
+from lockkeeper.broker.streams.jms import as_message
+from lockkeeper.broker.streams.names import check_group_name
+from lockkeeper.broker.streams.partition import Partition
+from lockkeeper.broker.streams.stream import Stream
+from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import LocalTransactionId
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Add, Reference
+
+FEED_PREFIX: Final = "%QUEUE%"
+"""What the name of a feed's group begins with; that of its queue follows."""
+MESSAGES_AT_ONCE: Final = 1_024
+BYTES_AT_ONCE: Final = 512 << 10
+"""So much of a stream is one batch of a feed, or a single larger message."""
+TURN_BYTES: Final = 1 << 20
+"""So much all feeds move in a turn, or a batch more."""
+RETRY_MS: Final = 100
+"""After so long a feed looks again whether its queue has room."""
+_PRODUCER: Final = "ID:lockkeeper-stream-feed"
+
+Transactions = Callable[[], LocalTransactionId]
+
+
+def check_queues(names: Sequence[str]) -> None:
+    """Raise BrokerError for queues that no stream can feed."""
+    for name in names:
+        check_name(queue(name))
+        check_group_name(FEED_PREFIX + name)
+    if len(set(names)) < len(names):
+        raise InvalidDestinationError(f"toQueues names a queue twice: {', '.join(names)}")
+
+
+class Feed:
+    """The way of one stream's messages into one queue."""
+
+    def __init__(
+        self,
+        context: Context,
+        groups: Groups,
+        stream: Stream,
+        destination: Destination,
+        next_transaction: Transactions,
+        wake: "Callable[[Feed], None]",
+    ) -> None:
+        self._context = context
+        self._groups = groups
+        self._stream = stream
+        self._destination = destination
+        self._next_transaction = next_transaction
+        self._wake = wake
+        self._turn = 0
+        self.is_writing = self.is_ended = self._is_waiting = False
+
+    @property
+    def group(self) -> str:
+        """Name of the consumer group that holds the offsets."""
+        return FEED_PREFIX + self._destination.name
+
+    def move(self) -> int:
+        """Move a batch if there is one, and room for it; returns how many bytes that was."""
+        if self.is_writing or self.is_ended or not self._has_more():
+            return 0
+        route = self._context.find_route(self._destination)
+        if lack_of_room(self._context, route, is_persistent=True) is not None:
+            self.wait()
+            return 0
+        offsets, messages, size = self._next_batch()
+        if not offsets:
+            return size
+        references = [Reference(message, len(message.body)) for message in messages]
+        receipt = Fed(self, route, references)
+        stored = route.stored_later(references)
+        added = [Add(route.destination, stored)] if stored else []
+        self._groups.commit_with(self._next_transaction(), self.group, offsets, added, receipt)
+        self.is_writing = True
+        return size
+
+    def wait(self) -> None:
+        """Look again a little later."""
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._context.timers.call_at(self._context.steady + RETRY_MS, self._look_again)
+
+    def _look_again(self) -> None:
+        self._is_waiting = False
+        self._wake(self)
+
+    def done(self) -> None:
+        """Go on: what was moved is durable."""
+        self.is_writing = False
+        self._wake(self)
+
+    def _next_offset(self, partition: Partition) -> int:
+        """Return the offset of the first message of a partition that is still to be moved."""
+        group = self._groups.find(self.group)
+        place = partition.stream, partition.number
+        known = 0 if group is None else group.offsets.get(place, 0)
+        return max(known, partition.minimum)
+
+    def _has_more(self) -> bool:
+        return any(self._next_offset(each) < each.maximum for each in self._stream.partitions)
+
+    def _next_batch(self) -> tuple[dict[Place, int], list[Message], int]:
+        """Return new offsets, the messages up to there, and the bytes that were read.
+
+        The partitions have their turns.
+        """
+        partitions = self._stream.partitions
+        offsets: dict[Place, int] = {}
+        messages: list[Message] = []
+        size = 0
+        for at in range(len(partitions)):
+            partition = partitions[(self._turn + at) % len(partitions)]
+            place = partition.stream, partition.number
+            offset = self._next_offset(partition)
+            count = MESSAGES_AT_ONCE - len(messages)
+            if count <= 0 or size >= BYTES_AT_ONCE:
+                break
+            if offset >= partition.maximum:
+                continue
+            scan = partition.scan(offset, count, BYTES_AT_ONCE - size, EVERYTHING)
+            offsets[place] = scan.next_offset
+            for record in scan.records:
+                size += LOOK_BYTES + record.size
+                try:
+                    messages.append(as_message(self._context, record, *place, self._destination))
+                except MalformedMessageError as error:
+                    self._context.containment.note_error("message", self._destination, error)
+        self._turn += 1
+        return offsets, messages, size
+
+
+class Fed:
+    """The receipt of a batch: its messages become visible."""
+
+    def __init__(self, feed: Feed, route: Route, references: list[Reference]) -> None:
+        self._feed = feed
+        self._route = route
+        self._references = references
+
+    def settle(self) -> None:
+        """Show the messages to consumers, once, and go on with the next ones."""
+        references, self._references = self._references, []
+        if references and not self._route.is_gone:
+            self._route.admit_run(references)
+        self._feed.done()
+
+
+class Feeds:
+    """All feeds of a broker. A stream without one costs a look into a dictionary."""
+
+    def __init__(self, context: Context, groups: Groups) -> None:
+        self._context = context
+        self._groups = groups
+        self._by_stream: dict[str, dict[Destination, Feed]] = {}
+        self._ready: dict[Feed, None] = {}
+        self._moving = Chore(context, self._move_some, TURN_BYTES)
+        self._is_called = False
+        self._count = 0
+
+    def adopt(self, stream: Stream) -> None:
+        """Feed the queues that a stream's settings name, and no others."""
+        wanted = {queue(name): None for name in stream.settings.to_queues}
+        known = self._by_stream.pop(stream.name, {})
+        feeds: dict[Destination, Feed] = {}
+        for destination in wanted:
+            feed = known.get(destination)
+            if feed is None:
+                ways = self._next_transaction, self._wake
+                feed = Feed(self._context, self._groups, stream, destination, *ways)
+            feeds[destination] = feed
+            self._wake(feed)
+        for destination, feed in known.items():
+            feed.is_ended = destination not in feeds
+        if feeds:
+            self._by_stream[stream.name] = feeds
+
+    def forget(self, name: str) -> None:
+        """End the feeds of a stream that is deleted."""
+        for feed in self._by_stream.pop(name, {}).values():
+            feed.is_ended = True
+
+    def published(self, stream: str) -> None:
+        """Hear that there is more of a stream."""
+        for feed in self._by_stream.get(stream, {}).values():
+            self._wake(feed)
+
+    def _next_transaction(self) -> LocalTransactionId:
+        self._count += 1
+        return LocalTransactionId(_PRODUCER, self._count)
+
+    def _wake(self, feed: Feed) -> None:
+        """Have a feed look for messages in one of the next turns."""
+        self._ready[feed] = None
+        if not self._is_called:
+            self._is_called = True
+            self._context.timers.call_at(self._context.steady, self._begin)
+
+    def _begin(self) -> None:
+        self._is_called = False
+        self._moving.begin()
+
+    def _move_some(self) -> Iterator[int]:
+        """Move a batch of each feed in turn; one that fails tries again, and harms no other."""
+        while self._ready:
+            feed = next(iter(self._ready))
+            del self._ready[feed]
+            try:
+                moved = feed.move()
+            except Exception as error:
+                self._context.containment.note_error("command", feed.group, error)
+                feed.wait()
+                moved = 0
+            yield LOOK_BYTES + moved

@@ -1,0 +1,225 @@
+"""Streams that feed queues: each message once, at the pace of the disk and of the queue's room."""
+
+from itertools import pairwise
+
+import pytest
+from streams_kit import Bench, DiskBench
+
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.flow.space import PASSING_BYTES_MAX
+from lockkeeper.broker.regions.queue import Queue
+from lockkeeper.broker.streams import feeding
+from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.settings import StreamSettings
+from lockkeeper.message.bodies import decode_body
+from lockkeeper.message.destination import queue, topic
+from lockkeeper.message.openwire import Message as Fields
+from lockkeeper.message.rewrite import decoded, properties_of
+
+BILLING = queue("billing")
+FED = StreamSettings(2, to_queues=("billing",))
+GROUP = "%QUEUE%billing"
+
+
+def run(bench: Bench, times: int = 12) -> None:
+    """Let the broker work until it has nothing to do."""
+    for _ in range(times):
+        bench.tick()
+
+
+def region(bench: Bench, name: str = "billing") -> Queue:
+    """Return a queue."""
+    found = bench.broker.registry.find_queue(queue(name))
+    assert found is not None
+    return found
+
+
+def messages(bench: Bench, name: str = "billing") -> list[Fields]:
+    """Return what waits in a queue."""
+    waiting = list(region(bench, name).waiting())
+    bench.store.load(waiting, bench.broker.context.next_sequence(len(waiting) + 1))
+    return [decoded(reference.loaded) for reference in waiting]
+
+
+def bodies(bench: Bench, name: str = "billing") -> list[str]:
+    """Return the bodies of what waits in a queue."""
+    return [(fields.content or b"").decode() for fields in messages(bench, name)]
+
+
+def test_a_stream_feeds_a_queue(any_bench: Bench) -> None:
+    client = any_bench.connect()
+    any_bench.broker.streams.declare("orders", FED)
+    any_bench.append(client, "orders", *"abc")
+    run(any_bench)
+    any_bench.append(client, "orders", *"de")
+    run(any_bench)
+    assert bodies(any_bench) == [*"abcde"]
+    assert any_bench.bodies(client, "orders") == [*"abcde"]
+
+
+def test_a_queue_gets_what_was_there_before(any_bench: Bench) -> None:
+    client = any_bench.connect()
+    any_bench.append(client, "orders", *"abc")
+    any_bench.append(client, "orders", *"xyz", partition=1)
+    any_bench.broker.streams.declare("orders", FED)
+    run(any_bench)
+    assert sorted(bodies(any_bench)) == [*"abcxyz"]
+
+
+def test_a_message_comes_once_over_a_restart_and_a_crash(disk_bench: DiskBench) -> None:
+    client = disk_bench.connect()
+    disk_bench.broker.streams.declare("orders", FED)
+    sent = [f"{number}" for number in range(60)]
+    for at, body in enumerate(sent):
+        disk_bench.append(client, "orders", body)
+        # The steps of a feed are cut wherever they are just then.
+        if at % 3 == 0:
+            disk_bench.broker.tick(disk_bench.now)
+        if at % 7 == 0:
+            disk_bench.crash()
+            client = disk_bench.connect()
+        if at % 11 == 0:
+            disk_bench.restart()
+            client = disk_bench.connect()
+    run(disk_bench)
+    assert sorted(bodies(disk_bench), key=int) == sent
+
+
+def test_several_queues_are_fed_each_at_its_own_pace(any_bench: Bench) -> None:
+    client = any_bench.connect()
+    any_bench.broker.streams.declare("orders", FED)
+    any_bench.append(client, "orders", *"ab")
+    run(any_bench)
+    both = StreamSettings(2, to_queues=("billing", "audit"))
+    any_bench.broker.streams.declare("orders", both)
+    any_bench.append(client, "orders", "c")
+    run(any_bench)
+    assert bodies(any_bench) == bodies(any_bench, "audit") == [*"abc"]
+
+
+def test_a_queue_that_is_no_longer_fed_goes_on_later(any_bench: Bench) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    streams.declare("orders", FED)
+    any_bench.append(client, "orders", "a")
+    run(any_bench)
+    streams.declare("orders", StreamSettings(2))
+    any_bench.append(client, "orders", "b")
+    run(any_bench)
+    assert bodies(any_bench) == ["a"]
+    streams.declare("orders", FED)
+    run(any_bench)
+    assert bodies(any_bench) == ["a", "b"]
+
+
+def test_a_deleted_stream_feeds_nothing(any_bench: Bench) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    streams.declare("orders", FED)
+    any_bench.append(client, "orders", "a")
+    run(any_bench)
+    streams.remove("orders")
+    any_bench.append(client, "orders", "b")
+    run(any_bench)
+    assert bodies(any_bench) == ["a"]
+
+
+def test_a_feed_is_a_group_with_a_lag_and_may_begin_again(any_bench: Bench) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    streams.declare("orders", FED)
+    any_bench.append(client, "orders", *"ab")
+    run(any_bench)
+    group = streams.groups.find(GROUP)
+    assert group is not None
+    assert [lag.messages for lag in streams.queries.lag(group)] == [0, 0]
+    streams.reset_offsets(GROUP, "orders", 0)
+    run(any_bench)
+    assert bodies(any_bench) == [*"abab"]
+
+
+def test_a_feed_waits_for_room(any_bench: Bench) -> None:
+    client, memory = any_bench.connect(), any_bench.broker.memory
+    any_bench.broker.streams.declare("orders", FED)
+    full = memory.limit + PASSING_BYTES_MAX
+    memory.used += full
+    for body in "abc":
+        any_bench.append(client, "orders", body)
+        run(any_bench)
+    assert bodies(any_bench) == []
+    memory.used -= full
+    any_bench.tick(feeding.RETRY_MS)
+    run(any_bench)
+    assert bodies(any_bench) == [*"abc"]
+
+
+def test_a_long_stream_moves_in_small_steps(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "MESSAGES_AT_ONCE", 10)
+    client = bench.connect()
+    bench.append(client, "orders", *[f"{number}" for number in range(100)])
+    bench.broker.streams.declare("orders", FED)
+    depths = []
+    for _ in range(30):
+        bench.tick()
+        found = bench.broker.registry.find_queue(BILLING)
+        depths.append(found.depth() if found else 0)
+    steps = [after - before for before, after in pairwise(depths)]
+    assert depths[-1] == 100
+    assert max(steps) <= 20
+
+
+def test_headers_and_properties_of_a_message_that_was_fed(any_bench: Bench) -> None:
+    client = any_bench.connect()
+    any_bench.broker.streams.declare("orders", StreamSettings(1, to_queues=("billing",)))
+    properties = {
+        "TAGS": "paid",
+        "KEYS": "k1 k2",
+        "UNIQ_KEY": "7F0001",
+        "__SHARDINGKEY": "customer-7",
+        "colour": "red",
+    }
+    any_bench.append(client, "orders", Draft(b"body", properties, born_at=1_234))
+    run(any_bench)
+    (fields,) = messages(any_bench)
+    assert type(fields).__name__ == "ActiveMQBytesMessage"
+    assert (fields.type, fields.correlation_id) == ("paid", "k1 k2")
+    assert (fields.group_id, str(fields.message_id)) == ("customer-7", "ID:7F0001")
+    assert (fields.timestamp, fields.persistent, fields.expiration) == (1_234, True, 0)
+    assert (fields.destination, fields.original_destination) == (BILLING, topic("orders"))
+    place = {"lockkeeperStream": "orders", "lockkeeperPartition": 0, "lockkeeperOffset": 0}
+    assert properties_of(fields) == {**properties, **place}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"), [("grün".encode(), "Text"), (b"\xff\x00", "Bytes")], ids=["text", "none"]
+)
+def test_a_body_that_says_it_is_text_becomes_a_text_message(
+    bench: Bench, body: bytes, kind: str
+) -> None:
+    client = bench.connect()
+    bench.broker.streams.declare("orders", FED)
+    bench.append(client, "orders", Draft(body, {"lockkeeperBody": "text"}))
+    run(bench)
+    (fields,) = messages(bench)
+    assert type(fields).__name__ == f"ActiveMQ{kind}Message"
+    is_text = kind == "Text"
+    assert not is_text or decode_body(28, fields.content) == "grün"
+
+
+def test_messages_without_an_id_get_one_by_their_place(bench: Bench) -> None:
+    client = bench.connect()
+    bench.broker.streams.declare("orders", FED)
+    bench.append(client, "orders", *"ab", partition=1)
+    run(bench)
+    assert [str(each.message_id) for each in messages(bench)] == ["ID:orders:1:0", "ID:orders:1:1"]
+
+
+@pytest.mark.parametrize(
+    ("names", "why"),
+    [
+        (("a b",), "no name of a group"),
+        (("a.>",), "wildcard"),
+        (("Lockkeeper.Stream.States",), "the broker's own"),
+        (("a", "a"), "twice"),
+    ],
+)
+def test_queues_that_no_stream_can_feed(bench: Bench, names: tuple[str, ...], why: str) -> None:
+    with pytest.raises(BrokerError, match=why):
+        bench.broker.streams.declare("orders", StreamSettings(to_queues=names))
