@@ -48,6 +48,10 @@ class Stream(ApiModel):
     """Limits after which messages end."""
     ordered: bool = False
     """Tell clients that the stream is meant for orderly consumption (RocketMQ's order)."""
+    from_topics: list[BridgedName] = Field(
+        default=[], max_length=16, json_schema_extra={"x-kubernetes-list-type": "set"}
+    )
+    """Topics whose messages go into the stream, too."""
     to_queues: list[BridgedName] = Field(
         default=[], max_length=16, json_schema_extra={"x-kubernetes-list-type": "set"}
     )

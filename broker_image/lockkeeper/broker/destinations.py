@@ -1,11 +1,14 @@
 """Making temporary destinations, and removing destinations of any kind."""
 
+from collections.abc import Sequence
+
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
 from lockkeeper.broker.inactive_destinations import is_used
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.routing.router import Router
+from lockkeeper.broker.routing.rule import Rule
 from lockkeeper.broker.subscription_manager import SubscriptionManager
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
@@ -33,6 +36,16 @@ class Destinations:
         self._transactions = transactions
         self._connections = connections
         self._limit = temporary_max
+
+    def route_anew(self, rule: Rule, destinations: Sequence[Destination]) -> None:
+        """Ask a rule that came, or that applies to others now, where messages go from here on."""
+        self._router.add(rule)
+        for destination in destinations:
+            region = self._registry.find(destination)
+            if region is not None:
+                self._router.opened(region)
+        for connection in self._connections.values():
+            connection.last_destination = connection.last_route = None
 
     def create_temporary(self, connection: Connection, destination: Destination) -> None:
         """Make a temporary destination that lives as long as its connection."""

@@ -3,6 +3,7 @@
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.registry import Registry
+from lockkeeper.broker.streams.bridges import tell_sent
 from lockkeeper.broker.streams.streams import Streams
 from lockkeeper.broker.subscription_manager import SubscriptionManager
 from lockkeeper.broker.transaction_manager import TransactionManager
@@ -31,4 +32,5 @@ def give_back(
     for identifier, operations in recovered.prepared.items():
         transactions.recover(identifier, operations)
     audit.restore(recovered.producers)
+    tell_sent(streams, audit.note)
     context.copy_ids.resume(recovered.producers)

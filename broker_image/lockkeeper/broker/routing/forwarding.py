@@ -102,6 +102,8 @@ class Forwarding:
             try:
                 self._context.store.add_together(adds, receipt)
             except AtomicBatchTooLargeError as error:
+                for region, reference in references:
+                    region.stores_never((reference,))
                 raise ResourceAllocationError(str(error)) from error
         elif receipt is not None:
             receipt.settle()

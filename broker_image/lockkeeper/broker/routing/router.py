@@ -46,6 +46,11 @@ class Router:
         )
         self._copiers: dict[tuple[Destination, Label], MessageCopier] = {}
 
+    def add(self, rule: Rule) -> None:
+        """Ask one more rule, unless it is asked already; see `opened` for what is there."""
+        if rule not in self._rules:
+            self._rules = (*self._rules, rule)
+
     def opened(self, region: Region) -> None:
         """Settle which rules apply to a new queue or topic."""
         destination = region.destination

@@ -11,14 +11,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from lockkeeper.broker.streams.originals import BODY, placed, plain_body, text_of
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.layout import Lead
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value, decode_map, encode_map
+from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.text import decode_text, encode_text
-from lockkeeper.store.segment import LANE_BYTES, key_hash_of
+from lockkeeper.store.segment import KEY_PREFIX, LANE_BYTES, key_hash_of
 
 TAGS, KEYS, UNIQUE_KEY = "TAGS", "KEYS", "UNIQ_KEY"
 """Names of properties with a meaning: the tag, keys with spaces between, the unique id."""
@@ -66,7 +69,7 @@ class Draft:
     `properties` are texts by name; the core looks at TAGS, KEYS and UNIQ_KEY there. `flag` is the
     application's, `system_flag` the protocol's own and opaque here. `born_at` is in ms since the
     epoch, `born_host` an address such as `10.0.0.7:40112`. `reconsumed` counts how often a group
-    gave it back.
+    gave it back. An `original` of JMS stays what it is, and the rest is for the index.
     """
 
     body: bytes
@@ -76,6 +79,7 @@ class Draft:
     born_at: int = 0
     born_host: str = ""
     reconsumed: int = 0
+    original: Message | None = None
 
     @property
     def tags(self) -> str:
@@ -127,6 +131,9 @@ def compose(
     ValueError for a text that no message can hold.
     """
     tag_hash = tag_hash_of(draft.tags)
+    if draft.original is not None:
+        producer_id = ProducerId(decode_text(lane), tag_hash, stored_at)
+        return placed(draft.original, draft.properties, producer_id, stream, offset, sequence)
     producer = lane + _LONGS.pack(tag_hash, stored_at)
     wire = stream.wire
     sequence_at = _LEAD_BYTES + len(wire) + _MESSAGE_ID_BYTES + 16
@@ -289,11 +296,14 @@ def _read_any(frame: bytes) -> Draft:
         raise MalformedMessageError(f"{type(fields).__name__} where a message must be")
     marshalled = fields.marshalled_properties
     properties = (decode_map(marshalled)[0] or {}) if marshalled else {}
-    return _draft(fields.content or b"", properties, fields.timestamp, fields.redelivery_counter)
+    body, kind = plain_body(frame[0], fields)
+    if kind:
+        properties[BODY] = kind
+    return _draft(body, properties, fields.timestamp, fields.redelivery_counter)
 
 
 def _draft(body: bytes, properties: Mapping[str, Value], born_at: int, reconsumed: int) -> Draft:
-    texts = {name: str(value) for name, value in properties.items()}
+    texts = {name: text_of(value) for name, value in properties.items()}
     flag, system_flag = texts.pop(_FLAG, "0"), texts.pop(_SYSTEM_FLAG, "0")
     born_host = texts.pop(_BORN_HOST, "")
     numbers = (_number(flag), _number(system_flag))
@@ -318,6 +328,7 @@ def offset_of(frame: bytes) -> int | None:
     """Return the offset of a message of a stream, None for another message."""
     at = _LEAD_BYTES
     if not frame.startswith(_LEAD):
-        return None
+        message = MessageReader().trust(frame, 0, len(frame), 0)
+        return message.number if message.lead.producer.startswith(KEY_PREFIX) else None
     at += 5 + int.from_bytes(frame[at + 3 : at + 5], "big") + _MESSAGE_ID_BYTES + 16
     return int.from_bytes(frame[at : at + 8], "big")

@@ -3,8 +3,6 @@
 The table is in docs/streams.md. Properties stay what they are, those that become headers, too.
 """
 
-from typing import Final
-
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.streams.drafts import (
     KEYS,
@@ -14,6 +12,7 @@ from lockkeeper.broker.streams.drafts import (
     StreamRecord,
     read_draft,
 )
+from lockkeeper.broker.streams.originals import BODY, SHARDING_KEY, TEXT, original_of
 from lockkeeper.message.bodies import MessageType, encode_body
 from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
@@ -22,11 +21,6 @@ from lockkeeper.message.openwire import Message as Fields
 from lockkeeper.message.primitives import Long, Value, encode_map
 from lockkeeper.message.rewrite import encoded
 
-SHARDING_KEY: Final = "__SHARDINGKEY"
-"""The property by which RocketMQ's producers choose a partition."""
-BODY: Final = "lockkeeperBody"
-"""The property that tells which JMS message a body is of: that of a `text` is in UTF-8."""
-TEXT: Final = "text"
 STREAM, PARTITION, OFFSET = "lockkeeperStream", "lockkeeperPartition", "lockkeeperOffset"
 """Properties that tell JMS consumers where a message was read."""
 
@@ -38,20 +32,29 @@ def as_message(
 
     Raises MalformedMessageError for one that cannot be read.
     """
-    draft, sequence = read_draft(record.frame), context.next_sequence()
+    sequence = context.next_sequence()
     place: dict[str, Value] = {
         STREAM: stream,
         PARTITION: partition,
         OFFSET: Long(record.offset),
     }
-    fields = _fields(draft)
-    name = draft.properties.get(UNIQUE_KEY) or f"{stream}:{partition}:{record.offset}"
-    fields.message_id = context.copy_ids.next_named(f"ID:{name}", sequence)
+    original = original_of(record.frame)
+    if original is not None:
+        fields, properties, name = original
+    else:
+        draft = read_draft(record.frame)
+        fields, properties = _fields(draft), dict[str, Value](draft.properties)
+        name = f"ID:{draft.properties.get(UNIQUE_KEY) or _place(record, stream, partition)}"
+    fields.message_id = context.copy_ids.next_named(name, sequence)
     fields.producer_id = fields.message_id.producer_id
     fields.destination, fields.original_destination = destination, topic(stream)
-    fields.marshalled_properties = encode_map({**draft.properties, **place})
+    fields.marshalled_properties = encode_map({**properties, **place})
     fields.broker_in_time = fields.arrival = context.now
     return encoded(fields, sequence)
+
+
+def _place(record: StreamRecord, stream: str, partition: int) -> str:
+    return f"{stream}:{partition}:{record.offset}"
 
 
 def _fields(draft: Draft) -> Fields:

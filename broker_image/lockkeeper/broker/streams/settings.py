@@ -36,12 +36,13 @@ class StreamSettings:
     """One stream: the number of its partitions, and what ends its messages.
 
     An `ordered` one is meant for orderly consumption, which clients are told with its route.
-    Its messages also go to `to_queues`, names of queues.
+    What is sent to `from_topics` goes into it, and its messages go to `to_queues`, too.
     """
 
     partitions: int = 4
     retention: Retention = field(default_factory=Retention)
     ordered: bool = False
+    from_topics: tuple[str, ...] = ()
     to_queues: tuple[str, ...] = ()
 
 

@@ -48,6 +48,7 @@ def settings_state(settings: StreamSettings) -> dict[str, Any]:
         "timeMs": retention.time,
         "bytes": retention.bytes,
         "messages": retention.messages,
+        "fromTopics": list(settings.from_topics),
         "toQueues": list(settings.to_queues),
     }
 
@@ -72,5 +73,6 @@ def read_settings(state: Mapping[str, Any]) -> StreamSettings:
             number("messages", usual.retention.messages),
         ),
         state.get("ordered") is True,
+        names("fromTopics"),
         names("toQueues"),
     )

@@ -28,6 +28,7 @@ from lockkeeper.broker.errors import (
     InvalidDestinationError,
     ResourceAllocationError,
 )
+from lockkeeper.broker.streams.bridges import Bridges
 from lockkeeper.broker.streams.checking import check_drafts
 from lockkeeper.broker.streams.delays import DELAY_STREAM, Delays, Delivery
 from lockkeeper.broker.streams.delays import STATE as DELAYS_STATE
@@ -37,8 +38,8 @@ from lockkeeper.broker.streams.errors import (
     NoSuchStreamError,
     StreamsBusyError,
 )
-from lockkeeper.broker.streams.feeding import Feeds, check_queues
 from lockkeeper.broker.streams.groups import GROUP_PREFIX, Groups, Place
+from lockkeeper.broker.streams.inlets import RouteAnew
 from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
 from lockkeeper.broker.streams.partition import Partition, Pending, RecentFrames
@@ -64,7 +65,7 @@ RECONSUMED_MAX: Final = (1 << 31) - 1
 class Streams:
     """All streams and consumer groups of one broker; see the module for how to ask."""
 
-    def __init__(self, context: Context, settings: StreamsSettings) -> None:
+    def __init__(self, context: Context, settings: StreamsSettings, route_anew: RouteAnew) -> None:
         self._context = context
         self.settings = settings
         self._streams: dict[str, Stream] = {}
@@ -75,7 +76,7 @@ class Streams:
         self._retaining = Retaining(context, self._partitions)
         self.queries = Queries(context, self.get, settings.limits)
         self.groups = Groups(context, settings, self._book, self._is_there)
-        self._feeds = Feeds(context, self.groups)
+        self._bridges = Bridges(context, self.groups, self._count_pending, route_anew)
         self._halves = Halves(context, settings, self._route, self._count_pending)
         self._delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
@@ -162,7 +163,7 @@ class Streams:
         """
         check_stream_name(name)
         _check_not_ours(name)
-        check_queues(settings.to_queues)
+        self._bridges.check(settings)
         limits, known = self.settings.limits, self._streams.get(name)
         if not 1 <= settings.partitions <= limits.partitions:
             raise InvalidDestinationError(
@@ -208,7 +209,7 @@ class Streams:
                 )
             )
         self._retaining.begin()
-        self._feeds.adopt(stream)
+        self._bridges.adopt(stream)
         return stream
 
     def remove(self, name: str) -> None:
@@ -217,7 +218,7 @@ class Streams:
         _check_not_ours(name)
         error = NoSuchStreamError(f"stream {name} was deleted")
         del self._streams[name]
-        self._feeds.forget(name)
+        self._bridges.forget(name)
         # First: whatever a crash leaves, no group has an offset of what comes under the name again.
         self.groups.forget_stream(name)
         for partition in stream.partitions:
@@ -231,7 +232,7 @@ class Streams:
         if stream is None:
             is_ours = name.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
             defaults = self.settings.defaults
-            ours = replace(defaults, partitions=1, to_queues=())
+            ours = replace(defaults, partitions=1, from_topics=(), to_queues=())
             stream = self.declare(name, ours if is_ours else defaults)
         if not 0 <= number < len(stream.partitions):
             return stream.next_partition()
@@ -319,7 +320,7 @@ class Streams:
     def _published(self, partition: Partition) -> None:
         """Hear that readers see more of a partition."""
         self._reads.published(partition)
-        self._feeds.published(partition.stream)
+        self._bridges.published(partition.stream)
         if partition.stream == DELAY_STREAM:
             self._delays.added(partition.number, partition)
 
@@ -418,7 +419,7 @@ class Streams:
         offsets = {each.number: each.offset_at(time) for each in partitions}
         for number, offset in offsets.items():
             self.groups.commit(group, (stream, number), offset)
-        self._feeds.published(stream)
+        self._bridges.published(stream)
         return offsets
 
     # Transactions

@@ -1,0 +1,70 @@
+"""Bridges between streams and JMS: topics that go into streams, streams that feed queues."""
+
+from collections.abc import Callable, Iterable
+
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.streams.drafts import UNIQUE_KEY
+from lockkeeper.broker.streams.feeding import Feeds, check_queues
+from lockkeeper.broker.streams.filters import EVERYTHING
+from lockkeeper.broker.streams.groups import Groups
+from lockkeeper.broker.streams.inlets import InletRule, RouteAnew, check_topics
+from lockkeeper.broker.streams.settings import StreamSettings
+from lockkeeper.broker.streams.stream import Stream
+from lockkeeper.message.errors import MalformedMessageError
+from lockkeeper.message.rewrite import producer_of
+from lockkeeper.message.text import encode_text
+
+SENT_MESSAGES, SENT_BYTES = 1_000, 1 << 20
+"""So many of a partition's last messages tell at a start what their producers have sent."""
+
+
+class Bridges:
+    """All bridges of a broker, as the settings of streams name them."""
+
+    def __init__(
+        self,
+        context: Context,
+        groups: Groups,
+        count: Callable[[int], None],
+        route_anew: RouteAnew,
+    ) -> None:
+        self._inlets = InletRule(context, count, route_anew)
+        self._feeds = Feeds(context, groups)
+
+    def check(self, settings: StreamSettings) -> None:
+        """Raise BrokerError for topics and queues that there can be no bridge to."""
+        check_topics(settings.from_topics)
+        check_queues(settings.to_queues)
+
+    def adopt(self, stream: Stream) -> None:
+        """Have the bridges that a stream's settings ask for, and no others."""
+        self._inlets.adopt(stream)
+        self._feeds.adopt(stream)
+
+    def forget(self, name: str) -> None:
+        """End the bridges of a stream that is deleted."""
+        self._inlets.forget(name)
+        self._feeds.forget(name)
+
+    def published(self, stream: str) -> None:
+        """Hear that there is more of a stream."""
+        self._feeds.published(stream)
+
+
+def tell_sent(streams: Iterable[Stream], note: Callable[[bytes, int], None]) -> None:
+    """Tell which numbers of JMS's producers are in streams already; blocks while that is read.
+
+    A client whose broker ended before it was answered sends again what it sent last.
+    """
+    for stream in streams:
+        for partition in stream.partitions if stream.settings.from_topics else ():
+            first = max(partition.minimum, partition.maximum - SENT_MESSAGES)
+            scan = partition.scan(first, SENT_MESSAGES, SENT_BYTES, EVERYTHING)
+            for record in scan.records:
+                try:
+                    name = record.draft.properties.get(UNIQUE_KEY, "")
+                except MalformedMessageError:
+                    continue
+                sent = producer_of(encode_text(name))
+                if sent is not None:
+                    note(*sent)
