@@ -216,7 +216,12 @@ def test_headers_become_properties_that_filters_and_searches_know(any_bench: Ben
     client = any_bench.connect()
     any_bench.broker.streams.declare("log", BRIDGED)
     own = {"price": 12, "fresh": True, "small": Short(3)}
-    fields = {"type": "paid", "correlation_id": "k1 k2", "group_id": "g", "expiration": 5}
+    fields: dict[str, Any] = {
+        "type": "paid",
+        "correlation_id": "k1 k2",
+        "group_id": "g",
+        "expiration": 5,
+    }
     send(any_bench, client, "grün", properties=own, **fields)
     taken(client)
     any_bench.restart()
@@ -260,7 +265,12 @@ def test_a_message_on_its_way_through_a_stream(
     """Readers of the stream see bytes and texts; JMS gets what its producer sent."""
     client = any_bench.connect()
     any_bench.broker.streams.declare("log", WAYS)
-    fields = {"type": "t", "correlation_id": "k", "reply_to": queue("r"), "priority": 7}
+    fields: dict[str, Any] = {
+        "type": "t",
+        "correlation_id": "k",
+        "reply_to": queue("r"),
+        "priority": 7,
+    }
     own = {"price": Short(12), "fresh": True}
     sent = message(any_bench, 1, body, kind, properties=own, **fields)
     any_bench.broker.send(client, sent, None)
