@@ -307,6 +307,16 @@ def test_what_cannot_be_read_is_kept_as_bytes(any_bench: Bench) -> None:
     assert record.draft.properties["UNIQ_KEY"] == "ID:shop-1:1:1:1"
 
 
+def test_what_waits_for_the_disk_counts_in_memory(bench: Bench) -> None:
+    client, memory = bench.connect(), bench.broker.memory
+    bench.broker.streams.declare("log", BRIDGED)
+    before = memory.used
+    bench.broker.send(client, message(bench, 1, "a" * 1_000), None)
+    assert memory.used > before + 1_000
+    bench.settle()
+    assert memory.used == before
+
+
 def test_topics_that_cannot_go_into_a_stream(bench: Bench) -> None:
     for names, why in ((("a.>",), "wildcard"), (("a", "a"), "twice")):
         with pytest.raises(BrokerError, match=why):

@@ -95,7 +95,12 @@ class Inlet:
         for reference in references:
             pending = self._pending.pop(reference, None)
             if pending is not None:
-                self._count(-pending.bytes)
+                self._weigh(-pending.bytes)
+
+    def _weigh(self, size: int) -> None:
+        """Count bytes that wait for the disk: producers wait for room in memory."""
+        self._count(size)
+        self._context.memory.used += size
 
     def _prepare(self, references: list[Reference]) -> None:
         """Give messages their offsets, and the form in which the stream keeps them."""
@@ -105,12 +110,12 @@ class Inlet:
         for reference, made in zip(references, pending.references, strict=True):
             reference.message, reference.size = made.message, made.size
         pending.references = references
-        self._count(pending.bytes)
+        self._weigh(pending.bytes)
         self.destination = pending.segment.destination
         self._pending[references[-1]] = pending
 
     def _settled(self, pending: Pending, _: tuple[int, ...]) -> None:
-        self._count(-pending.bytes)
+        self._weigh(-pending.bytes)
 
     def admit(self, reference: Reference) -> None:
         """Let readers see a message once it is durable."""
@@ -123,7 +128,7 @@ class Inlet:
         for reference in references:
             pending = self._pending.pop(reference, None)
             if pending is not None:
-                pending.settle()
+                self._context.containment.call("receipt", pending.settle)
 
     def memory_full(self) -> bool:
         """Return False: messages are on the disk."""
