@@ -56,6 +56,7 @@ _ENDING: Final = bytes(9)
 _SHORT: Final = struct.Struct(">H").pack
 _SHORT_BYTES_MAX: Final = 8_000
 _NUMBER_DIGITS_MAX: Final = 20
+_NUMBER_END: Final = 1 << 31
 # The type byte of a short text.
 _TEXT: Final = 9
 # The message id's producer has two numbers, then come its own two.
@@ -311,8 +312,12 @@ def _draft(body: bytes, properties: Mapping[str, Value], born_at: int, reconsume
 
 
 def _number(text: str) -> int:
-    """Return a number, 0 for a text that somebody else gave that name."""
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < _NUMBER_DIGITS_MAX else 0
+    """Return a number of 32 bits, 0 for a text that somebody else gave that name."""
+    try:
+        value = int(text) if len(text) < _NUMBER_DIGITS_MAX else 0
+    except ValueError:
+        return 0
+    return value if -_NUMBER_END <= value < _NUMBER_END else 0
 
 
 def key_hashes(drafts: Sequence[Draft], first: int) -> list[tuple[int, int]]:

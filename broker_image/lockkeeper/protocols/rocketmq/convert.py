@@ -82,7 +82,18 @@ def command_of(talk: Talk, output: Output) -> Command | None:
 
 
 def refusal_of(output: Output, error: Exception) -> Command | None:
-    """Return the answer to who asked for what cannot be told; None if nobody waits for one."""
+    """Return the answer to who asked for what cannot be told; None if nobody waits for one.
+
+    A question of another connection's peer is refused there.
+    """
+    if isinstance(output, ForPeer):
+        said: Said = output.words
+        if said.relayed is not None:
+            said.relayed.refuse(Response.SYSTEM_ERROR, str(error))
+        elif said.command.is_answer:
+            refused = answer(code=Response.SYSTEM_ERROR, remark=str(error))
+            return answering(said.command, refused)
+        return None
     tag = getattr(output, "tag", None)
     if not isinstance(tag, Asked) or tag.request.is_one_way:
         return None

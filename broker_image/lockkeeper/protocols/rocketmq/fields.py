@@ -4,6 +4,7 @@ from lockkeeper.protocols.rocketmq.codec import Command
 from lockkeeper.protocols.rocketmq.codes import Response
 
 _LONG_MAX = 1 << 63
+_INTEGER_END = 1 << 31
 TEXT_CHARACTERS_MAX = 64 << 10
 
 
@@ -40,6 +41,14 @@ def number(request: Command, name: str, otherwise: int | None = None) -> int:
         value = _LONG_MAX
     if not -_LONG_MAX <= value < _LONG_MAX:
         raise Refusal(Response.SYSTEM_ERROR, f"the field {name} is no number: {told[:40]}")
+    return value
+
+
+def integer(request: Command, name: str, otherwise: int | None = None) -> int:
+    """Return a field that is a whole number of 32 bits. Raises Refusal, see `text`."""
+    value = number(request, name, otherwise)
+    if not -_INTEGER_END <= value < _INTEGER_END:
+        raise Refusal(Response.SYSTEM_ERROR, f"the field {name} has more than 32 bits: {value}")
     return value
 
 

@@ -99,7 +99,7 @@ class Stored:
 
 
 def encode_stored(message: Stored) -> bytes:
-    """Return a message as a pull answers it. Raises ProtocolError for one that is too large."""
+    """Return a message as a pull answers it. Raises ProtocolError for what it has no room for."""
     return pack_stored(message, encode_topic(message.topic), encode_properties(message.properties))
 
 
@@ -112,8 +112,15 @@ def encode_topic(topic: str) -> bytes:
 def pack_stored(message: Stored, topic: bytes, properties: bytes) -> bytes:
     """Return a message as a pull answers it; its topic and properties are given in bytes.
 
-    Raises ProtocolError for one that is too large.
+    Raises ProtocolError for what it has no room for.
     """
+    try:
+        return _pack_stored(message, topic, properties)
+    except error as wrong:
+        raise ProtocolError(f"a message with a number that is too large: {wrong}") from wrong
+
+
+def _pack_stored(message: Stored, topic: bytes, properties: bytes) -> bytes:
     if len(topic) > TOPIC_BYTES_MAX or len(properties) > PROPERTIES_BYTES_MAX:
         raise ProtocolError("a topic or properties of more than 32767 bytes")
     is_long = len(topic) > SHORT_TOPIC_BYTES_MAX

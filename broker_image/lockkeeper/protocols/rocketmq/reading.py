@@ -15,13 +15,15 @@ from lockkeeper.broker.streams.groups import Group
 from lockkeeper.broker.streams.outputs import ReadResult, ReadStatus
 from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.waiting import Read
+from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.protocols.rocketmq.bodies import QueueName, encode_json, with_object_map
 from lockkeeper.protocols.rocketmq.codec import Command
 from lockkeeper.protocols.rocketmq.codes import Request, Response
 from lockkeeper.protocols.rocketmq.convert import stored_message
+from lockkeeper.protocols.rocketmq.errors import ProtocolError
 from lockkeeper.protocols.rocketmq.fields import Refusal, number, text, truth
 from lockkeeper.protocols.rocketmq.filters import SQL, TAG, filter_of
-from lockkeeper.protocols.rocketmq.messages import place_of
+from lockkeeper.protocols.rocketmq.messages import Host, place_of
 from lockkeeper.protocols.rocketmq.signatures import CREDENTIALS
 from lockkeeper.protocols.rocketmq.talk import (
     Asked,
@@ -101,6 +103,14 @@ def _pulled(talk: Talk, offset: int) -> Callable[[ReadResult], Command]:
     """Return what makes the answer of a pull that asked for *offset*."""
 
     def told(output: ReadResult) -> Command:
+        host = talk.place.host
+        written = [
+            each
+            for record in output.records
+            if (each := _readable(talk, output.stream, output.partition, record, host))
+        ]
+        if output.records and not written:
+            output = output._replace(status=ReadStatus.NO_MATCH)
         code, remark = _status(output, offset)
         fields = {
             "suggestWhichBrokerId": "0",
@@ -110,14 +120,22 @@ def _pulled(talk: Talk, offset: int) -> Callable[[ReadResult], Command]:
             "topicSysFlag": "0",
             "groupSysFlag": "0",
         }
-        host = talk.place.host
-        body = b"".join(
-            stored_message(output.stream, output.partition, record, host)
-            for record in output.records
-        )
-        return answer(fields, body, code, remark)
+        return answer(fields, b"".join(written), code, remark)
 
     return told
+
+
+def _readable(talk: Talk, stream: str, partition: int, record: StreamRecord, host: Host) -> bytes:
+    """Return a message for the client; nothing for one of other worlds that has no place in it.
+
+    It is noted and passed over: the group would stand still before it for ever.
+    """
+    try:
+        return stored_message(stream, partition, record, host)
+    except (ProtocolError, MalformedMessageError) as error:
+        where = f"offset {record.offset} of {stream}, partition {partition}"
+        talk.broker.containment.note_error("message", where, error)
+        return b""
 
 
 def _status(output: ReadResult, offset: int) -> tuple[Response, str]:
@@ -241,7 +259,7 @@ def query(talk: Talk, request: Command) -> Command:
         remark = "can not find message, maybe time range not correct"
         return answer(fields, code=Response.QUERY_NOT_FOUND, remark=remark)
     host = talk.place.host
-    body = b"".join(stored_message(topic, partition, record, host) for partition, record in found)
+    body = b"".join(_readable(talk, topic, partition, record, host) for partition, record in found)
     return answer(fields, body)
 
 

@@ -15,7 +15,7 @@ from lockkeeper.broker.streams.streams import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from lockkeeper.broker.streams.transactions import Outcome
 from lockkeeper.protocols.rocketmq.codec import Command
 from lockkeeper.protocols.rocketmq.codes import Request, Response
-from lockkeeper.protocols.rocketmq.fields import Refusal, number, text, truth
+from lockkeeper.protocols.rocketmq.fields import Refusal, integer, number, text, truth
 from lockkeeper.protocols.rocketmq.messages import (
     COMMITTED,
     PROPERTIES_BYTES_MAX,
@@ -80,6 +80,11 @@ class Sent:
     default_queues: int
     is_batch: bool
 
+    @property
+    def is_half(self) -> bool:
+        """Tell whether nobody is to see it before its producer decides."""
+        return not self.is_batch and self.properties.get(IS_HALF) == "true"
+
 
 def read_sent(request: Command) -> Sent:
     """Return what a request tells of its message. Raises Refusal, ProtocolError."""
@@ -94,11 +99,11 @@ def read_sent(request: Command) -> Sent:
         text(request, "producerGroup"),
         text(request, "topic"),
         number(request, "queueId"),
-        number(request, "sysFlag", 0) & 0x7FFFFFFF,
+        integer(request, "sysFlag", 0) & 0x7FFFFFFF,
         number(request, "bornTimestamp", 0),
-        number(request, "flag", 0),
+        integer(request, "flag", 0),
         decode_properties(told),
-        max(0, number(request, "reconsumeTimes", 0)),
+        max(0, integer(request, "reconsumeTimes", 0)),
         number(request, "maxReconsumeTimes", RECONSUMED_MAX),
         number(request, "defaultTopicQueueNums", 4),
         truth(request, "batch") or request.code == Request.SEND_BATCH_MESSAGE,
@@ -127,7 +132,7 @@ def send(talk: Talk, request: Command) -> Command | None:
     if any(map(_is_too_long, drafts)):
         raise Refusal(Response.MESSAGE_ILLEGAL, illegal(limit))
     tag = Asked(request, _appended(talk, sent, drafts))
-    if sent.properties.get(IS_HALF) == "true" and not sent.is_batch:
+    if sent.is_half:
         _begin_transaction(talk, sent, drafts[0], tag)
         return None
     talk.streams.append(talk.connection, tag, sent.topic, sent.queue, drafts, level, at)
@@ -172,6 +177,8 @@ def _drafts(talk: Talk, sent: Sent, body: bytes) -> list[Draft]:
         properties = {**sent.properties, **REGION, "CLUSTER": CLUSTER}
         if UNIQUE_KEY not in properties:
             properties[UNIQUE_KEY] = f"{next(talk.broker.sequences):032X}"
+        if sent.is_half:
+            properties[TRANSACTION_ID] = properties[UNIQUE_KEY]
         return [
             Draft(
                 body, properties, sent.flag, sent.system_flag, sent.born_at, host, sent.reconsumed
@@ -260,12 +267,12 @@ def _appended(
 def _begin_transaction(talk: Talk, sent: Sent, draft: Draft, tag: Asked) -> None:
     # It is seen only once it is committed.
     draft.system_flag = draft.system_flag & ~TRANSACTION | COMMITTED
-    draft.properties[TRANSACTION_ID] = draft.properties[UNIQUE_KEY]
     group = sent.properties.get(PRODUCER_GROUP, sent.group)
     try:
-        immunity = max(0, int(float(sent.properties.get(IMMUNITY, "0")) * 1000))
+        immunity = int(float(sent.properties.get(IMMUNITY, "0")) * 1000)
     except (ValueError, OverflowError):
         immunity = 0
+    immunity = max(0, min(immunity, DELAY_MS_MAX))
     talk.streams.begin_transaction(
         talk.connection, tag, group, sent.topic, sent.queue, draft, immunity
     )

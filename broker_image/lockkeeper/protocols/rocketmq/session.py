@@ -202,7 +202,10 @@ class RocketMQSession:
         try:
             command = command_of(self._talk, output)
             frame = b"" if command is None else encode(command)
-        except (ProtocolError, MalformedMessageError) as error:
+        except Exception as error:
+            if not isinstance(error, ProtocolError | MalformedMessageError):
+                self._note_error(error)
+                error = internal_error(error)
             command = refusal_of(output, error)
             frame = b"" if command is None else encode(command)
         if frame:
@@ -212,4 +215,7 @@ class RocketMQSession:
         """Give back what the peer held."""
         self.closing = True
         self._note_rest(0)
+        self._talk.end()
+        for output in self.connection.outbox:
+            refusal_of(output, BrokerError("the client has gone before it was asked"))
         self._broker.disconnect(self.connection)

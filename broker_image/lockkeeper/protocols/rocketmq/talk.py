@@ -27,6 +27,8 @@ CLUSTER: Final = "DefaultCluster"
 """The name of the cluster that a broker is in, for tools: RocketMQ's default."""
 ASKED_MAX: Final = 1_000
 """So many questions to one client may be unanswered."""
+ANSWER_MS_MAX: Final = 10_000
+"""How long a client may take to answer what another one asked it, as with RocketMQ."""
 
 
 class Place(NamedTuple):
@@ -60,6 +62,17 @@ class Relayed:
     asker: Connection
     request: Command
     answer: Callable[[Command], Command]
+    is_over: bool = False
+
+    def tell(self, told: Command) -> None:
+        """Answer who asked, once."""
+        if not self.is_over:
+            self.is_over = True
+            tell_peer(self.asker, answering(self.request, told))
+
+    def refuse(self, code: int, remark: str) -> None:
+        """Tell who asked that no answer comes."""
+        self.tell(answer(code=code, remark=remark))
 
 
 class Talk:
@@ -101,18 +114,35 @@ class Talk:
     def ask(self, command: Command, relayed: Relayed) -> Command:
         """Return a question for the peer, whose answer is somebody else's."""
         if len(self._asked) >= ASKED_MAX:
-            del self._asked[next(iter(self._asked))]
+            self._give_up(next(iter(self._asked)))
         self._opaque += 1
-        command.opaque = self._opaque
-        self._asked[self._opaque] = relayed
+        number = command.opaque = self._opaque
+        self._asked[number] = relayed
+        self.broker.call_after(ANSWER_MS_MAX, lambda: self._give_up(number))
         return command
+
+    def _give_up(self, number: int) -> None:
+        """Wait for an answer no longer, if it has not come."""
+        relayed = self._asked.pop(number, None)
+        if relayed is not None:
+            client = self.connection.client_id
+            relayed.refuse(
+                Response.CONSUME_MSG_TIMEOUT,
+                f"the client <{client}> has not answered within {ANSWER_MS_MAX} ms",
+            )
+
+    def end(self) -> None:
+        """Tell all who asked the peer something that it is gone."""
+        gone, self._asked = self._asked, {}
+        for relayed in gone.values():
+            remark = f"the client <{self.connection.client_id}> has gone before it answered"
+            relayed.refuse(Response.CONSUMER_NOT_ONLINE, remark)
 
     def answered(self, command: Command) -> None:
         """Take an answer of the peer, and give it to who asked."""
         relayed = self._asked.pop(command.opaque, None)
         if relayed is not None:
-            answer = relayed.answer(command)
-            tell_peer(relayed.asker, answering(relayed.request, answer))
+            relayed.tell(relayed.answer(command))
 
     def notice(self, code: Request, fields: dict[str, str], body: bytes = b"") -> Command:
         """Return a request to the peer that nobody waits for an answer of."""

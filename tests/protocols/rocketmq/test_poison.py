@@ -1,0 +1,120 @@
+"""What one client sends never keeps another one from what it waits for."""
+
+import pytest
+from rocketmq_client import Client, House, messages
+
+from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.protocols.rocketmq.codec import BINARY, Command
+from lockkeeper.protocols.rocketmq.codes import Request, Response
+
+HALF = "TRAN_MSG\x01true\x02PGROUP\x01P\x02"
+
+
+def bodies(client: Client, offset: int = 0) -> list[bytes]:
+    """Return the bodies that a consumer is sent from an offset on."""
+    number = client.pull("T", offset)
+    client.house.turn()
+    pulled = client.answer_to(number)
+    assert pulled is not None
+    return [each.body for each in messages(pulled)]
+
+
+@pytest.mark.parametrize("field", ["flag", "sysFlag", "reconsumeTimes"])
+def test_a_number_that_no_message_has_room_for_is_refused(field: str) -> None:
+    client = House().client()
+    fields = {"producerGroup": "P", "topic": "T", "queueId": 0, field: 1 << 40}
+    refused = client.ask(Request.SEND_MESSAGE, fields, b"m")
+    assert (refused.code, field in str(refused.remark)) == (Response.SYSTEM_ERROR, True)
+    client.send("T", b"next")
+    assert bodies(client) == [b"next"]
+
+
+def test_a_property_with_the_name_of_one_of_ours_keeps_nobody_waiting() -> None:
+    client = House().client()
+    client.send("T", b"m", properties=f"lockkeeperFlag\x01{1 << 40}\x02")
+    client.send("T", b"next")
+    assert bodies(client) == [b"m", b"next"]
+
+
+def test_a_half_message_whose_properties_would_be_too_long_is_refused() -> None:
+    client = House().client()
+    sent = client.send("T", b"m", properties=f"{HALF}UNIQ_KEY\x01{'€' * 8000}\x02")
+    assert sent.code == Response.MESSAGE_ILLEGAL
+
+
+def test_a_message_of_other_worlds_that_no_client_can_have_is_passed_over() -> None:
+    client = House().client()
+    client.send("T", b"first")
+    core, connection = client.house.broker.streams, client.session.connection
+    core.append(connection, None, "T", 0, [Draft(b"long", {"a": "€" * 20_000})])
+    client.send("T", b"next")
+    assert bodies(client) == [b"first", b"next"]
+    number = client.pull("T", 1, maxMsgNums=1)
+    client.house.turn()
+    passed = client.answer_to(number)
+    assert passed is not None
+    assert (passed.code, passed.fields["nextBeginOffset"]) == (Response.PULL_RETRY_IMMEDIATELY, "2")
+    assert client.house.broker.containment.counts["message"]
+
+
+def test_a_half_message_is_asked_about_after_some_days_at_most() -> None:
+    client = House().client()
+    client.beat("G", producers=("P",))
+    client.send("T", b"m", properties=f"{HALF}CHECK_IMMUNITY_TIME_IN_SECONDS\x011e300\x02")
+    client.house.turn(3 * 86_400_000 + 1)
+    assert len(client.asked(Request.CHECK_TRANSACTION_STATE)) == 1
+
+
+def asked() -> tuple[House, Client, Client, int]:
+    """Return a tool that has asked a member something, and the number of its question."""
+    house = House()
+    tool, member = house.client(BINARY), house.client()
+    member.beat("G", "T")
+    fields = {"consumerGroup": "G", "clientId": "client-2"}
+    number = tool.say(Request.GET_CONSUMER_RUNNING_INFO, fields)
+    house.turn()
+    return house, tool, member, number
+
+
+def test_a_question_to_a_client_that_goes_is_answered() -> None:
+    house, tool, member, number = asked()
+    member.session.connection_lost()
+    house.clients.remove(member)
+    house.turn()
+    answer = tool.answer_to(number)
+    assert answer is not None
+    assert answer.code == Response.CONSUMER_NOT_ONLINE
+
+
+def test_a_question_to_a_client_that_is_silent_is_answered() -> None:
+    house, tool, member, number = asked()
+    house.turn(9_999)
+    assert tool.answer_to(number) is None
+    house.turn(1)
+    answer = tool.answer_to(number)
+    assert answer is not None
+    assert answer.code == Response.CONSUME_MSG_TIMEOUT
+    (question,) = member.asked(Request.GET_CONSUMER_RUNNING_INFO)
+    member.answer(question, Command(Response.SUCCESS))
+    assert tool.answer_to(number) is None
+
+
+def test_a_question_that_cannot_be_passed_on_is_refused() -> None:
+    house, tool, _, _ = asked()
+    fields = {"consumerGroup": "G", "clientId": "client-2", "x": "€" * 60_000}
+    number = tool.say(Request.GET_CONSUMER_RUNNING_INFO, fields)
+    house.turn()
+    house.turn()
+    refused = tool.answer_to(number)
+    assert refused is not None
+    assert refused.code == Response.SYSTEM_ERROR
+
+
+def test_an_answer_that_cannot_be_passed_on_is_an_error_of_the_one_who_asked() -> None:
+    _, tool, member, number = asked()
+    (question,) = member.asked(Request.GET_CONSUMER_RUNNING_INFO)
+    # The one who asked reads headers in which a code has 16 bits.
+    member.answer(question, Command(70_000))
+    answer = tool.answer_to(number)
+    assert answer is not None
+    assert answer.code == Response.SYSTEM_ERROR
