@@ -48,7 +48,7 @@ from lockkeeper.broker.streams.retaining import Retaining
 from lockkeeper.broker.streams.settings import Retention, StreamSettings, StreamsSettings
 from lockkeeper.broker.streams.states import STATES, StateBook
 from lockkeeper.broker.streams.stream import Stream, read_settings, settings_state
-from lockkeeper.broker.streams.transactions import HALVES, Halves, Outcome
+from lockkeeper.broker.streams.transactions import HALVES, Half, Halves, Outcome
 from lockkeeper.broker.streams.waiting import Read, Reads
 from lockkeeper.store.base import Receipt, Recovered, StoreFullError
 from lockkeeper.store.segment import Segment
@@ -457,6 +457,10 @@ class Streams:
         Raises NoSuchTransactionError.
         """
         self._halves.end(connection, tag, number, outcome)
+
+    def find_transaction(self, number: int) -> Half | None:
+        """Return a half message that waits for its outcome."""
+        return self._halves.find(number)
 
     def producer_heartbeat(self, connection: Connection, group: str, client_id: str) -> None:
         """Hear of a producer that may be asked about transactions of its group.

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import END_BYTES, Context
-from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.errors import AccessDeniedError, ResourceAllocationError
 from lockkeeper.broker.streams.answering import AnswerReceipt
 from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.drafts import Draft, compose, read_draft
@@ -114,6 +114,10 @@ class Halves:
     def __len__(self) -> int:
         """Return how many halves wait for their producers."""
         return len(self._halves)
+
+    def find(self, number: int) -> Half | None:
+        """Return a half that has no outcome yet."""
+        return self._halves.get(number)
 
     def recover(self, references: Sequence[Reference]) -> None:
         """Take back what was not decided about; blocks while it is read."""
@@ -309,7 +313,7 @@ class Halves:
 
         One that does not take what it is told is asked a little later.
         """
-        producers = list(self._producers.get(half.group, ()))
+        producers = [each for each in self._producers.get(half.group, ()) if _may(each, half)]
         if not producers:
             return
         connection = producers[half.checks % len(producers)]
@@ -330,6 +334,16 @@ class Halves:
                 half.checks,
             )
         )
+
+
+def _may(connection: Connection, half: Half) -> bool:
+    """Tell whether a producer's user may send what it would decide about, and see it."""
+    try:
+        if connection.rights is not None:
+            connection.rights.check_write(topic(half.stream))
+    except AccessDeniedError:
+        return False
+    return True
 
 
 def _may_be_asked(connection: Connection) -> bool:

@@ -4,7 +4,6 @@ A heartbeat tells everything of a client at once: the groups that it produces fo
 it consumes in, with its subscriptions.
 """
 
-from dataclasses import replace
 from typing import Any, Final
 
 from lockkeeper.broker.access.permissions import Right
@@ -14,6 +13,7 @@ from lockkeeper.broker.streams.groups import Group, Member, Model, Subscribed
 from lockkeeper.broker.streams.outputs import Done, Locked
 from lockkeeper.broker.streams.streams import FIRST_RETRY_LEVEL, RETRY_PREFIX
 from lockkeeper.protocols.rocketmq.bodies import (
+    LockRequest,
     Membership,
     QueueName,
     encode_json,
@@ -28,6 +28,7 @@ from lockkeeper.protocols.rocketmq.filters import SQL, TAG
 from lockkeeper.protocols.rocketmq.messages import message_id
 from lockkeeper.protocols.rocketmq.sending import LEVEL, RECONSUMED_MAX
 from lockkeeper.protocols.rocketmq.talk import Asked, Handler, Talk, answer
+from lockkeeper.protocols.rocketmq.topics import make_for_group
 
 INNER_PRODUCER: Final = "CLIENT_INNER_PRODUCER"
 """The producer group that every client is in, whether it produces or not."""
@@ -50,13 +51,16 @@ def heartbeat(talk: Talk, request: Command) -> Command:
         talk.streams.producer_heartbeat(connection, group, told.client_id)
     for membership in told.memberships:
         _check_reading(talk, membership)
+        _require_own(talk, membership.group, told.client_id)
         talk.streams.groups.heartbeat(membership.group, _member(talk, told.client_id, membership))
         if membership.model == "CLUSTERING":
-            _make_retry_topic(talk, membership.group)
+            # Its members look for the route at once.
+            make_for_group(talk, RETRY_PREFIX + membership.group)
     return answer()
 
 
 def _check_reading(talk: Talk, membership: Membership) -> None:
+    talk.require_group(membership.group)
     for subscription in membership.subscriptions:
         talk.require(Right.READ, subscription.topic)
 
@@ -75,14 +79,6 @@ def _member(talk: Talk, client_id: str, membership: Membership) -> Member:
     )
 
 
-def _make_retry_topic(talk: Talk, group: str) -> None:
-    """Have a topic for what the group gives back: its members look for its route at once."""
-    name = RETRY_PREFIX + group
-    if talk.streams.find(name) is None:
-        defaults = talk.streams.settings.defaults
-        talk.streams.declare(name, replace(defaults, partitions=1))
-
-
 def unregister(talk: Talk, request: Command) -> Command:
     """Let a client leave the groups that it names."""
     client_id = text(request, "clientID")
@@ -97,13 +93,16 @@ def unregister(talk: Talk, request: Command) -> Command:
 
 
 def _require_own(talk: Talk, group: str, client_id: str) -> None:
-    """Let nobody speak for another's client, where users have rights. Raises AccessDeniedError."""
+    """Let nobody speak for another user's client. Raises AccessDeniedError.
+
+    A client that comes back may be here before its former connection is known to be over.
+    """
     known = talk.streams.groups.find(group)
     member = None if known is None else known.members.get(client_id)
     if talk.connection.rights is None or member is None:
         return
-    if member.connection is not talk.connection:
-        raise AccessDeniedError(f"{client_id} is another connection's member of {group}")
+    if member.connection.user_name != talk.connection.user_name:
+        raise AccessDeniedError(f"{client_id} is another user's member of {group}")
 
 
 def members(talk: Talk, request: Command) -> Command:
@@ -181,6 +180,7 @@ def producer_connections(talk: Talk, request: Command) -> Command:
 def lock(talk: Talk, request: Command) -> Command | None:
     """Let a member hold queues that nobody else holds."""
     told = read_lock_request(request.body)
+    _check_locking(talk, told)
     places = [(each.topic, each.queue) for each in told.queues]
     name = talk.broker.name
 
@@ -193,9 +193,17 @@ def lock(talk: Talk, request: Command) -> Command | None:
     return None
 
 
+def _check_locking(talk: Talk, told: LockRequest) -> None:
+    talk.require_group(told.group)
+    _require_own(talk, told.group, told.client_id)
+    for topic in {each.topic for each in told.queues}:
+        talk.require(Right.READ, topic)
+
+
 def unlock(talk: Talk, request: Command) -> Command:
     """Take queues back from a member."""
     told = read_lock_request(request.body)
+    _check_locking(talk, told)
     places = [(each.topic, each.queue) for each in told.queues]
     talk.streams.groups.unlock(told.group, told.client_id, places)
     return answer()
@@ -207,6 +215,7 @@ def unlock(talk: Talk, request: Command) -> Command:
 def send_back(talk: Talk, request: Command) -> Command | None:
     """Have a message come again, later."""
     group, place = text(request, "group"), number(request, "offset")
+    talk.require_group(group)
     talk.streams.groups.open(group)
     try:
         stream, partition, record = talk.streams.queries.record_at(place)
@@ -261,7 +270,7 @@ def make_group(talk: Talk, request: Command) -> Command:
         raise Refusal(Response.INVALID_PARAMETER, "The specified group is blank.")
     talk.require(Right.CREATE, RETRY_PREFIX + name)
     talk.streams.groups.open(name)
-    _make_retry_topic(talk, name)
+    make_for_group(talk, RETRY_PREFIX + name)
     return answer()
 
 

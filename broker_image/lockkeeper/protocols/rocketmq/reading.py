@@ -57,6 +57,7 @@ def pull(talk: Talk, request: Command) -> Command | None:
             f"topicConfig.readQueueNums:[{len(stream.partitions)}] consumer:"
             f"[/{talk.connection.address.rpartition('//')[2]}]",
         )
+    talk.require_group(group)
     talk.streams.groups.open(group)
     wanted = _filter(talk, request, group, topic, flags)
     if flags & COMMITS:
@@ -219,6 +220,7 @@ def progress(talk: Talk, request: Command) -> Command:
 def commit(talk: Talk, request: Command) -> Command:
     """Note the offset that a group goes on with in a queue."""
     group, topic = text(request, "consumerGroup"), text(request, "topic")
+    talk.require_group(group)
     talk.require(Right.READ, topic)
     if talk.streams.find(topic) is None:
         raise Refusal(Response.TOPIC_NOT_EXIST, f"Topic {topic} not exist!")
@@ -321,6 +323,7 @@ def reset(talk: Talk, request: Command) -> Command:
     time = number(request, "timestamp")
     if talk.streams.find(topic) is None:
         raise Refusal(Response.TOPIC_NOT_EXIST, f"topic {topic} not exist")
+    talk.require_group(group)
     talk.require(Right.READ, topic)
     known = talk.streams.groups.find(group)
     if time < 0:
@@ -348,6 +351,7 @@ def reset(talk: Talk, request: Command) -> Command:
 def ask_member(talk: Talk, request: Command) -> Command | None:
     """Hand a question to a member of a group, and its answer back."""
     group, client = text(request, "consumerGroup"), text(request, "clientId")
+    talk.require_group(group)
     member = _member_connection(talk, group, client)
     fields = {name: value for name, value in request.fields.items() if name not in CREDENTIALS}
     body = request.body

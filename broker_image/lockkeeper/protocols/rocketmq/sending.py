@@ -11,6 +11,7 @@ from typing import Final
 from lockkeeper.broker.access.permissions import Right
 from lockkeeper.broker.streams.drafts import UNIQUE_KEY, Draft
 from lockkeeper.broker.streams.outputs import Appended, Done, HalfStored
+from lockkeeper.broker.streams.stream import Stream
 from lockkeeper.broker.streams.streams import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from lockkeeper.broker.streams.transactions import Outcome
 from lockkeeper.protocols.rocketmq.codec import Command
@@ -39,6 +40,7 @@ from lockkeeper.protocols.rocketmq.topics import (
     NOT_TO_BE_SENT_TO,
     check_topic,
     described,
+    make_for_group,
     make_for_sending,
 )
 
@@ -56,6 +58,8 @@ DELAY_MS, DELAY_SECONDS = "TIMER_DELAY_MS", "TIMER_DELAY_SEC"
 PRODUCER_GROUP, IMMUNITY = "PGROUP", "CHECK_IMMUNITY_TIME_IN_SECONDS"
 IS_HALF, TRANSACTION_ID = "TRAN_MSG", "__transactionId__"
 REPLY_TO, PUSHED_AT = "REPLY_TO_CLIENT", "PUSH_REPLY_TIME"
+REPLIES: Final = f"{CLUSTER}_REPLY_TOPIC"
+"""The topic that replies are sent to, whoever asked: nothing is in it."""
 REGION: Final = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true"}
 DELAY_MS_MAX: Final = 3 * 86_400_000
 """How far in the future a message may be delivered: RocketMQ's timerMaxDelaySec."""
@@ -148,8 +152,9 @@ def _route(talk: Talk, sent: Sent) -> None:
         )
     talk.require(Right.WRITE, sent.topic)
     if sent.topic.startswith(RETRY_PREFIX):
-        _route_retry(talk, sent)
-    stream = make_for_sending(talk, sent.topic, sent.default_queues)
+        stream = _route_retry(talk, sent)
+    else:
+        stream = make_for_sending(talk, sent.topic, sent.default_queues)
     if sent.queue >= len(stream.partitions):
         raise Refusal(
             Response.INVALID_PARAMETER,
@@ -158,16 +163,19 @@ def _route(talk: Talk, sent: Sent) -> None:
         )
 
 
-def _route_retry(talk: Talk, sent: Sent) -> None:
-    """Send what a group gives back too often to its dead letters, as clients of 4.9 rely on."""
+def _route_retry(talk: Talk, sent: Sent) -> Stream:
+    """Send what a group gives back too often to its dead letters, as clients of 4.9 rely on.
+
+    Returns the topic.
+    """
     name = sent.topic[len(RETRY_PREFIX) :]
     group = talk.streams.groups.open(name)
-    sent.default_queues = 1
     is_orderly = any(talk.streams.groups.holder(name, place) for place in group.locks)
     if sent.reconsumed > sent.reconsume_max or is_orderly:
         # A group that consumes in order has tried often enough by itself.
         sent.topic, sent.queue = DEAD_LETTER_PREFIX + name, 0
         sent.properties[LEVEL] = "-1"
+    return make_for_group(talk, sent.topic)
 
 
 def _drafts(talk: Talk, sent: Sent, body: bytes) -> list[Draft]:
@@ -285,9 +293,20 @@ def end_transaction(talk: Talk, request: Command) -> Command | None:
     """Decide about a half message."""
     outcome = OUTCOMES.get(number(request, "commitOrRollback"), Outcome.UNKNOWN)
     half = number(request, "tranStateTableOffset")
+    _check_ending(talk, half, text(request, "producerGroup", ""))
     tag = Asked(request, _ended)
     talk.streams.end_transaction(talk.connection, tag, half, outcome)
     return None
+
+
+def _check_ending(talk: Talk, half: int, group: str) -> None:
+    """Let nobody decide for another group, or about what the user may not send."""
+    known = talk.streams.find_transaction(half)
+    if known is None:
+        return
+    talk.require(Right.WRITE, known.stream)
+    if known.group != group:
+        raise Refusal(Response.SYSTEM_ERROR, f"The producer group wrong: {group[:255]}")
 
 
 def _ended(output: Appended | Done) -> Command:
@@ -300,6 +319,7 @@ def _ended(output: Appended | Done) -> Command:
 def reply(talk: Talk, request: Command) -> Command | None:
     """Hand a reply to the client that asked, wherever it is connected to this broker."""
     sent = read_sent(request)
+    talk.require(Right.WRITE, REPLIES)
     client = sent.properties.get(REPLY_TO)
     if client is None:
         raise Refusal(Response.SYSTEM_ERROR, f"reply message properties[{REPLY_TO}] is null")

@@ -105,11 +105,32 @@ class Talk:
     def require(self, right: Right, stream: str) -> None:
         """Make sure of a right on a stream, which is a topic there. Raises AccessDeniedError.
 
-        What a group gives back it may have again: that needs no right of its own.
+        What a group gives back it may have again: that needs no right of its own, for who may
+        read what the group consumes.
         """
         rights = self.connection.rights
-        if rights is not None and not stream.startswith(RETRY_PREFIX):
+        if rights is None:
+            return
+        if stream.startswith(RETRY_PREFIX) and right in (Right.READ, Right.WRITE):
+            self.require_group(stream[len(RETRY_PREFIX) :])
+        else:
             rights.require(right, topic(stream))
+
+    def require_group(self, name: str) -> None:
+        """Make sure that the user may read all that a group consumes. Raises AccessDeniedError.
+
+        Groups have no permissions of their own: who may read all of it may be a member, and speak
+        for the group.
+        """
+        rights, group = self.connection.rights, self.streams.groups.find(name)
+        if rights is None or group is None:
+            return
+        consumed = {stream for stream, _ in group.offsets}
+        for member in group.members.values():
+            consumed.update(member.subscriptions)
+        for stream in sorted(consumed):
+            if not stream.startswith(RETRY_PREFIX):
+                rights.require(Right.READ, topic(stream))
 
     def ask(self, command: Command, relayed: Relayed) -> Command:
         """Return a question for the peer, whose answer is somebody else's."""

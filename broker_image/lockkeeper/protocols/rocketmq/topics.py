@@ -76,6 +76,14 @@ def make_for_sending(talk: Talk, name: str, queues: int) -> Stream:
     return talk.streams.declare(name, replace(settings.defaults, partitions=count))
 
 
+def make_for_group(talk: Talk, name: str) -> Stream:
+    """Return a topic for what a group gives back, or gives up: its members need no right for it."""
+    stream = talk.streams.find(name)
+    if stream is None:
+        stream = talk.streams.declare(name, replace(talk.streams.settings.defaults, partitions=1))
+    return stream
+
+
 def _missing(name: str) -> Refusal:
     return Refusal(
         Response.TOPIC_NOT_EXIST, f"No topic route info in name server for the topic: {name}"
