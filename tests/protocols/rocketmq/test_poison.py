@@ -1,11 +1,15 @@
 """What one client sends never keeps another one from what it waits for."""
 
+import gc
+import sys
+
 import pytest
 from rocketmq_client import Client, House, messages
 
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.protocols.rocketmq.codec import BINARY, Command
 from lockkeeper.protocols.rocketmq.codes import Request, Response
+from lockkeeper.protocols.rocketmq.talk import Asked
 
 HALF = "TRAN_MSG\x01true\x02PGROUP\x01P\x02"
 
@@ -118,3 +122,34 @@ def test_an_answer_that_cannot_be_passed_on_is_an_error_of_the_one_who_asked() -
     answer = tool.answer_to(number)
     assert answer is not None
     assert answer.code == Response.SYSTEM_ERROR
+
+
+def test_a_query_is_answered_with_some_megabytes_at_most() -> None:
+    client = House().client()
+    for each in range(6):
+        client.send("T", bytes([each]) * (1 << 20), each % 4, properties="KEYS\x01k\x02")
+        client.house.turn(1)
+    fields = {"topic": "T", "key": "k", "maxNum": 1000, "beginTimestamp": 0,
+              "endTimestamp": 9_999_999_999_999}  # fmt: skip
+    found = messages(client.ask(Request.QUERY_MESSAGE, fields))
+    assert [each.body[0] for each in found] == [5, 4, 3]
+
+
+def test_a_request_that_waits_keeps_nothing_of_what_came_with_it() -> None:
+    client = House().client()
+    client.send("T", b"m")
+    body = bytes(1 << 20)
+    before = sys.getrefcount(body)
+    fields = {"consumerGroup": "G", "topic": "T", "queueId": 0, "queueOffset": 1, "sysFlag": 6,
+              "suspendTimeoutMillis": 15_000, "x": "y" * 10_000}  # fmt: skip
+    client.say(Request.PULL_MESSAGE, fields, body)
+    client.house.turn()
+    waiting = [each for each in gc.get_objects() if isinstance(each, Asked)]
+    assert [(each.request.fields, each.request.body) for each in waiting] == [({}, b"")]
+    assert sys.getrefcount(body) == before
+
+
+def test_more_json_than_is_read_at_once_is_refused() -> None:
+    client = House().client()
+    refused = client.ask(Request.HEART_BEAT, body=b'{"clientID":"%b"}' % (b"c" * (4 << 20)))
+    assert (refused.code, "up to" in str(refused.remark)) == (Response.SYSTEM_ERROR, True)

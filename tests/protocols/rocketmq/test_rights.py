@@ -1,6 +1,7 @@
 """What users may do with topics and groups that are others': nothing that they were not given."""
 
 import json
+from collections.abc import Mapping
 
 import pytest
 from rocketmq_client import Client, House
@@ -15,7 +16,7 @@ from lockkeeper.protocols.rocketmq.signatures import SIGNATURE, signature_of
 
 ENTRIES = [
     PermissionEntry("T", read=frozenset({"anna", "rita"}), write=frozenset({"anna"})),
-    PermissionEntry("MALLORY", *[None, *[frozenset({"mallory"})] * 3]),
+    PermissionEntry("MALLORY", read=frozenset({"mallory"}), write=frozenset({"mallory"})),
     PermissionEntry("DefaultCluster_REPLY_TOPIC", write=frozenset({"anna"})),
 ]
 HALF = "TRAN_MSG\x01true\x02PGROUP\x01P\x02"
@@ -37,7 +38,13 @@ class UserClient(Client):
 
     user = ""
 
-    def say(self, code, fields=None, body=b"", flag=0):  # type: ignore[no-untyped-def]
+    def say(
+        self,
+        code: int,
+        fields: Mapping[str, object] | None = None,
+        body: bytes = b"",
+        flag: int = 0,
+    ) -> int:
         """Send a request that is signed."""
         texts = {name: str(value) for name, value in (fields or {}).items()}
         texts |= {"AccessKey": self.user, "SecurityToken": self.user}

@@ -6,7 +6,7 @@ back no offset that anybody has seen.
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -364,23 +364,18 @@ class Partition:
         """Return since when a message of a steady partition is here, by this life's clock."""
         return stored_at if offset >= self._found else self._not_to_come(stored_at)
 
-    def find_key(self, key: str, begin: int, end: int, count: int) -> list[StreamRecord]:
-        """Return the last *count* messages with a key, stored from *begin* to *end* (ms)."""
-        found: list[StreamRecord] = []
+    def entries_of_key(self, key: str, begin: int, end: int) -> Iterator[Entry]:
+        """Yield what may be messages with a key, stored from *begin* to *end* (ms), last first."""
         wanted = key_hash_of(encode_text(key))
         for segment in reversed(self._segments):
             if not len(segment) or segment.first_at > end:
                 continue
-            if segment.last_at < begin or len(found) >= count:
+            if segment.last_at < begin:
                 break
             for offset in reversed(segment.offsets_of(wanted)):
                 entry = segment.entry(offset)
-                if entry is None or not begin <= entry.stored_at <= end:
-                    continue
-                found += [each for each in self.records([entry]) if key in each.draft.keys]
-                if len(found) >= count:
-                    break
-        return found
+                if entry is not None and begin <= entry.stored_at <= end:
+                    yield entry
 
     # Ending
 

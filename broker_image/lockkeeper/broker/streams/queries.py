@@ -1,6 +1,7 @@
 """Questions about streams, answered at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from heapq import merge
 from typing import NamedTuple
 
 from lockkeeper.broker.context import Context
@@ -12,7 +13,7 @@ from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.settings import StreamLimits
 from lockkeeper.broker.streams.stream import Stream
 from lockkeeper.store.base import GoneError
-from lockkeeper.store.segment import parse_segment
+from lockkeeper.store.segment import Entry, parse_segment
 
 
 class Lag(NamedTuple):
@@ -83,16 +84,27 @@ class Queries:
     ) -> list[tuple[int, StreamRecord]]:
         """Return the last *count* messages with a key or unique id, each with its partition.
 
-        They were stored from *begin* to *end*, in ms since the epoch.
+        They were stored from *begin* to *end*, in ms since the epoch. There are fewer when they
+        are large: what is beyond `read_bytes` is not read, but for the first of them.
         """
-        count = min(count, self._limits.query_messages)
-        found = [
-            (partition.number, record)
-            for partition in self._get(stream).partitions
-            for record in partition.find_key(key, begin, end, count)
-        ]
-        found.sort(key=lambda each: -each[1].stored_at)
-        return found[:count]
+        count, left = min(count, self._limits.query_messages), self._limits.read_bytes
+        found: list[tuple[int, StreamRecord]] = []
+        for entry, partition in merge(
+            *(
+                _with(each, each.entries_of_key(key, begin, end))
+                for each in self._get(stream).partitions
+            ),
+            key=lambda candidate: -candidate[0].stored_at,
+        ):
+            left -= entry.size
+            if len(found) >= count or (left < 0 and found):
+                break
+            found += [
+                (partition.number, record)
+                for record in partition.records([entry])
+                if key in record.draft.keys
+            ]
+        return found
 
     def lag(self, group: Group) -> list[Lag]:
         """Return how far a group is behind, in each partition of the streams it has an offset of.
@@ -115,3 +127,7 @@ class Queries:
         stored_at = partition.stored_at_offset(offset)
         waiting = 0 if stored_at is None else max(0, self._context.now - stored_at)
         return Lag(stream, number, offset, maximum, waiting)
+
+
+def _with(partition: Partition, entries: Iterator[Entry]) -> Iterator[tuple[Entry, Partition]]:
+    return ((entry, partition) for entry in entries)

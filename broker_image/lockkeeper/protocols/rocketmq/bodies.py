@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 from lockkeeper.protocols.rocketmq.errors import ProtocolError
 
 NAME_CHARACTERS_MAX: Final = 255
+JSON_BYTES_MAX: Final = 4 << 20
+"""What is read at once, while all others wait: that of 65,536 queues with short names."""
 MEMBERSHIPS_MAX: Final = 1_000
 SUBSCRIPTIONS_MAX: Final = 10_000
 QUEUES_MAX: Final = 65_536
@@ -97,6 +99,8 @@ def with_object_map(
 
 def read_object(body: bytes) -> dict[str, Any]:
     """Return the object that a body holds. Raises ProtocolError."""
+    if len(body) > JSON_BYTES_MAX:
+        raise ProtocolError(f"a body of {len(body)} bytes of JSON; it has up to {JSON_BYTES_MAX}")
     try:
         told = json.loads(body)
     except (ValueError, RecursionError) as wrong:

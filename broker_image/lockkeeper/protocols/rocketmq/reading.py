@@ -31,6 +31,7 @@ from lockkeeper.protocols.rocketmq.talk import (
     Relayed,
     Talk,
     answer,
+    bare,
     tell_peer,
 )
 
@@ -359,7 +360,7 @@ def ask_member(talk: Talk, request: Command) -> Command | None:
         body = _message_named(talk, text(request, "msgId"))
         fields["brokerName"] = talk.broker.name
     question = Command(request.code, fields=fields, body=body)
-    tell_peer(member, question, Relayed(talk.connection, request, _as_it_is))
+    tell_peer(member, question, Relayed(talk.connection, bare(request), _as_it_is))
     return None
 
 

@@ -34,6 +34,7 @@ from lockkeeper.protocols.rocketmq.talk import (
     Relayed,
     Talk,
     answer,
+    bare,
     tell_peer,
 )
 from lockkeeper.protocols.rocketmq.topics import (
@@ -355,7 +356,7 @@ def reply(talk: Talk, request: Command) -> Command | None:
         return answer({**REGION, "msgId": "0", "queueId": queue, "queueOffset": "0"})
 
     push = Command(Request.PUSH_REPLY_MESSAGE_TO_CLIENT, fields=fields, body=request.body)
-    tell_peer(asker, push, Relayed(talk.connection, request, told))
+    tell_peer(asker, push, Relayed(talk.connection, bare(request), told))
     return None
 
 

@@ -48,11 +48,17 @@ class Said(NamedTuple):
     relayed: "Relayed | None" = None
 
 
-class Asked(NamedTuple):
-    """Tag of what the core answers later: the request, and what makes an answer of it."""
+class Asked:
+    """Tag of what the core answers later: the request, and what makes an answer of it.
 
-    request: Command
-    answer: Callable[[Any], Command]
+    Fields and body of the request are not kept: many of them may wait for long.
+    """
+
+    __slots__ = ("answer", "request")
+
+    def __init__(self, request: Command, answer: Callable[[Any], Command]) -> None:
+        self.request = bare(request)
+        self.answer = answer
 
 
 @dataclass(slots=True)
@@ -73,6 +79,11 @@ class Relayed:
     def refuse(self, code: int, remark: str) -> None:
         """Tell who asked that no answer comes."""
         self.tell(answer(code=code, remark=remark))
+
+
+def bare(request: Command) -> Command:
+    """Return what an answer needs to know of a request."""
+    return Command(request.code, request.opaque, request.flag, encoding=request.encoding)
 
 
 class Talk:
