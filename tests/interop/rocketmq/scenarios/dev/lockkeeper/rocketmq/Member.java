@@ -15,10 +15,10 @@ import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 
 /**
- * A member of a group beside those in other languages: {@code Member ADDRESS GROUP TOPIC orderly} or
- * {@code concurrently}. Prints each message that it consumes, "QUEUE TEXT"; a line of its standard
- * input that is not empty is sent to the topic, with itself as the key of the queue. Leaves the
- * group when the input ends.
+ * A member of a group beside those in other languages: {@code Member ADDRESS GROUP TOPIC orderly}
+ * or {@code concurrently}. Prints each message that it consumes, "QUEUE TEXT"; a line of its
+ * standard input that is not empty is sent to the topic, with itself as the key of the queue.
+ * Leaves the group when the input ends.
  */
 public final class Member {
     private Member() {}
