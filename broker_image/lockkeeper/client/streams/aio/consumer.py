@@ -23,7 +23,7 @@ from lockkeeper.client.streams.core.sharing import average
 from lockkeeper.client.streams.core.subscriptions import ALL, SQL, Sql, Subscription, subscription
 from lockkeeper.client.streams.core.window import Holdings, Window
 from lockkeeper.client.streams.errors import NoSuchStreamError, UnreadableAnswerError
-from lockkeeper.client.streams.links.network import FAILURES, Network
+from lockkeeper.client.streams.links.network import FAILURES, Network, pause_after
 from lockkeeper.protocols.rocketmq.codes import Request, Response
 from lockkeeper.protocols.rocketmq.errors import ProtocolError
 
@@ -31,6 +31,8 @@ _LOG = logging.getLogger(__name__)
 UNBALANCED_SECONDS: Final = 1.0
 """How soon partitions are shared again when it did not work out."""
 CLOSE_SECONDS: Final = 10.0
+LEAVE_SECONDS, FAREWELL_SECONDS = 30.0, 3.0
+"""How long a broker that is away is tried when a partition is left, and the group."""
 OnError: TypeAlias = Callable[[Exception], None]
 
 
@@ -80,6 +82,7 @@ class GroupConsumer:
         )
         self._checked: set[Subscription] = set()
         self._held: dict[Partition, Held] = {}
+        self._unused: set[Partition] = set()
         self._leaving: dict[Partition, asyncio.Task[None]] = {}
         self._sharing_due = asyncio.Event()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -189,13 +192,29 @@ class GroupConsumer:
                 self._drop(held)
         missing = [each for each in mine if each not in self._held and each not in self._leaving]
         locked_at = asyncio.get_running_loop().time()
-        there = missing
-        if self.settings.has_locks and missing:
-            locked = await self._locks.acquire(missing)
-            there = [each for each in missing if each in locked]
-        for partition in there:
+        if self.settings.has_locks:
+            missing = await self._lock(wanted.stream, mine, missing)
+        for partition in missing:
             await self._hold(partition, wanted, locked_at)
         return all(each in self._held for each in mine)
+
+    async def _lock(
+        self, stream: str, mine: list[Partition], missing: list[Partition]
+    ) -> list[Partition]:
+        """Return those of the *missing* partitions whose locks are ours now.
+
+        Others may wait for locks that we were given once and did not come to use.
+        """
+        others = {each for each in self._unused if each.stream == stream} - set(mine)
+        if others:
+            await self._locks.release(others, FAREWELL_SECONDS)
+            self._unused -= others
+        if not missing:
+            return []
+        # The answer may be lost, and the lock be ours.
+        self._unused.update(missing)
+        locked = await self._locks.acquire(missing)
+        return [each for each in missing if each in locked]
 
     async def _check_filter(self, route: Route, wanted: Subscription) -> None:
         """Have a condition checked before anything is read by it. Raises InvalidFilterError."""
@@ -224,6 +243,7 @@ class GroupConsumer:
         has_lock = self.settings.has_locks
         until = locked_at + self.settings.lock_believed if has_lock else float("inf")
         window = Window(offset, self._room.held)
+        self._unused.discard(partition)
         held = self._held[partition] = Held(partition, window, offset, until, has_lock=has_lock)
         self._work.begin(held)
         held.pulling = Pulling(
@@ -256,9 +276,9 @@ class GroupConsumer:
         # Whoever has taken a lock from us may be further.
         is_ours = held.has_lock or not self.settings.has_locks
         if is_ours and position != held.committed:
-            await self._save({held.partition: position})
+            await self._save_before_leaving({held.partition: position})
         if held.has_lock:
-            await self._locks.release([held.partition])
+            await self._locks.release([held.partition], LEAVE_SECONDS)
 
     def go_on_at(self, offsets: Mapping[Partition, int]) -> None:
         """Consume from other offsets, which somebody has reset the group to."""
@@ -277,15 +297,29 @@ class GroupConsumer:
 
     async def commit(self) -> None:
         """Keep how far the group is in the partitions of this member. Raises nothing."""
-        moved = {
-            partition: held.window.position
-            for partition, held in self._held.items()
-            if held.window.position != held.committed
-        }
+        moved = self._moved()
         for partition in await self._save(moved):
             held = self._held.get(partition)
             if held is not None:
                 held.committed = moved[partition]
+
+    def _moved(self) -> dict[Partition, int]:
+        return {
+            partition: held.window.position
+            for partition, held in self._held.items()
+            if held.window.position != held.committed
+        }
+
+    async def _save_before_leaving(self, offsets: Mapping[Partition, int]) -> None:
+        """Have offsets kept; a broker that is away for a moment is tried again."""
+        deadline = asyncio.get_running_loop().time() + FAREWELL_SECONDS
+        left, failures = dict(offsets), 0
+        while left and asyncio.get_running_loop().time() < deadline:
+            if failures:
+                await asyncio.sleep(pause_after(failures))
+            for each in await self._save(left):
+                del left[each]
+            failures += 1
 
     async def _save(self, offsets: Mapping[Partition, int]) -> Iterable[Partition]:
         try:
@@ -361,17 +395,18 @@ class GroupConsumer:
         finally:
             await self._work.cancel()
             self._caller.close()
-        if self._leaving:
-            await asyncio.wait(list(self._leaving.values()))
+        if leaving := list(self._leaving.values()):
+            await asyncio.wait(leaving, timeout=FAREWELL_SECONDS)
+            await _end(leaving)
         await _end(self._tasks)
-        await self.commit()
+        await self._save_before_leaving(self._moved())
         await self._say_farewell()
 
     async def _say_farewell(self) -> None:
         """Leave the group, with its locks; they stay while a thread may be at a message."""
         is_at_work = self._caller.running > 0
         if self.settings.has_locks and not is_at_work:
-            await self._locks.release([held.partition for held in self._held.values()])
+            await self._locks.release([*self._held, *self._unused], FAREWELL_SECONDS)
         for held in self._held.values():
             held.drop()
             held.window.clear()

@@ -1,5 +1,6 @@
 """Locks on partitions: asked of the brokers that have them, many at once."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -12,6 +13,8 @@ from lockkeeper.client.streams.links.network import Network
 from lockkeeper.protocols.rocketmq.codec import Command
 from lockkeeper.protocols.rocketmq.codes import Request
 from lockkeeper.protocols.rocketmq.errors import ProtocolError
+
+_LOG = logging.getLogger(__name__)
 
 
 class Locks:
@@ -26,25 +29,28 @@ class Locks:
         """Return which of some partitions the member holds now. Raises MessagingError."""
         held: set[Partition] = set()
         for mine in _by_broker(partitions):
-            answer = await self._ask(Request.LOCK_BATCH_MQ, mine)
+            route = await self._network.route(mine[0].stream)
+            code = Request.LOCK_BATCH_MQ
+            request = commands.locking(code, self._group, self._client_id, mine)
+            answer = await self._network.ask(route, mine[0].broker, request)
             try:
                 held |= read_locked(answer.body) & set(mine)
             except ProtocolError as wrong:
                 raise UnreadableAnswerError(f"the locks of {self._group}: {wrong}") from wrong
         return held
 
-    async def release(self, partitions: Iterable[Partition]) -> None:
-        """Give locks back; those of a broker that is away expire."""
+    async def release(self, partitions: Iterable[Partition], seconds: float) -> None:
+        """Give locks back; those of a broker that is away for so many *seconds* expire."""
         for mine in _by_broker(partitions):
-            try:
-                await self._ask(Request.UNLOCK_BATCH_MQ, mine)
-            except MessagingError:
-                continue
 
-    async def _ask(self, code: Request, partitions: list[Partition]) -> Command:
-        route = await self._network.route(partitions[0].stream)
-        request = commands.locking(code, self._group, self._client_id, partitions)
-        return await self._network.ask(route, partitions[0].broker, request)
+            def asked(mine: list[Partition] = mine) -> Command:
+                code = Request.UNLOCK_BATCH_MQ
+                return commands.locking(code, self._group, self._client_id, mine)
+
+            try:
+                await self._network.ask_about(mine[0], asked, seconds)
+            except MessagingError as error:
+                _LOG.info("group %s: locks of %s are left: %s", self._group, mine[0].broker, error)
 
 
 def _by_broker(partitions: Iterable[Partition]) -> Iterable[list[Partition]]:
