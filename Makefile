@@ -49,7 +49,8 @@ TYPED := bench demo e2e release speedups tests $(addprefix tests/,apiserver benc
 	polling process) network protocols release server store testing transport interop/network \
 	interop/rocketmq protocols/rocketmq)
 SHARED := bench:tests/client:tests/crash:tests/interop:tests/interop/network:tests/protocols
-SHARED := $(SHARED):tests/server:tests/operator:tests/broker/streams:tests/interop/rocketmq:tests/client/streams
+SHARED := $(SHARED):tests/server:tests/operator:tests/broker/streams:tests/interop/rocketmq
+SHARED := $(SHARED):tests/client/streams
 check: $(STAMP) ## lint, format, types, laws of dependency, rooms, docs, generated files
 	$(SAY) 'Lint'
 	@$(BIN)/ruff check

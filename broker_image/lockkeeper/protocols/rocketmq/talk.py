@@ -70,7 +70,7 @@ class Relayed:
     answer: Callable[[Command], Command]
     is_over: bool = False
 
-    def tell(self, told: Command) -> None:
+    def tell_asker(self, told: Command) -> None:
         """Answer who asked, once."""
         if not self.is_over:
             self.is_over = True
@@ -78,7 +78,7 @@ class Relayed:
 
     def refuse(self, code: int, remark: str) -> None:
         """Tell who asked that no answer comes."""
-        self.tell(answer(code=code, remark=remark))
+        self.tell_asker(answer(code=code, remark=remark))
 
 
 def bare(request: Command) -> Command:
@@ -174,7 +174,7 @@ class Talk:
         """Take an answer of the peer, and give it to who asked."""
         relayed = self._asked.pop(command.opaque, None)
         if relayed is not None:
-            relayed.tell(relayed.answer(command))
+            relayed.tell_asker(relayed.answer(command))
 
     def notice(self, code: Request, fields: dict[str, str], body: bytes = b"") -> Command:
         """Return a request to the peer that nobody waits for an answer of."""

@@ -17,7 +17,7 @@ import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 import org.apache.rocketmq.common.message.Message;
 import org.apache.rocketmq.common.message.MessageExt;
 
-/** The producers and groups of one run, with RocketMQ's client, each with connections of its own. */
+/** The producers and groups of one run, with RocketMQ's client, each with own connections. */
 final class StreamClients extends Workers {
 
     private static final int BODY_BYTES = 1024;
