@@ -147,7 +147,10 @@ def test_every_sample_loads() -> None:
     for path in clusters:
         text = path.read_text("utf-8")
         assert "lockkeeper.dev/v1alpha1" not in text or parse_resources(text, path.name)
-    files = sorted(set(SAMPLES.glob("*.yaml")) - clusters)
+    streams = SAMPLES / "streams.yaml"
+    (stream,) = parse_resources(streams.read_text("utf-8"), streams.name).destinations
+    assert stream.spec.kind == "Stream"
+    files = sorted(set(SAMPLES.glob("*.yaml")) - clusters - {streams})
     resources = combine((path.name, path.read_text("utf-8")) for path in files)
     assert {path.name for path in files} >= {"broker.yaml", "destinations.yaml"}
     (broker,) = resources.brokers
