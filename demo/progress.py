@@ -1,22 +1,11 @@
 """Live progress: bars on a terminal, a plain line every few seconds elsewhere."""
 
 import time
-from typing import Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bars
-
-
-class Accounts(Protocol):
-    """How many departures were published, and how many are done."""
-
-    published: int
-
-    @property
-    def done(self) -> int:
-        """How many are done."""
-
+from tally import Accounts
 
 PLAIN_SECONDS = 5.0
 

@@ -7,14 +7,16 @@ when nothing is missing.
 
 import argparse
 import json
-import multiprocessing
 import subprocess
 import sys
-import time
 import webbrowser
 from datetime import datetime
+from functools import partial
+from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
+import course
 import flights
 import roles
 from pair import Pair
@@ -27,7 +29,6 @@ HERE = Path(__file__).resolve().parent
 RESOURCE = HERE.parent / "docs" / "samples" / "broker.yaml"
 URL = "failover:(tcp://127.0.0.1:61616)?initialReconnectDelay=50&maxReconnectDelay=500"
 PRODUCERS, WORKERS = 2, 2
-STALLED_SECONDS = 60.0
 
 
 def main() -> int:
@@ -47,7 +48,7 @@ def main() -> int:
     journal = directory / "journal"
     try:
         with Pair(RESOURCE, journal, directory / "brokers.log") as pair, progress:
-            _flow(pair, tally, progress)
+            course.run(pair, tally, progress, partial(_work, total))
             progress.say("reading the dead letter queues")
             _count_dead_letters(tally)
     except (RuntimeError, TimeoutError) as error:
@@ -59,47 +60,10 @@ def main() -> int:
     return 0 if tally.missing == 0 else 1
 
 
-def _flow(pair: Pair, tally: Tally, progress: Progress) -> None:
-    """Start producers and workers, kill the master halfway, and wait for the last departure."""
-    context = multiprocessing.get_context("spawn")
-    events: roles.Events = context.Queue()
-    finished = context.Event()
-    processes = [
-        context.Process(
-            target=roles.guarded,
-            args=(roles.produce, URL, part, PRODUCERS, tally.total, events),
-            daemon=True,
-        )
-        for part in range(PRODUCERS)
-    ] + [
-        context.Process(
-            target=roles.guarded, args=(roles.work, URL, number, finished, events), daemon=True
-        )
-        for number in range(WORKERS)
-    ]
-    for process in processes:
-        process.start()
-    killed_at: float | None = None
-    took_over = False
-    try:
-        while not tally.is_complete():
-            progress.show(tally)
-            tally.take(events, STALLED_SECONDS)
-            if killed_at is None and tally.done >= tally.total // 2:
-                progress.say(f"halfway: killing the master {pair.kill_master()} with SIGKILL")
-                killed_at = time.monotonic()
-            elif killed_at is not None and not took_over:
-                master = pair.master()
-                if master is not None:
-                    took_over = True
-                    seconds = time.monotonic() - killed_at
-                    progress.say(f"{master['replica']} has taken over after {seconds:.1f} s")
-    finally:
-        finished.set()
-        progress.show(tally)
-        for process in processes:
-            process.join(10)
-    tally.drain(events)
+def _work(total: int, events: roles.Events, finished: Event) -> list[tuple[Any, ...]]:
+    producers = [(roles.produce, URL, part, PRODUCERS, total, events) for part in range(PRODUCERS)]
+    workers = [(roles.work, URL, number, finished, events) for number in range(WORKERS)]
+    return [*producers, *workers]
 
 
 def _count_dead_letters(tally: Tally) -> None:

@@ -1,13 +1,10 @@
 """The accounts of the streams' demo: what each group had of the departures, and in which order."""
 
-import queue
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stream_roles import PARTITIONS, Seen
-
-if TYPE_CHECKING:
-    from roles import Events
+from tally import Accounts
 
 
 class GroupTally:
@@ -53,12 +50,11 @@ class GroupTally:
         return wrong
 
 
-class StreamTally:
+class StreamTally(Accounts):
     """The accounts of all groups; `published` and `done` are for showing how far it is."""
 
     def __init__(self, total: int, groups: list[str]) -> None:
-        self.total = total
-        self.published = 0
+        super().__init__(total)
         self.groups = {name: GroupTally(name, total) for name in groups}
 
     @property
@@ -66,32 +62,13 @@ class StreamTally:
         """How many departures each group had at least."""
         return min(group.distinct for group in self.groups.values())
 
-    def is_complete(self) -> bool:
-        """Tell whether every group had every departure."""
-        return self.done >= self.total and self.published >= self.total
-
-    def take(self, events: "Events", seconds: float) -> None:
-        """Take the next events in; TimeoutError when none comes, RuntimeError on a failure."""
-        try:
-            self._note(*events.get(timeout=seconds))
-        except queue.Empty:
-            raise TimeoutError(
-                f"nothing has happened for {seconds:.0f} s, with {self.done} of {self.total} done"
-            ) from None
-        self.drain(events)
-
-    def drain(self, events: "Events") -> None:
-        """Take in what is there already."""
-        while not events.empty():
-            self._note(*events.get())
-
-    def _note(self, kind: str, told: Any) -> None:
+    def _note(self, kind: str, value: Any) -> None:
         if kind == "failed":
-            raise RuntimeError(str(told))
+            raise RuntimeError(str(value))
         if kind == "published":
-            self.published += told
+            self.published += value
         else:
-            group, seen = told
+            group, seen = value
             self.groups[group].note(seen)
 
     def verdict(self, orderly: str) -> tuple[str, bool]:

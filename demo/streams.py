@@ -5,12 +5,14 @@ is killed. Exit code 0 only when no group misses a departure, and order was kept
 """
 
 import argparse
-import multiprocessing
 import sys
-import time
 from datetime import datetime
+from functools import partial
+from multiprocessing.synchronize import Event
 from pathlib import Path
+from typing import Any
 
+import course
 import flights
 import roles
 import stream_roles
@@ -24,7 +26,6 @@ ADDRESS = "127.0.0.1:9876"
 PRODUCERS = 2
 ORDERLY = "boards"
 MEMBERS = {ORDERLY: 2, "billing": 1, "archive": 1}
-STALLED_SECONDS = 120.0
 
 
 def main() -> int:
@@ -42,7 +43,8 @@ def main() -> int:
     tally = StreamTally(total, list(MEMBERS))
     try:
         with Pair(RESOURCE, directory / "journal", directory / "brokers.log") as pair, progress:
-            _flow(pair, tally, progress)
+            course.run(pair, tally, progress, partial(_work, total))
+            progress.say("every group had every departure")
     except (RuntimeError, TimeoutError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
@@ -51,44 +53,16 @@ def main() -> int:
     return 0 if is_well else 1
 
 
-def _flow(pair: Pair, tally: StreamTally, progress: Progress) -> None:
-    """Start producers and groups, kill the master halfway, and wait for the last departure."""
-    context = multiprocessing.get_context("spawn")
-    events: roles.Events = context.Queue()
-    finished = context.Event()
-    work = [
-        (stream_roles.publish, ADDRESS, part, PRODUCERS, tally.total, events)
-        for part in range(PRODUCERS)
-    ] + [
-        (stream_roles.read, ADDRESS, group, group == ORDERLY, finished, events)
-        for group, members in MEMBERS.items()
-        for _ in range(members)
+def _work(total: int, events: roles.Events, finished: Event) -> list[tuple[Any, ...]]:
+    producers = [
+        (stream_roles.publish, ADDRESS, part, PRODUCERS, total, events) for part in range(PRODUCERS)
     ]
-    processes = [context.Process(target=roles.guarded, args=each, daemon=True) for each in work]
-    for process in processes:
-        process.start()
-    killed_at: float | None = None
-    took_over = False
-    try:
-        while not tally.is_complete():
-            progress.show(tally)
-            tally.take(events, STALLED_SECONDS)
-            if killed_at is None and tally.done >= tally.total // 2:
-                progress.say(f"halfway: killing the master {pair.kill_master()} with SIGKILL")
-                killed_at = time.monotonic()
-            elif killed_at is not None and not took_over:
-                master = pair.master()
-                if master is not None:
-                    took_over = True
-                    seconds = time.monotonic() - killed_at
-                    progress.say(f"{master['replica']} has taken over after {seconds:.1f} s")
-        progress.say("every group had every departure")
-    finally:
-        finished.set()
-        progress.show(tally)
-        for process in processes:
-            process.join(20)
-    tally.drain(events)
+    members = [
+        (stream_roles.read, ADDRESS, group, group == ORDERLY, finished, events)
+        for group, count in MEMBERS.items()
+        for _ in range(count)
+    ]
+    return [*producers, *members]
 
 
 if __name__ == "__main__":

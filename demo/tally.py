@@ -1,38 +1,32 @@
 """The accounts: what became of every single departure."""
 
 import queue
+from abc import ABC, abstractmethod
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from roles import Events
 
 
-class Tally:
-    """Counts how often each departure was processed and how often it became a dead letter.
-
-    Progress (`published`, `done`) is what producers and workers say; the verdict is not: a
-    departure is dead-lettered only when its letter was found in the queue.
-    """
+class Accounts(ABC):
+    """What producers and consumers say, in turn; `total` departures are to be `done`."""
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.published = 0
-        self.rejected = 0
-        self.resent = 0
-        self.redelivered = 0
-        self.in_doubt = 0
-        self._processed = bytearray(total)
-        self._buried = bytearray(total)
-        self._distinct = 0
 
     @property
+    @abstractmethod
     def done(self) -> int:
-        """How many departures were processed or rejected so far."""
-        return self._distinct + self.rejected
+        """How many departures are done with so far."""
+
+    @abstractmethod
+    def _note(self, kind: str, value: Any) -> None:
+        """Take one event in. Raises RuntimeError for the failure of somebody."""
 
     def is_complete(self) -> bool:
-        """Tell whether workers have seen every departure."""
+        """Tell whether every departure was sent and is done with."""
         return self.done >= self.total and self.published >= self.total
 
     def take(self, events: "Events", seconds: float) -> None:
@@ -49,6 +43,29 @@ class Tally:
         """Take in what is there already."""
         while not events.empty():
             self._note(*events.get())
+
+
+class Tally(Accounts):
+    """Counts how often each departure was processed and how often it became a dead letter.
+
+    Progress (`published`, `done`) is what producers and workers say; the verdict is not: a
+    departure is dead-lettered only when its letter was found in the queue.
+    """
+
+    def __init__(self, total: int) -> None:
+        super().__init__(total)
+        self.rejected = 0
+        self.resent = 0
+        self.redelivered = 0
+        self.in_doubt = 0
+        self._processed = bytearray(total)
+        self._buried = bytearray(total)
+        self._distinct = 0
+
+    @property
+    def done(self) -> int:
+        """How many departures were processed or rejected so far."""
+        return self._distinct + self.rejected
 
     def _note(self, kind: str, value: object) -> None:
         if kind == "failed":

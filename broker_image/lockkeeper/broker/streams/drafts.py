@@ -192,18 +192,13 @@ def _encoded_texts(properties: dict[str, str]) -> bytes:
 
 def _decoded_texts(data: bytes) -> Mapping[str, Value]:
     """Return what `decode_map` does, as quickly as short texts allow."""
-    at, texts = 4, {}
     try:
-        for _ in range(int.from_bytes(data[:4], "big")):
-            tag = at + 2 + (data[at] << 8 | data[at + 1])
-            end = tag + 3 + (data[tag + 1] << 8 | data[tag + 2])
-            if data[tag] != _TEXT or end > len(data):
-                return decode_map(data)[0] or {}
-            texts[decode_text(data[at + 2 : tag])] = decode_text(data[tag + 3 : end])
-            at = end
+        texts = _plain_texts(data)
+        if texts is not None:
+            return {decode_text(name): decode_text(text) for name, text in texts.items()}
     except (IndexError, ValueError):
-        return decode_map(data)[0] or {}
-    return texts
+        pass
+    return decode_map(data)[0] or {}
 
 
 class Parts:
