@@ -34,36 +34,45 @@ public final class Load {
     private Load() {}
 
     public static void main(String[] arguments) throws Exception {
-        if (arguments.length != 4 || !isKnown(arguments[0], arguments[1])) {
+        if (arguments.length != 4 || !isKnown(arguments[0])) {
             System.err.println("usage: Load a|b|…|w BROKER_URL WARM_UP_SECONDS SECONDS");
             System.exit(2);
         }
         Meter meter =
                 new Meter(Double.parseDouble(arguments[2]), Double.parseDouble(arguments[3]));
-        String queue = "BENCH." + arguments[0] + "." + System.nanoTime();
-        if (arguments[1].startsWith("rocketmq")) {
-            try (StreamClients clients = new StreamClients(arguments[1], queue, meter)) {
-                StreamLoad.WORKLOADS.get(arguments[0]).run(clients, meter);
+        String scenario = arguments[0];
+        String url = arguments[1];
+        String queue = "BENCH." + scenario + "." + System.nanoTime();
+        if (url.startsWith("rocketmq")) {
+            var workload = carriedBy("RocketMQ", StreamLoad.WORKLOADS, scenario);
+            try (StreamClients clients = new StreamClients(url, queue, meter)) {
+                workload.run(clients, meter);
             }
-        } else if (arguments[1].startsWith("amqp")) {
-            if (!RabbitLoad.WORKLOADS.containsKey(arguments[0])) {
-                System.err.println("RabbitMQ cannot carry scenario " + arguments[0]);
-                System.exit(2);
-            }
-            try (RabbitClients clients = new RabbitClients(arguments[1], queue, meter)) {
-                RabbitLoad.WORKLOADS.get(arguments[0]).run(clients, meter);
+        } else if (url.startsWith("amqp")) {
+            var workload = carriedBy("RabbitMQ", RabbitLoad.WORKLOADS, scenario);
+            try (RabbitClients clients = new RabbitClients(url, queue, meter)) {
+                workload.run(clients, meter);
             }
         } else {
-            try (Clients clients = new Clients(arguments[1], queue, meter)) {
-                WORKLOADS.get(arguments[0]).run(clients, meter);
+            var workload = carriedBy("JMS", WORKLOADS, scenario);
+            try (Clients clients = new Clients(url, queue, meter)) {
+                workload.run(clients, meter);
             }
         }
-        System.out.println(meter.json(arguments[0]));
+        System.out.println(meter.json(scenario));
     }
 
-    private static boolean isKnown(String scenario, String url) {
-        var known = url.startsWith("rocketmq") ? StreamLoad.WORKLOADS : WORKLOADS;
-        return known.containsKey(scenario);
+    private static boolean isKnown(String scenario) {
+        return WORKLOADS.containsKey(scenario) || StreamLoad.WORKLOADS.containsKey(scenario);
+    }
+
+    private static <W> W carriedBy(String name, Map<String, W> workloads, String scenario) {
+        W workload = workloads.get(scenario);
+        if (workload == null) {
+            System.err.println(name + " cannot carry scenario " + scenario);
+            System.exit(2);
+        }
+        return workload;
     }
 
     /** Something that clients can do to a broker while a meter runs. */
