@@ -13,8 +13,9 @@ from lockkeeper.journal.encode import RECORD_HEADER_SIZE
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import DataFile
 from lockkeeper.journal.records import RewrittenDataFile
+from lockkeeper.journal.walk import QuickRecord
 
-REWRITTEN_FILE = 16
+_REWRITTEN_FILE = 16
 _HEAD_BYTES = 128
 
 
@@ -33,6 +34,15 @@ def rewritten_head(path: Path) -> RewrittenDataFile | None:
     except BadRecordError:
         return None
     return record if isinstance(record, RewrittenDataFile) else None
+
+
+def is_superseded(first: QuickRecord, data: bytes, present: set[int]) -> bool:
+    """Tell whether a file beginning with this record only repeats one that still exists."""
+    if first[0] != _REWRITTEN_FILE:
+        return False
+    record = decode_record(data, first[1])
+    assert isinstance(record, RewrittenDataFile)
+    return record.skip_if_source_exists and record.source_data_file_id in present
 
 
 def in_reading_order(files: Iterable[DataFile]) -> list[DataFile]:

@@ -6,7 +6,8 @@ in files that the page cache serves, or in memory. A second one holds the hashes
 """
 
 import zlib
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
@@ -30,6 +31,7 @@ _ENTRY: Final = Struct(">qiiq")
 _KEY: Final = Struct(">II")
 _LOCATION: Final = Struct(">q")
 ENTRY_BYTES: Final = _ENTRY.size
+KEY_BYTES: Final = _KEY.size
 _HASH_BYTES: Final = 4
 
 
@@ -101,6 +103,11 @@ def key_hash_of(key: bytes) -> int:
     return zlib.crc32(key)
 
 
+def each_place(entries: bytes) -> Iterator[tuple[int, int]]:
+    """Yield location and size of the messages in a piece of an index; see `Segment.piece_in`."""
+    return ((location, size) for location, size, _, _ in _ENTRY.iter_unpack(entries))
+
+
 class Octets(Protocol):
     """Bytes that only grow; where they are is the store's choice."""
 
@@ -160,7 +167,8 @@ class Segment:
 
     `bytes` are those of the records that are still there. Times do not go back within a partition
     that is searched by time: its owner sees to that. It also says by `begun_at` and `added_at`
-    when the first and the last message came, in ms of its own clock, which nobody sets.
+    when the first and the last message came, in ms of its own clock, which nobody sets. It
+    `is_plain` while every message is where it was first written.
     """
 
     __slots__ = (
@@ -173,6 +181,7 @@ class Segment:
         "end",
         "first_at",
         "is_dropped",
+        "is_plain",
         "last_at",
         "name",
     )
@@ -184,6 +193,7 @@ class Segment:
         self.first_at = self.last_at = 0
         self.begun_at = self.added_at = 0
         self.is_dropped = False
+        self.is_plain = True
         self._entries = entries
         self._keys = keys
         self._files: dict[int, int] = {}
@@ -216,6 +226,7 @@ class Segment:
             while self.end < offset:
                 packed.append(_ENTRY.pack(GAP, 0, 0, self.last_at or stored_at))
                 self.end += 1
+                self.is_plain = False
             packed.append(_ENTRY.pack(location, size, tag_hash, stored_at))
             self.end += 1
             self._count(location, size)
@@ -225,6 +236,49 @@ class Segment:
         hashes = b"".join([_KEY.pack(key, offset - self.base) for key, offset in keys])
         if hashes:
             self._keys.append(hashes)
+
+    def append_piece(self, entries: bytes, keys: bytes, size: int) -> None:
+        """Add what `piece_in` returned, of messages with *size* bytes that go on where this ends.
+
+        They are all in one data file.
+        """
+        location, _, _, stored_at = _ENTRY.unpack_from(entries)
+        self.end += len(entries) // ENTRY_BYTES
+        self._count(location, size)
+        self.first_at = self.first_at or stored_at
+        self.last_at = _ENTRY.unpack_from(entries, len(entries) - ENTRY_BYTES)[3]
+        self._entries.append(entries)
+        self._keys.append(keys)
+
+    def piece_in(self, file_id: int) -> tuple[int, bytes, bytes]:
+        """Return the first offset in a data file, and what the index has of all messages in it.
+
+        Only a plain segment has its messages in the order of the files. Raises StoreError.
+        """
+        first, behind = self._first_from(file_id), self._first_from(file_id + 1)
+        entries = self._entries.read(
+            (first - self.base) * ENTRY_BYTES, (behind - first) * ENTRY_BYTES
+        )
+        begin, end = (self._key_from(offset) * KEY_BYTES for offset in (first, behind))
+        return first, entries, self._keys.read(begin, end - begin)
+
+    def _first_from(self, file_id: int) -> int:
+        """Return the first offset whose message is in a data file or a later one."""
+        found = bisect_left(range(len(self)), file_id << 32, key=self._location)
+        return self.base + found
+
+    def _location(self, at: int) -> int:
+        location: int = _LOCATION.unpack(self._entries.read(at * ENTRY_BYTES, _LOCATION.size))[0]
+        return location
+
+    def _key_from(self, offset: int) -> int:
+        """Return the number of the first key of the message at *offset* or a later one."""
+        count = self._keys.size // KEY_BYTES
+        return bisect_left(range(count), offset - self.base, key=self._offset_of_key)
+
+    def _offset_of_key(self, at: int) -> int:
+        offset: int = _KEY.unpack(self._keys.read(at * KEY_BYTES, KEY_BYTES))[1]
+        return offset
 
     def entries(self, offset: int, count: int) -> list[Entry]:
         """Return up to *count* messages from *offset* on, gaps among them. Raises StoreError."""
@@ -259,6 +313,7 @@ class Segment:
         entry = self.entry(offset)
         if entry is None:
             return None
+        self.is_plain = False
         self._entries.write((offset - self.base) * ENTRY_BYTES, _LOCATION.pack(GAP))
         self._count(entry.location, -entry.size)
         return entry
@@ -290,9 +345,13 @@ class Segment:
         self._entries.seal()
         self._keys.seal()
 
+    def bytes_in(self, file_id: int) -> int:
+        """Return how many bytes of messages lie in a data file."""
+        return self._files.get(file_id, 0)
+
     def bytes_by_file(self) -> dict[int, int]:
         """Return how many bytes of messages lie in each data file."""
-        return dict(self._files)
+        return {file_id: size for file_id, size in self._files.items() if size}
 
     def forget(self) -> None:
         """Forget the index: the messages are gone."""

@@ -15,6 +15,9 @@ from lockkeeper.broker.streams.settings import StreamSettings, StreamsSettings
 from lockkeeper.broker.streams.waiting import Read
 from lockkeeper.store.base import Store
 from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.kahadb.extracts import EXTRACT_PATTERN
+from lockkeeper.store.kahadb.recovery import FindExtract, replay_directory
+from lockkeeper.store.segment import MemoryOctets, Segment, SegmentName
 
 START = 1_700_000_000_000
 FILE_BYTES = 1 << 18
@@ -118,11 +121,18 @@ class DiskBench(Bench):
         left, self.directory = self.directory, self.directory.with_name(f"{self.name}-{self.lives}")
         self.lives += 1
         self.directory.mkdir()
-        for path in left.glob("db-*.log"):
-            shutil.copy(path, self.directory)
+        for pattern in ("db-*.log", EXTRACT_PATTERN):
+            for path in left.glob(pattern):
+                shutil.copy2(path, self.directory)
         self.store.close()
         self.store = self._open()
         self.begin()
+
+    def extract(self) -> None:
+        """Make the extracts of all files that are complete."""
+        for _ in self.store.files():
+            self.store.maintain(self.now)
+            self.store.streams.wait()
 
     def settle(self) -> None:
         """Wait until all that was handed over is durable."""
@@ -135,6 +145,39 @@ class DiskBench(Bench):
             select.select([descriptor], [], [], 20)
             self.broker.settle(self.store.completed())
         self.broker.tick(self.now)
+
+
+def replayed(directory: Path, extract_of: FindExtract) -> tuple[list[Any], set[int]]:
+    """Return all that a start learns from a journal, and the files of which it read extracts."""
+    made: dict[SegmentName, tuple[MemoryOctets, MemoryOctets]] = {}
+
+    def make(name: SegmentName) -> Segment:
+        made[name] = MemoryOctets(), MemoryOctets()
+        return Segment(name, *made[name])
+
+    found = replay_directory(directory, make, extract_of)
+    recovered, references = found.recovered, found.file_references
+    segments = {
+        each.name: (
+            *((each.end, each.bytes, each.first_at, each.last_at, each.bytes_by_file())),
+            *(octets.read(0, octets.size) for octets in made[each.name]),
+        )
+        for each in recovered.segments
+    }
+    queues = {
+        queue: [(each.location, each.size) for each in references]
+        for queue, references in recovered.queues.items()
+    }
+    files = {
+        file_id: (entry.live, entry.size, entry.refers, entry.outcomes)
+        for file_id, entry in references.files.items()
+    }
+    destinations = {name: entry.files for name, entry in references.destinations.items()}
+    prepared = {name: entry.files for name, entry in references.prepared.items()}
+    end = found.tails, found.last_batch, found.last_file_id, found.rollbacks
+    books = files, destinations, prepared, references.shadows
+    state = [segments, queues, books, end, recovered.last_trace, recovered.epoch]
+    return state, found.extracted
 
 
 class _Flag:

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from streams_kit import Bench, DiskBench, taken
@@ -9,6 +10,7 @@ from streams_kit import Bench, DiskBench, taken
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.settings import (
+    Retention,
     StreamSettings,
 )
 from lockkeeper.broker.streams.waiting import Read
@@ -56,6 +58,31 @@ def test_a_read_ends_behind_segments_of_which_removals_are_left(disk_bench: Disk
     client = disk_bench.connect()
     result = within(3, lambda: disk_bench.read(client, "orders"))
     assert [each.offset for each in result.records] == [2]
+
+
+def test_retention_ends_a_segment_whose_file_is_gone_already(tmp_path: Path) -> None:
+    bench = DiskBench(tmp_path / "kahadb", file_bytes_max=1 << 14, cleanup_interval_ms=1)
+    bench.broker.streams.declare("orders", StreamSettings(1, Retention(time=100_000)))
+    client = bench.connect()
+    for _ in range(4):
+        bench.append(client, "orders", "x" * 16_000)
+    segment = bench.broker.streams.get("orders").partition(0).segments[0]
+    taken_out = segment.entry(1)
+    assert taken_out is not None
+    gone = Reference(None, taken_out.size, taken_out.location, WRITTEN)
+    bench.store.remove(segment.destination, gone)
+    bench.settle()
+    bench.crash()
+    client = bench.connect()
+    bench.append(client, "orders", "more")
+    for _ in range(8):
+        bench.tick(10)
+        bench.store.maintain(bench.now)
+        bench.settle()
+    assert taken_out.location >> 32 not in {file.number for file in bench.store.files()}
+    bench.broker.streams.remove("orders")
+    bench.settle()
+    assert bench.append(client, "orders", "next").offset == 0
 
 
 def test_a_read_ends_where_groups_have_passed_messages_that_are_gone(

@@ -11,13 +11,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from streams_kit import START, DiskBench, taken
+from streams_kit import START, DiskBench, replayed, taken
 
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.filters import tags_filter
 from lockkeeper.broker.streams.outputs import Appended, HalfStored, Locked
 from lockkeeper.broker.streams.settings import Retention, StreamSettings, StreamsSettings
 from lockkeeper.broker.streams.transactions import Outcome
+from lockkeeper.store.kahadb.extracts import read_extract
+from lockkeeper.store.kahadb.recovery import no_extract
 
 SEED_VARIABLE = "LOCKKEEPER_MODEL_SEED"
 PARTITIONS, GROUPS, MEMBERS = 2, ("one", "two"), ("ann", "bob")
@@ -100,6 +102,7 @@ class StreamMachine(RuleBasedStateMachine):
         self.bench.tick(milliseconds)
         for _ in range(3):
             self.bench.store.maintain(self.bench.now)
+            self.bench.store.streams.wait()
             self.bench.settle()
 
     @rule(
@@ -201,6 +204,9 @@ class StreamMachine(RuleBasedStateMachine):
 
     @rule(in_order=st.booleans())
     def start_again(self, in_order: bool) -> None:
+        self.settle()
+        whole, _ = replayed(self.bench.directory, no_extract)
+        assert replayed(self.bench.directory, read_extract)[0] == whole
         if in_order:
             self.bench.restart()
         else:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from lockkeeper.journal.batch import EOF_RECORD
 from lockkeeper.journal.files import FILE_ID_MAX, data_file_name
 from lockkeeper.store.base import StoreError, StoreFullError
+from lockkeeper.store.kahadb.extracts import delete_extract, delete_strays
 from lockkeeper.store.kahadb.index import IndexFiles
 from lockkeeper.store.kahadb.leftovers import delete_leftovers
 from lockkeeper.store.kahadb.placing import NO_LINKS, place, sync_directory, unique_path
@@ -69,6 +70,7 @@ class JournalFiles:
         self._tails = tails
         try:
             delete_leftovers(self.directory, self.check)
+            delete_strays(self.directory, self.check)
         except OSError as error:
             raise self.failure(error, self.directory) from error
         self._spare.prepare()
@@ -138,6 +140,7 @@ class JournalFiles:
             return False
         self.check()
         try:
+            delete_extract(path)
             copy.rename(path)
         except FileNotFoundError:
             return False
@@ -162,6 +165,7 @@ class JournalFiles:
 
     def _put_away(self, path: Path) -> None:
         self.check()
+        delete_extract(path)
         if self._archive is None:
             path.unlink(missing_ok=True)
             return

@@ -9,7 +9,6 @@ from lockkeeper.journal import records
 from lockkeeper.journal.decode import decode_destination, decode_record, decode_transaction
 from lockkeeper.journal.encode import encode_destination, encode_record
 from lockkeeper.journal.records import PRIORITY_DEFAULT
-from lockkeeper.journal.rewritten import REWRITTEN_FILE
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import TransactionId, XATransactionId
@@ -25,6 +24,7 @@ from lockkeeper.store.base import (
     Subscription,
 )
 from lockkeeper.store.kahadb.existing import queues_of
+from lockkeeper.store.kahadb.extracts import Extract
 from lockkeeper.store.kahadb.file_references import (
     OFFSET_BITS,
     FileReferences,
@@ -34,8 +34,8 @@ from lockkeeper.store.kahadb.file_references import (
 from lockkeeper.store.kahadb.frames import read_subscription
 from lockkeeper.store.kahadb.holders import count_holders
 from lockkeeper.store.kahadb.long_index import LongIndex
+from lockkeeper.store.kahadb.replayed_destination import Messages, ReplayedDestination, key_text
 from lockkeeper.store.kahadb.segment_replay import (
-    SEGMENT_MARK,
     MakeSegment,
     ReplayedKeys,
     SegmentReplay,
@@ -46,66 +46,8 @@ from lockkeeper.store.kahadb.ways import ends_plainly_at, note_way
 from lockkeeper.store.producers import Producers
 from lockkeeper.store.segment import SEGMENT_PREFIX
 
-LONG_MIN: Final = 100_000
-"""A queue with fewer messages is kept in a dictionary: that is quicker, and 400 bytes each."""
 COMPACTED_AFTER: Final = 8
 """Runs of batches, a megabyte each as a rule."""
-
-Messages = dict[bytes, Reference]
-"""Messages by their id, in the order of their adds."""
-
-
-class ReplayedDestination:
-    """A destination: `index` holds a queue's messages, `pending` a topic's by subscription.
-
-    `encodings` are the bytes that records name it by; `added` has where all of a topic's adds
-    are. Their removals refer there even when the subscription's creation is no longer before
-    them, because it was created again.
-    """
-
-    __slots__ = ("added", "destination", "encodings", "index", "pending", "segment")
-
-    def __init__(self, destination: Destination, segment: SegmentReplay | None) -> None:
-        self.destination = destination
-        self.segment = segment
-        self.encodings: list[bytes] = []
-        has_index = destination.is_queue and segment is None
-        self.index: Messages | LongIndex | None = {} if has_index else None
-        self.pending: dict[str, Messages] = {}
-        self.added: dict[bytes, int] = {}
-
-    def compact(self) -> None:
-        """Keep a queue that has become long in less memory."""
-        if isinstance(self.index, LongIndex):
-            self.index.compact()
-        elif self.index is not None and len(self.index) > LONG_MIN:
-            self.index = LongIndex(self.index)
-
-    def messages_of(self, key: bytes | None) -> "list[Messages | LongIndex]":
-        """Return where the messages of a subscription are, or all places without its *key*."""
-        if self.index is not None:
-            return [self.index]
-        if key is None:
-            return list(self.pending.values())
-        return [self.pending[_text(key)]] if _text(key) in self.pending else []
-
-    def holders_of(
-        self, message_id: bytes, key: bytes | None = None
-    ) -> "list[Messages | LongIndex]":
-        """Return those of `messages_of` that contain *message_id*."""
-        return [messages for messages in self.messages_of(key) if message_id in messages]
-
-    def keep(self, message_id: bytes, reference: Reference) -> None:
-        """Enter a message, for every subscription that exists now."""
-        for messages in self.messages_of(None):
-            messages[message_id] = reference
-
-    def retained(self, forgotten: Messages) -> Messages:
-        """Return all messages that are still there, in order, *forgotten* among them."""
-        retained = dict(forgotten)
-        for messages in self.pending.values():
-            retained |= messages
-        return dict(sorted(retained.items(), key=lambda item: item[1].location))
 
 
 class OpenTransaction:
@@ -151,10 +93,8 @@ class Replay:
         run, last = plain, None
         for row in rows:
             command, _, _, _, _, _, _, transaction, _, _ = row
-            if command == ADD and SEGMENT_MARK in row[3]:
-                self._keys.note(row, data)
             if command not in (ADD, REMOVE):
-                self._apply_plain(plain, file_id)
+                self._apply_plain(plain, file_id, data)
                 plain.clear()
                 self._apply(row, file_id, data, file_name)
                 last = None
@@ -167,14 +107,31 @@ class Replay:
                     last = transaction
                     run = self._open(decode_transaction(transaction)).run_in(file_id)
                 run.append(row)
-        self._apply_plain(plain, file_id)
+                if command == ADD:
+                    self._keys.note(row, data)
+        self._apply_plain(plain, file_id, data)
         self._batches += 1
         if self._batches % COMPACTED_AFTER == 0:
             for replayed in self._by_name.values():
                 replayed.compact()
 
-    def _apply_plain(self, rows: list[QuickRecord], file_id: int) -> None:
-        """Apply adds and removes whose records are in *file_id*; quick for those of queues."""
+    def adopt(self, extract: Extract, file_id: int) -> bool:
+        """Take over segments' messages, as an extract has them; False if they do not come next."""
+        found = [(part, self._enter(part.destination).segment) for part in extract.parts]
+        for part, segment in found:
+            if segment is None or not segment.goes_on_with(part):
+                return False
+        for part, segment in found:
+            assert segment is not None
+            segment.adopt(part)
+            self._added(part.destination, file_id)
+        return True
+
+    def _apply_plain(self, rows: list[QuickRecord], file_id: int, data: bytes = b"") -> None:
+        """Apply adds and removes whose records are in *file_id*; quick for those of queues.
+
+        *data* are the bytes of the file, if it is the one that is being read.
+        """
         if not rows:
             return
         base = file_id << OFFSET_BITS
@@ -183,15 +140,23 @@ class Replay:
         index: Messages | LongIndex | None = None
         last: bytes | None = None
         entered: bytes | None = None
+        segment: SegmentReplay | None = None
+        run: list[QuickRecord] = []
         for row in rows:
             command, offset, size, destination, message_id, _, _, _, key, priority = row
             if destination is not last:
-                index = self._enter(destination).index
+                if segment is not None:
+                    segment.operate(run, file_id, data, self._keys)
+                    run = []
+                replayed = self._enter(destination)
+                index, segment = replayed.index, replayed.segment
                 last = destination
             if command == ADD and destination is not entered:
                 self._added(destination, file_id)
                 entered = destination
-            if index is None or key is not None:
+            if segment is not None:
+                run.append(row)
+            elif index is None or key is not None:
                 self._operate(row, file_id)
             elif command == ADD:
                 if message_id in index:
@@ -209,6 +174,8 @@ class Replay:
                     refers.add(removed.location >> OFFSET_BITS)
                     if shadows:
                         refers |= shadows.pop(removed.location, set())
+        if segment is not None:
+            segment.operate(run, file_id, data, self._keys)
 
     def _apply(self, row: QuickRecord, file_id: int, data: bytes, file_name: str) -> None:
         """Apply a record that is no add or remove. Raises BadRecordError or StoreError."""
@@ -352,9 +319,6 @@ class Replay:
         """Apply an add or a remove, of a queue or a topic, whose record is in *file_id*."""
         command, offset, size, destination, message_id, _, _, _, key, priority = row
         replayed = self._enter(destination)
-        if replayed.segment is not None:
-            replayed.segment.operate(row, file_id, self._keys)
-            return
         if command == REMOVE:
             self._remove(replayed, message_id, key, file_id)
             return
@@ -462,7 +426,7 @@ class Replay:
             entry = (
                 None
                 if key is None
-                else self.file_references.subscriptions.get((replayed.destination, _text(key)))
+                else self.file_references.subscriptions.get((replayed.destination, key_text(key)))
             )
             holders = [*replayed.messages_of(key), added]
             taken = next((one.pop(message_id) for one in holders if message_id in one), None)
@@ -476,21 +440,8 @@ class Replay:
         return operations
 
 
-def is_superseded(first: QuickRecord, data: bytes, present: set[int]) -> bool:
-    """Tell whether a file beginning with this record only repeats one that still exists."""
-    if first[0] != REWRITTEN_FILE:
-        return False
-    record = decode_record(data, first[1])
-    assert isinstance(record, records.RewrittenDataFile)
-    return record.skip_if_source_exists and record.source_data_file_id in present
-
-
 def _written(size: int, location: int, priority: int) -> Reference:
     reference = Reference(None, size, location, WRITTEN)
     if priority != PRIORITY_DEFAULT:
         reference.priority = priority
     return reference
-
-
-def _text(key: bytes) -> str:
-    return key.decode("utf-8", "replace")

@@ -144,6 +144,10 @@ class SegmentFiles:
             name, FileOctets(stem.with_suffix(".entries")), FileOctets(stem.with_suffix(".keys"))
         )
 
+    def path_for(self, name: str) -> Path | None:
+        """Return a path for a file of this process; None before there is a directory."""
+        return None if self._directory is None else self._directory / name
+
     def _begin(self) -> Path:
         """Return a directory of our own; those of processes that were killed are deleted."""
         for left in self._parent.glob(f"{DIRECTORY_PREFIX}*{DIRECTORY_SUFFIX}"):

@@ -1,11 +1,12 @@
 """Replay of streams' segments: records become entries of their indexes, not references."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from lockkeeper.journal.records import AddMessage
 from lockkeeper.journal.walk import ADD, QuickRecord
 from lockkeeper.message.destination import Destination
+from lockkeeper.store.kahadb.extracts import Part
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, FileReferences
 from lockkeeper.store.segment import (
     GAP,
@@ -26,26 +27,32 @@ _KEYS: Final = b"\x00\x04KEYS"
 _UNIQUE_KEY: Final = b"\x00\x08UNIQ_KEY"
 # The tags of texts, with the bytes that the length takes.
 _TEXTS: Final = ((b"\x09", 2), (b"\x0d", 4))
+_LENGTH_BYTES: Final = {tag[0]: size for tag, size in _TEXTS}
 
 
 class ReplayedKeys:
-    """Keys of segments' messages whose adds have been seen and not applied yet, by message id."""
+    """Keys of segments' messages in transactions without an outcome yet, by message id."""
 
     def __init__(self) -> None:
         self._hashes: dict[bytes, list[int]] = {}
 
     def note(self, row: QuickRecord, data: bytes) -> None:
-        """Note the keys of an add whose destination has SEGMENT_MARK in its name."""
+        """Note the keys of an add, if its destination is a segment."""
         destination = row[3]
         after = destination.find(SEGMENT_MARK) + len(SEGMENT_MARK)
         # A segment's name goes on with a number, those of states and half messages do not.
-        if destination[after : after + 1].isdigit():
-            start, end = row[5], row[5] + row[6]
-            self._hashes[row[4]] = [key_hash_of(key) for key in keys_of(data, start, end) if key]
+        if after >= len(SEGMENT_MARK) and destination[after : after + 1].isdigit():
+            self._hashes[row[4]] = _hashes(row, data)
 
     def take_hashes(self, message_id: bytes) -> list[int]:
         """Return the hashes of a message's keys, and forget them."""
         return self._hashes.pop(message_id, [])
+
+
+def _hashes(row: QuickRecord, data: bytes) -> list[int]:
+    """Return the hashes of the keys of the message that an add has."""
+    start, end = row[5], row[5] + row[6]
+    return [key_hash_of(key) for key in keys_of(data, start, end) if key]
 
 
 def keys_of(data: bytes, start: int, end: int) -> list[bytes]:
@@ -59,12 +66,18 @@ def keys_of(data: bytes, start: int, end: int) -> list[bytes]:
 
 
 def _value(data: bytes, start: int, end: int, name: bytes) -> bytes:
-    at, length_bytes = max((data.rfind(name + tag, start, end), size) for tag, size in _TEXTS)
-    if at < 0:
+    # Most messages lack one of the two. To search forwards is quick, without the length's zero.
+    if data.find(name[2:], start, end) < 0:
         return b""
-    at += len(name) + 1
-    begin = at + length_bytes
-    return data[begin : begin + int.from_bytes(data[at:begin], "big")]
+    at = data.rfind(name, start, end) + len(name)
+    length_bytes = _LENGTH_BYTES.get(data[at], 0)
+    if at < len(name) or not length_bytes:
+        at, length_bytes = max((data.rfind(name + tag, start, end), size) for tag, size in _TEXTS)
+        if at < 0:
+            return b""
+        at += len(name)
+    begin = at + 1 + length_bytes
+    return data[begin : begin + int.from_bytes(data[at + 1 : begin], "big")]
 
 
 class SegmentReplays:
@@ -94,26 +107,58 @@ class SegmentReplay:
         self.segment = segment
         self._file_references = file_references
 
-    def operate(self, row: QuickRecord, file_id: int, keys: ReplayedKeys) -> None:
-        """Apply an add or a removal whose record is in *file_id*."""
-        command, offset, size, _, message_id, _, _, _, _, _ = row
-        hashes = keys.take_hashes(message_id) if command == ADD else []
-        parsed = parse_key(message_id)
-        if parsed is None:
-            return
-        number, tag_hash, stored_at = parsed
+    def goes_on_with(self, part: Part) -> bool:
+        """Tell whether the messages of *part* come next."""
+        return part.first == self.segment.end and bool(part.entries)
+
+    def adopt(self, part: Part) -> None:
+        """Take over messages, as they are in the extract of a file."""
+        self.segment.append_piece(part.entries, part.keys, part.size)
+
+    def operate(
+        self, rows: Sequence[QuickRecord], file_id: int, data: bytes, keys: ReplayedKeys
+    ) -> None:
+        """Apply adds and removals whose records are in *file_id*.
+
+        *data* are its bytes, or nothing for records that were read before and have *keys*.
+        """
+        entries: list[Entry] = []
+        hashes: list[tuple[int, int]] = []
+        lead, tag_hash, stored_at = b"", 0, 0
+        base, following = file_id << OFFSET_BITS, self.segment.end
+        for row in rows:
+            command, offset, size, _, message_id, _, _, _, _, _ = row
+            found = _hashes(row, data) if data else keys.take_hashes(message_id)
+            # Messages that came together differ by their offsets alone.
+            ahead, _, number = message_id.rpartition(b":")
+            if ahead != lead or not number.isdigit():
+                parsed = parse_key(message_id)
+                if parsed is None:
+                    continue
+                lead, (_, tag_hash, stored_at) = ahead, parsed
+            entry = Entry(int(number), base | offset, size, tag_hash, stored_at)
+            if command == ADD and entry.offset == following:
+                following += 1
+                entries.append(entry)
+                hashes += [(each, entry.offset) for each in found]
+                continue
+            self.segment.append(entries, hashes)
+            entries, hashes = [], []
+            self._operate_one(command, entry, found)
+            following = self.segment.end
+        self.segment.append(entries, hashes)
+
+    def _operate_one(self, command: int, entry: Entry, hashes: list[int]) -> None:
+        """Apply what is no add of the next message: *entry* has its offset, and where this is."""
         if command != ADD:
-            self._take_out(number, file_id)
-            return
-        location = file_id << OFFSET_BITS | offset
-        if number < self.segment.end:
-            present = self.segment.entry(number)
+            self._take_out(entry.offset, entry.location >> OFFSET_BITS)
+        elif entry.offset < self.segment.end:
+            present = self.segment.entry(entry.offset)
             if present is not None:
                 shadows = self._file_references.shadows
-                shadows.setdefault(present.location, set()).add(file_id)
-        elif number < self.segment.base + SEGMENT_ENTRIES_MAX * 2:
-            entry = Entry(number, location, size, tag_hash, stored_at)
-            self.segment.append([entry], [(each, number) for each in hashes])
+                shadows.setdefault(present.location, set()).add(entry.location >> OFFSET_BITS)
+        elif entry.offset < self.segment.base + SEGMENT_ENTRIES_MAX * 2:
+            self.segment.append([entry], [(each, entry.offset) for each in hashes])
 
     def _take_out(self, number: int, file_id: int) -> None:
         """Make a gap of a message that somebody consumed."""

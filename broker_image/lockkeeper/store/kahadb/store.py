@@ -36,6 +36,7 @@ from lockkeeper.store.kahadb.commit_delay import HOLD_MICROSECONDS, CommitDelay
 from lockkeeper.store.kahadb.compaction import Compaction, Settings
 from lockkeeper.store.kahadb.disk import Disk, disk_for, open_disk
 from lockkeeper.store.kahadb.existing import ExistingQueues
+from lockkeeper.store.kahadb.extracts import read_extract
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.index import IndexFiles
@@ -181,7 +182,7 @@ class KahaDBStore:
     def _replay(self) -> Replayed:
         """Read the journal, without what is damaged if that is accepted. Raises StoreError."""
         try:
-            return replay_directory(self._directory, self._segment_files.make)
+            return replay_directory(self._directory, self._segment_files.make, read_extract)
         except DamagedError:
             if not self._accept_loss:
                 raise
@@ -204,7 +205,7 @@ class KahaDBStore:
         )
         appender = self._appender = JournalAppender(file_references, commit, bodies)
         self._term = Term(files, commit, appender)
-        self.streams = KahaDBStreams(self._segment_files, file_references, appender, bodies)
+        self.streams = KahaDBStreams(self._segment_files, replayed, files, appender, bodies)
         self._existing = ExistingQueues(files, appender, replayed.recovered.existing)
         self._compaction = Compaction(file_references, files, commit, bodies, self._settings)
         every, compaction = self._cleanup_interval_ms, self._compaction
@@ -227,7 +228,7 @@ class KahaDBStore:
             self._disk.close()
             self._files.close()
             self._spool.close()
-            self._segment_files.close()
+            self.streams.close()
             self.lock.release()
 
     # Operations
@@ -424,8 +425,7 @@ class KahaDBStore:
     def completed(self) -> Sequence[Receipt]:
         """See `Store.completed`."""
         commit = self._commit
-        if self._alarm.has_rung():
-            self._alarm_rang = True
+        self._alarm_rang |= self._alarm.has_rung()
         receipts = commit.completed()
         if commit.is_writing:
             return receipts
@@ -473,10 +473,10 @@ class KahaDBStore:
             self._keep_alive_due = now + self._keep_alive_ms
             self.lock.check_lock()
             self._term.repeat_in_new_file()
-            commit = self._commit
-            commit.is_lazy |= self._existing.repeat_in_new_file()
+            self._commit.is_lazy |= self._existing.repeat_in_new_file()
         self._files.retry_spare()
         self._cleaner.run(now, in_haste=self._is_over_limit)
+        self.streams.maintain()
         self._measure()
 
     def _require_mastery(self) -> None:

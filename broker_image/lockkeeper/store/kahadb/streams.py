@@ -11,8 +11,11 @@ from lockkeeper.journal.walk import ADD, walk_batch
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import GoneError, StoreError
 from lockkeeper.store.kahadb.appender import JournalAppender
-from lockkeeper.store.kahadb.file_references import OFFSET_BITS, OFFSET_MASK, FileReferences
+from lockkeeper.store.kahadb.extracting import Extracting
+from lockkeeper.store.kahadb.file_references import OFFSET_BITS, OFFSET_MASK
+from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.paging import FRAME_PREFIX_BYTES, PAGE_BYTES, BodyReader
+from lockkeeper.store.kahadb.recovery import Replayed
 from lockkeeper.store.kahadb.segment_files import SegmentFiles
 from lockkeeper.store.segment import Entry, Segment, SegmentName
 
@@ -21,23 +24,44 @@ RECORD_BYTES_MAX: Final = 1 << 30
 
 
 class KahaDBStreams:
-    """Streams of one directory: a `StreamStore`."""
+    """Streams of one directory: a `StreamStore`. `segments` are those that are there."""
 
     def __init__(
         self,
-        files: SegmentFiles,
-        file_references: FileReferences,
+        made: SegmentFiles,
+        replayed: Replayed,
+        files: JournalFiles,
         appender: JournalAppender,
         bodies: BodyReader,
     ) -> None:
-        self._files = files
-        self._file_references = file_references
+        self.segments = dict.fromkeys(replayed.recovered.segments)
+        self._made = made
+        self._file_references = replayed.file_references
         self._appender = appender
         self._bodies = bodies
+        extracted = replayed.extracted
+        self._extracting = Extracting(
+            self.segments, made, self._file_references, files, bodies, extracted
+        )
+
+    def maintain(self) -> None:
+        """Do what makes the next start quick; called every now and then. Raises StoreError."""
+        self._extracting.run()
+
+    def wait(self) -> None:
+        """Wait until what `maintain` has begun is done."""
+        self._extracting.wait()
+
+    def close(self) -> None:
+        """Delete the index."""
+        self.wait()
+        self._made.close()
 
     def begin(self, name: SegmentName) -> Segment:
         """See `StreamStore.begin`."""
-        return self._files.make(name)
+        segment = self._made.make(name)
+        self.segments[segment] = None
+        return segment
 
     def read_frames(self, entries: Sequence[Entry]) -> list[bytes]:
         """See `StreamStore.read_frames`."""
@@ -88,6 +112,7 @@ class KahaDBStreams:
             self._file_references.files[file_id].live -= size
         self._appender.remove_destination(segment.destination)
         self._appender.answer(None)
+        self.segments.pop(segment, None)
         segment.forget()
 
     def release(self, entries: Sequence[Entry]) -> None:
