@@ -225,7 +225,7 @@ def read_files(directory: Path) -> set[int]:
 
 def test_damage_of_other_records_is_found_beside_an_extract(closed: Path) -> None:
     path = closed / "db-2.log"
-    extract = read_extract(replay_file(path))
+    extract = read_extract(data_file(path))
     assert extract is not None
     start, end = extract.others[0]
     state = path.stat()
@@ -237,7 +237,7 @@ def test_damage_of_other_records_is_found_beside_an_extract(closed: Path) -> Non
         replay_directory(closed, extract_of=read_extract)
 
 
-def replay_file(path: Path) -> DataFile:
+def data_file(path: Path) -> DataFile:
     return DataFile(int(path.stem.removeprefix("db-")), path, path.stat().st_size)
 
 

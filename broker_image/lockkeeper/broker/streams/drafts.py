@@ -307,7 +307,9 @@ def _draft(body: bytes, properties: Mapping[str, Value], born_at: int, reconsume
 
 
 def _number(text: str) -> int:
-    """Return a number of 32 bits, 0 for a text that somebody else gave that name."""
+    """Return a number of 32 bits, 0 without a text or for one that is somebody else's."""
+    if not text:
+        return 0
     try:
         value = int(text) if len(text) < _NUMBER_DIGITS_MAX else 0
     except ValueError:
