@@ -49,6 +49,7 @@ def destination_definition() -> dict[str, Any]:
         _column("Depth", ".status.depth", "integer"),
         _column("Consumers", ".status.consumers", "integer"),
         _column("Ready", READY),
+        {**_column("Lag", ".status.stream.lagMessages", "integer"), "priority": 1},
         {**_column("Why", WHY), "priority": 1},
         AGE,
     ]

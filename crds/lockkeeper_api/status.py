@@ -85,6 +85,32 @@ class BrokerStatus(ApiModel):
     """The Secret for applications."""
 
 
+class GroupStatus(ApiModel):
+    """Progress of a consumer group in a stream."""
+
+    name: str = Field(max_length=255)
+    """Name of the group."""
+    members: Count = 0
+    """Number of its members that the broker knows."""
+    lag_messages: Count = 0
+    """Number of messages that it has not consumed, rounded down to a power of ten."""
+    lag_time: str | None = Field(default=None, max_length=32)
+    """Age of the oldest of them, rounded down, such as 5m; nothing when all are consumed."""
+
+
+class StreamStatus(ApiModel):
+    """Contents of a stream, and the progress of its groups."""
+
+    partitions: Count | None = None
+    """Number of partitions."""
+    bytes: Count | None = None
+    """Bytes of the messages that retention has kept."""
+    lag_messages: Count | None = None
+    """Largest number of messages that a group has not consumed, rounded down to a power of ten."""
+    groups: list[GroupStatus] = Field(default=[], max_length=16)
+    """Groups that have most to consume, at most 16."""
+
+
 class DestinationStatus(ApiModel):
     """State of the resource, as the operator found it."""
 
@@ -103,4 +129,6 @@ class DestinationStatus(ApiModel):
     dequeued: Count | None = None
     """Number of messages that ended since the master began."""
     oldest_message_age: str | None = Field(default=None, max_length=32)
-    """Time that the oldest message has waited, such as 1h30m."""
+    """Time that the oldest message has waited, such as 1h30m; of a stream, that it is kept."""
+    stream: StreamStatus | None = None
+    """State of a stream, for kind Stream."""

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from lockkeeper_api.hashes import hash_of_text
 
-KINDS = {"queues": "Queue", "topics": "Topic"}
+KINDS = {"queues": "Queue", "topics": "Topic", "streams": "Stream"}
 
 
 @dataclass(slots=True)

@@ -93,6 +93,39 @@ async def test_figures_reach_the_status(control_plane: ControlPlane, namespace: 
         assert status["oldestMessageAge"] == "0s"
 
 
+@in_loop
+async def test_lag_of_groups_reaches_the_status(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found:
+        async with found.operator():
+            await found.broker()
+            await found.ready("Broker", "demo")
+            await found.destination(kind="Stream", stream={"partitions": 2})
+            await found.ready("Destination", "orders")
+        group = {"name": "billing", "members": 2, "lagMessages": 4711, "lagTime": 90_000}
+        idle = {"name": "audit", "members": 0, "lagMessages": 0, "lagTime": 0}
+        found.nodes.brokers["demo"].destinations["Stream", "orders"] |= {
+            "partitions": [{}, {}], "bytes": 5_000_000, "groups": [group, idle],
+        }  # fmt: skip
+        async with found.operator():
+
+            async def told() -> bool:
+                status = (await found.get("Destination", "orders"))["status"]
+                return "lagMessages" in status["stream"]
+
+            await eventually(told)
+        assert (await found.get("Destination", "orders"))["status"]["stream"] == {
+            "partitions": 2,
+            "bytes": 5_000_000,
+            "lagMessages": 1000,
+            "groups": [
+                {"name": "audit", "members": 0, "lagMessages": 0},
+                {"name": "billing", "members": 2, "lagMessages": 1000, "lagTime": "1m"},
+            ],
+        }
+
+
 @pytest.mark.parametrize(
     ("value", "left", "event"), [("orders", 0, "Purged"), ("yes", 3, "PurgeUnconfirmed")]
 )

@@ -1,5 +1,6 @@
 """`lockkeeper streams` and `lockkeeper groups`: what a broker finds in its journal, and a reset."""
 
+import json
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,12 @@ def test_streams_and_groups_are_shown_and_set_back(
     places = [(each["offset"], each["lagMessages"]) for each in group["partitions"]]
     assert places == [(0, 0), (2, 1)], "also where the group has never begun"
     assert [each["lockedBy"] for each in group["partitions"]] == [None, "me"]
+    with urllib.request.urlopen(f"{admin}/api/v1/destinations/streams/orders", timeout=20) as said:
+        view = json.loads(said.read())
+    assert (view["depth"], len(view["partitions"])) == (3, 2)
+    (behind,) = view["groups"]
+    assert (behind["name"], behind["members"], behind["lagMessages"]) == ("billing", 0, 1)
+    assert behind["lagTime"] >= group["lagTime"] > 0
     assert "billing" in lockkeeper.done("groups", "lag").out
     assert "There is no group x." in lockkeeper.done("groups", "lag", "x").out
     assert "Nobody is in a group." in lockkeeper.done("groups", "members").out

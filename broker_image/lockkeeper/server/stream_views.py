@@ -1,7 +1,7 @@
 """Figures of streams and consumer groups: plain values, one JSON form for all."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.streams.groups import Group
@@ -9,6 +9,9 @@ from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.queries import Lag
 from lockkeeper.broker.streams.stream import Stream
 from lockkeeper.journal.counters import COUNTERS
+
+GROUPS_MAX: Final = 16
+"""So many of a stream's groups are told of with it: those that are furthest behind."""
 
 
 def stream_views(broker: Broker) -> Iterator[dict[str, Any]]:
@@ -77,6 +80,12 @@ def destination_like_view(broker: Broker, stream: Stream) -> dict[str, Any]:
         "memoryBytes": 0,
         "producers": 0,
         "enqueued": sum(partition.maximum for partition in stream.partitions),
+        "groups": [
+            {"name": group.name, "members": len(group.members), **_lag_figures(lag)}
+            for group, lag in broker.streams.queries.furthest_behind(
+                broker.streams.groups, stream.name, GROUPS_MAX
+            )
+        ],
     }
 
 
@@ -91,8 +100,7 @@ def group_view(broker: Broker, group: Group) -> dict[str, Any]:
     lag = broker.streams.queries.lag(group)
     return {
         "name": group.name,
-        "lagMessages": sum(each.messages for each in lag),
-        "lagTime": max((each.milliseconds for each in lag if each.messages), default=0),
+        **_lag_figures(lag),
         "members": [
             {
                 "clientId": member.client_id,
@@ -105,6 +113,14 @@ def group_view(broker: Broker, group: Group) -> dict[str, Any]:
             for _, member in sorted(group.members.items())
         ],
         "partitions": [_lag_view(broker, group, each) for each in lag],
+    }
+
+
+def _lag_figures(lag: list[Lag]) -> dict[str, int]:
+    """Return how much a group has to consume, and for how many ms the oldest of it has waited."""
+    return {
+        "lagMessages": sum(each.messages for each in lag),
+        "lagTime": max((each.milliseconds for each in lag if each.messages), default=0),
     }
 
 

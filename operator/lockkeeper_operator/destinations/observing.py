@@ -17,13 +17,23 @@ from lockkeeper_operator.destinations.desired.declaration import Declaration, de
 from lockkeeper_operator.destinations.observed import BrokerState, DestinationState
 from lockkeeper_operator.destinations.plan import FINALIZER
 from lockkeeper_operator.destinations.status.accepted import TYPE as ACCEPTED
-from lockkeeper_operator.destinations.status.facts import DestinationFacts, Figures
+from lockkeeper_operator.destinations.status.facts import (
+    DestinationFacts,
+    Figures,
+    GroupFigures,
+    StreamFigures,
+)
 from lockkeeper_operator.kubernetes.caches.caches import TARGET_GROUP, Target, target_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.verdict import YES
 from lockkeeper_operator.polling.admin_endpoint import BrokerRefusedError, BrokerSilentError
 from lockkeeper_operator.polling.poll_state import PollState
-from lockkeeper_operator.polling.views import DestinationView, policy_hash, view_of
+from lockkeeper_operator.polling.views import (
+    DestinationView,
+    StreamView,
+    policy_hash,
+    view_of,
+)
 from lockkeeper_operator.tools import Tools
 
 LOST_SECONDS = 20.0
@@ -196,5 +206,18 @@ class Observer:
 
 
 def _figures(view: DestinationView) -> Figures:
-    age = None if view.age is None else format_duration(timedelta(seconds=view.age))
-    return Figures(view.depth, view.consumers, view.enqueued, view.dequeued, age)
+    counted = view.depth, view.consumers, view.enqueued, view.dequeued
+    stream = None if view.stream is None else _stream_figures(view.stream)
+    return Figures(*counted, _age(view.age), stream)
+
+
+def _stream_figures(view: StreamView) -> StreamFigures:
+    groups = tuple(
+        GroupFigures(each.name, each.members, each.lag_messages, _age(each.lag_age))
+        for each in view.groups
+    )
+    return StreamFigures(view.partitions, view.size, groups)
+
+
+def _age(seconds: int | None) -> str | None:
+    return None if seconds is None else format_duration(timedelta(seconds=seconds))

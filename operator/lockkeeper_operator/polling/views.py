@@ -18,6 +18,25 @@ POLICIES_KNOWN = 1024
 
 
 @dataclass(frozen=True, slots=True)
+class GroupView:
+    """A consumer group of a stream; its lag, in messages and in seconds, is rounded down."""
+
+    name: str
+    members: int
+    lag_messages: int
+    lag_age: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamView:
+    """What only streams have: their partitions, bytes, and the groups furthest behind, by name."""
+
+    partitions: int
+    size: int
+    groups: tuple[GroupView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DestinationView:
     """A destination as its broker has it; *policy* is a hash, "" where none is declared.
 
@@ -31,6 +50,7 @@ class DestinationView:
     enqueued: int
     dequeued: int
     age: int | None
+    stream: StreamView | None = None
 
     @property
     def empty(self) -> bool:
@@ -81,7 +101,30 @@ def view_of(said: dict[str, Any]) -> DestinationView:
         enqueued=_whole(said.get("enqueued")) or 0,
         dequeued=_whole(said.get("dequeued")) or 0,
         age=None if not isinstance(age, int | float) else rounded_age(age / 1000),
+        stream=_stream_view(said) if said.get("kind") == "Stream" else None,
     )
+
+
+def _stream_view(said: dict[str, Any]) -> StreamView:
+    partitions, groups = said.get("partitions"), said.get("groups")
+    return StreamView(
+        partitions=len(partitions) if isinstance(partitions, list) else 0,
+        size=_whole(said.get("bytes")) or 0,
+        groups=tuple(sorted(_groups(groups), key=lambda each: each.name)),
+    )
+
+
+def _groups(said: Any) -> Iterator[GroupView]:
+    for each in said if isinstance(said, list) else ():
+        if isinstance(each, dict):
+            messages = _whole(each.get("lagMessages")) or 0
+            seconds = (_whole(each.get("lagTime")) or 0) / 1000
+            yield GroupView(
+                name=str(each.get("name", "")),
+                members=_whole(each.get("members")) or 0,
+                lag_messages=rounded_count(messages),
+                lag_age=rounded_age(seconds) if messages else None,
+            )
 
 
 def policy_hash(policy: dict[str, Any] | None) -> str:

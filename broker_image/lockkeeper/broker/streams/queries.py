@@ -1,7 +1,7 @@
 """Questions about streams, answered at once."""
 
-from collections.abc import Callable, Iterator
-from heapq import merge
+from collections.abc import Callable, Iterable, Iterator
+from heapq import merge, nlargest
 from typing import NamedTuple
 
 from lockkeeper.broker.context import Context
@@ -120,13 +120,38 @@ class Queries:
             found += [self._lag(group, partition) for partition in partitions]
         return found
 
+    def furthest_behind(
+        self, groups: Iterable[Group], stream: str, count: int
+    ) -> list[tuple[Group, list[Lag]]]:
+        """Return the *count* of a stream's groups that have most to consume, most of all first.
+
+        These are the groups with an offset of it, each with its lag in all partitions.
+        """
+        partitions = self._get(stream).partitions
+        reading = [
+            group
+            for group in groups
+            if any((stream, each.number) in group.offsets for each in partitions)
+        ]
+
+        def messages(group: Group) -> int:
+            return sum(each.maximum - _next_offset(group, each) for each in partitions)
+
+        furthest = nlargest(count, reading, key=messages)
+        return [(group, [self._lag(group, each) for each in partitions]) for group in furthest]
+
     def _lag(self, group: Group, partition: Partition) -> Lag:
         stream, number, maximum = partition.stream, partition.number, partition.maximum
-        known = group.offsets.get((stream, number), 0)
-        offset = min(max(known, partition.minimum), maximum)
+        offset = _next_offset(group, partition)
         stored_at = partition.stored_at_offset(offset)
         waiting = 0 if stored_at is None else max(0, self._context.now - stored_at)
         return Lag(stream, number, offset, maximum, waiting)
+
+
+def _next_offset(group: Group, partition: Partition) -> int:
+    """Return the offset at which a group goes on in a partition."""
+    known = group.offsets.get((partition.stream, partition.number), 0)
+    return min(max(known, partition.minimum), partition.maximum)
 
 
 def _with(partition: Partition, entries: Iterator[Entry]) -> Iterator[tuple[Entry, Partition]]:

@@ -4,6 +4,25 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
+class GroupFigures:
+    """A consumer group as the broker counts it; *lag_age* is text such as `5m`."""
+
+    name: str
+    members: int
+    lag_messages: int
+    lag_age: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFigures:
+    """A stream as the broker counts it, with the groups that are furthest behind."""
+
+    partitions: int
+    size: int
+    groups: tuple[GroupFigures, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """A destination as the broker counts it; *oldest_age* is text such as `1h30m`."""
 
@@ -12,6 +31,7 @@ class Figures:
     enqueued: int = 0
     dequeued: int = 0
     oldest_age: str | None = None
+    stream: StreamFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
