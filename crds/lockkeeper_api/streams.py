@@ -21,6 +21,12 @@ BridgedName = Annotated[
     str, Field(min_length=1, max_length=200, pattern=rf"^{_LEVEL}(\.{_LEVEL})*$")
 ]
 """The name of a queue or topic beside streams: of characters that names of groups may have."""
+_ANY_LEVEL = rf"({_LEVEL}|\*)"
+FedName = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=rf"^{_LEVEL}(\.{_ANY_LEVEL})*(\.>)?$"),
+]
+"""The name of a queue that a stream feeds, or a wildcard whose first level says which queues."""
 LIMIT_MAX = 1_000_000
 
 
@@ -52,10 +58,11 @@ class Stream(ApiModel):
         default=[], max_length=16, json_schema_extra={"x-kubernetes-list-type": "set"}
     )
     """Topics whose messages go into the stream, too."""
-    to_queues: list[BridgedName] = Field(
+    to_queues: list[FedName] = Field(
         default=[], max_length=16, json_schema_extra={"x-kubernetes-list-type": "set"}
     )
-    """Queues that get each message of the stream, from the first one that is kept."""
+    """Queues that get each message of the stream, from the first one that is kept. A wildcard such
+    as Consumer.*.orders stands for all queues that somebody opens."""
 
 
 class StreamLimits(ApiModel):

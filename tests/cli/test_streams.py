@@ -74,3 +74,16 @@ def test_streams_and_groups_are_shown_and_set_back(
     lockkeeper.done("groups", "reset", "billing", "orders", "--to", "first")
     (group,) = lockkeeper.done("groups", "lag", "--json").json()["groups"]
     assert [each["offset"] for each in group["partitions"]] == [0, 0]
+
+    said = lockkeeper.done("groups", "reset", "billing", "orders", "--to", "1:2").out
+    assert said == "billing goes on in orders at 1: 2\n"
+    said = lockkeeper.done("groups", "reset", "%QUEUE%later", "orders", "--to", "0:9,1:1").out
+    assert said == "%QUEUE%later goes on in orders at 0: 0, 1: 1\n"
+    for group, place, says in (
+        ("x", "last", "no group x"),
+        ("billing", "1:x", "expected first, last, a time or offsets"),
+        ("billing", "7:1", "partition"),
+    ):
+        wrong = lockkeeper("groups", "reset", group, "orders", "--to", place)
+        assert wrong.code != 0
+        assert says in wrong.err

@@ -121,7 +121,7 @@ class Broker:
             self.context, self.registry, settings.scheduler.enabled, build
         )
         self.interceptors = self._make_interceptors(policies)
-        self.streams = Streams(self.context, settings.streams, self.destinations.route_anew)
+        self.streams = Streams(self.context, settings.streams, self.destinations)
         # What is there from the start is the broker's own.
         self.inactive_destinations.kept.update(region.destination for region in self.registry)
 

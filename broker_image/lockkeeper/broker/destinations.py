@@ -8,7 +8,7 @@ from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocation
 from lockkeeper.broker.inactive_destinations import is_used
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.routing.router import Router
-from lockkeeper.broker.routing.rule import Rule
+from lockkeeper.broker.routing.rule import QueueFollower, Rule
 from lockkeeper.broker.subscription_manager import SubscriptionManager
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
@@ -46,6 +46,13 @@ class Destinations:
                 self._router.opened(region)
         for connection in self._connections.values():
             connection.last_destination = connection.last_route = None
+
+    def follow_queues(self, follower: QueueFollower) -> None:
+        """Tell somebody of the queues that there are, and of those that come and go."""
+        self._router.follow(follower)
+        for region in list(self._registry):
+            if region.destination.is_queue:
+                follower.opened(region)
 
     def create_temporary(self, connection: Connection, destination: Destination) -> None:
         """Make a temporary destination that lives as long as its connection."""

@@ -1,8 +1,9 @@
 """`lockkeeper groups`: consumer groups of streams, how far they are, and setting them back."""
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 from urllib.parse import quote
 
 import typer
@@ -14,6 +15,7 @@ from lockkeeper.cli.status import Json
 
 app = typer.Typer(help="Show how far consumer groups of streams are, and set them back.")
 
+_OFFSETS: Final = re.compile(r"\d+:\d+(,\d+:\d+)*", re.ASCII)
 LAG_COLUMNS = (
     Column("Group"),
     Column("Stream"),
@@ -76,9 +78,9 @@ def reset(
         str,
         typer.Option(
             "--to",
-            metavar="TIME",
-            help="Place to go on from: first, last, or a time such as 2026-11-27T08:00:00 (local "
-            "without an offset).",
+            metavar="PLACE",
+            help="Place to go on from: first, last, a time such as 2026-11-27T08:00:00 (local "
+            "without an offset), or offsets by partition, such as 0:42,1:17.",
         ),
     ],
     admin: AdminAddresses = None,
@@ -90,7 +92,7 @@ def reset(
 
     Example: lockkeeper groups reset billing orders --to 2026-11-27T08:00:00
     """
-    place: str | int = to if to in (FIRST, LAST) else _milliseconds(to)
+    place: str | int | dict[str, int] = to if to in (FIRST, LAST) else _offsets_or_time(to)
     path = f"groups/{quote(group, safe='')}/reset"
     answer = ask(find_master(admin)["admin"], path, {"stream": stream, "to": place})
     offsets = ", ".join(f"{number}: {offset}" for number, offset in answer["offsets"].items())
@@ -116,12 +118,20 @@ def _show(
     show(Listing(columns, rows, {"groups": groups}, below=() if rows else (nothing,)), as_json)
 
 
+def _offsets_or_time(text: str) -> dict[str, int] | int:
+    """Return the offsets by partition that *text* says, else the time; misuse otherwise."""
+    if not _OFFSETS.fullmatch(text):
+        return _milliseconds(text)
+    pairs = (each.split(":") for each in text.split(","))
+    return {partition: int(offset) for partition, offset in pairs}
+
+
 def _milliseconds(text: str) -> int:
     """Return the time that *text* says, in ms since 1970; misuse otherwise."""
     try:
         return int(datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:
-        raise misused(f"--to: expected first, last or a time, found {text}") from None
+        raise misused(f"--to: expected first, last, a time or offsets, found {text}") from None
 
 
 def _lag_row(group: dict[str, Any], partition: dict[str, Any]) -> tuple[str, ...]:

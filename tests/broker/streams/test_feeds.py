@@ -19,6 +19,8 @@ from lockkeeper.message.rewrite import decoded, properties_of
 BILLING = queue("billing")
 FED = StreamSettings(2, to_queues=("billing",))
 GROUP = "%QUEUE%billing"
+ON_DEMAND = StreamSettings(2, to_queues=("Consumer.*.orders",))
+READER = "Consumer.billing.orders"
 
 
 def run(bench: Bench, times: int = 12) -> None:
@@ -215,7 +217,8 @@ def test_messages_without_an_id_get_one_by_their_place(bench: Bench) -> None:
     ("names", "why"),
     [
         (("a b",), "no name of a group"),
-        (("a.>",), "wildcard"),
+        ((">",), "begin with a level"),
+        (("*.orders",), "begin with a level"),
         (("Lockkeeper.Stream.States",), "the broker's own"),
         (("a", "a"), "twice"),
     ],
@@ -223,3 +226,87 @@ def test_messages_without_an_id_get_one_by_their_place(bench: Bench) -> None:
 def test_queues_that_no_stream_can_feed(bench: Bench, names: tuple[str, ...], why: str) -> None:
     with pytest.raises(BrokerError, match=why):
         bench.broker.streams.declare("orders", StreamSettings(to_queues=names))
+
+
+def open_queue(bench: Bench, name: str = READER) -> None:
+    """Open a queue, as a consumer that comes does."""
+    bench.broker.registry.open(bench.broker.context, queue(name))
+
+
+def test_a_wildcard_stands_for_the_queues_that_somebody_opens(any_bench: Bench) -> None:
+    client = any_bench.connect()
+    open_queue(any_bench, "Consumer.early.orders")
+    any_bench.broker.streams.declare("orders", ON_DEMAND)
+    any_bench.append(client, "orders", *"ab")
+    run(any_bench)
+    open_queue(any_bench)
+    open_queue(any_bench, "Consumer.billing.invoices")
+    run(any_bench)
+    any_bench.append(client, "orders", "c")
+    run(any_bench)
+    assert bodies(any_bench, "Consumer.early.orders") == [*"abc"]
+    assert bodies(any_bench, READER) == [*"abc"]
+    assert bodies(any_bench, "Consumer.billing.invoices") == []
+    assert any_bench.broker.registry.find_queue(queue("Consumer.*.orders")) is None
+
+
+def test_a_queue_of_a_wildcard_goes_on_after_a_restart_and_when_it_is_opened_again(
+    disk_bench: DiskBench,
+) -> None:
+    client = disk_bench.connect()
+    disk_bench.broker.streams.declare("orders", ON_DEMAND)
+    open_queue(disk_bench)
+    disk_bench.append(client, "orders", *"ab")
+    run(disk_bench)
+    disk_bench.crash()
+    client = disk_bench.connect()
+    disk_bench.append(client, "orders", "c")
+    run(disk_bench)
+    assert bodies(disk_bench, READER) == [*"abc"]
+    disk_bench.broker.destinations.remove(queue(READER), None)
+    disk_bench.append(client, "orders", "d")
+    run(disk_bench)
+    assert disk_bench.broker.registry.find_queue(queue(READER)) is None
+    open_queue(disk_bench)
+    run(disk_bench)
+    assert bodies(disk_bench, READER) == ["d"]
+
+
+def test_where_a_queue_begins_can_be_said_before_it_is_opened(any_bench: Bench) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    streams.declare("orders", ON_DEMAND)
+    any_bench.append(client, "orders", *"abcd")
+    any_bench.append(client, "orders", *"xyz", partition=1)
+    found = streams.reset_offsets(f"%QUEUE%{READER}", "orders", {0: 3, 1: 99})
+    assert found == {0: 3, 1: 3}
+    open_queue(any_bench)
+    run(any_bench)
+    assert bodies(any_bench, READER) == ["d"]
+
+
+def test_queues_are_let_be_whose_wildcard_is_taken_back(any_bench: Bench) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    streams.declare("orders", ON_DEMAND)
+    open_queue(any_bench)
+    any_bench.append(client, "orders", "a")
+    run(any_bench)
+    streams.declare("orders", StreamSettings(2))
+    any_bench.append(client, "orders", "b")
+    open_queue(any_bench, "Consumer.late.orders")
+    run(any_bench)
+    assert bodies(any_bench, READER) == ["a"]
+    assert bodies(any_bench, "Consumer.late.orders") == []
+    streams.declare("orders", ON_DEMAND)
+    run(any_bench)
+    assert bodies(any_bench, READER) == ["a", "b"]
+    assert bodies(any_bench, "Consumer.late.orders") == ["a", "b"]
+
+
+def test_a_queue_without_a_name_for_a_group_is_opened_and_not_fed(bench: Bench) -> None:
+    client = bench.connect()
+    bench.broker.streams.declare("orders", ON_DEMAND)
+    bench.append(client, "orders", "a")
+    open_queue(bench, "Consumer.bïlling.orders")
+    run(bench)
+    assert bodies(bench, "Consumer.bïlling.orders") == []
+    assert not any(bench.broker.containment.counts.values())

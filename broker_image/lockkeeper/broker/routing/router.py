@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.broker.routing.composites import CompositeRule
 from lockkeeper.broker.routing.mirrors import MirrorRule
-from lockkeeper.broker.routing.rule import Hop, Label, OpenRoute, Region, Rule
+from lockkeeper.broker.routing.rule import Hop, Label, OpenRoute, QueueFollower, Region, Rule
 from lockkeeper.broker.routing.virtual_topics import VirtualTopicRule
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.copying import MessageCopier
@@ -44,7 +44,12 @@ class Router:
             *([] if self._mirror is None else [self._mirror]),
             *self._virtual,
         )
+        self._followers: tuple[QueueFollower, ...] = tuple(self._virtual_topics)
         self._copiers: dict[tuple[Destination, Label], MessageCopier] = {}
+
+    def follow(self, follower: QueueFollower) -> None:
+        """Tell one more of queues as they come and go."""
+        self._followers = (*self._followers, follower)
 
     def add(self, rule: Rule) -> None:
         """Ask one more rule, unless it is asked already; see `opened` for what is there."""
@@ -56,14 +61,14 @@ class Router:
         destination = region.destination
         region.rules = tuple(rule for rule in self._rules if rule.applies_to(destination))
         if region.destination.is_queue:
-            for rule in self._virtual_topics:
-                rule.opened(region)
+            for follower in self._followers:
+                follower.opened(region)
 
     def closed(self, region: Region) -> None:
         """Forget a queue or topic that is no more."""
         if region.destination.is_queue:
-            for rule in self._virtual_topics:
-                rule.closed(region)
+            for follower in self._followers:
+                follower.closed(region)
 
     def claims(self, wildcard: Destination) -> bool:
         """Tell whether consumers of *wildcard* share a queue of that name, which collects."""

@@ -69,3 +69,13 @@ class Rule(Protocol):
 
     def forward(self, region: Region, message: Message, label: Label) -> Forward:
         """Return what to do with *message*, which is at *region* and labelled so."""
+
+
+class QueueFollower(Protocol):
+    """Somebody who hears of queues as they come and go."""
+
+    def opened(self, queue: Region) -> None:
+        """Hear that there is a queue."""
+
+    def closed(self, queue: Region) -> None:
+        """Hear that a queue is no more."""

@@ -1,21 +1,34 @@
 """Bridges between streams and JMS: topics that go into streams, streams that feed queues."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.routing.rule import QueueFollower, Rule
 from lockkeeper.broker.streams.drafts import UNIQUE_KEY
 from lockkeeper.broker.streams.feeding import Feeds, check_queues
 from lockkeeper.broker.streams.filters import EVERYTHING
 from lockkeeper.broker.streams.groups import Groups
-from lockkeeper.broker.streams.inlets import InletRule, RouteAnew, check_topics
+from lockkeeper.broker.streams.inlets import InletRule, check_topics
 from lockkeeper.broker.streams.settings import StreamSettings
 from lockkeeper.broker.streams.stream import Stream
+from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.rewrite import producer_of
 from lockkeeper.message.text import encode_text
 
 SENT_MESSAGES, SENT_BYTES = 1_000, 1 << 20
 """So many of a partition's last messages tell at a start what their producers have sent."""
+
+
+class Routing(Protocol):
+    """The part of the broker's destinations that bridges are attached to."""
+
+    def route_anew(self, rule: Rule, destinations: Sequence[Destination]) -> None:
+        """Ask a rule that came, or that applies to others now, where messages go from here on."""
+
+    def follow_queues(self, follower: QueueFollower) -> None:
+        """Tell somebody of the queues that there are, and of those that come and go."""
 
 
 class Bridges:
@@ -26,10 +39,10 @@ class Bridges:
         context: Context,
         groups: Groups,
         count: Callable[[int], None],
-        route_anew: RouteAnew,
+        routing: Routing,
     ) -> None:
-        self._inlets = InletRule(context, count, route_anew)
-        self._feeds = Feeds(context, groups)
+        self._inlets = InletRule(context, count, routing.route_anew)
+        self._feeds = Feeds(context, groups, routing.follow_queues)
 
     def check(self, settings: StreamSettings) -> None:
         """Raise BrokerError for topics and queues that there can be no bridge to."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.broker.streams.drafts import Draft, StreamRecord
 from lockkeeper.broker.streams.filters import EVERYTHING
 from lockkeeper.broker.streams.partition import Partition
@@ -32,6 +33,12 @@ _BYTES_AT_ONCE: Final = 1 << 20
 _RETRY_MS: Final = 20
 _ROUND_MS: Final = 60_000
 """About so long a message waits that could not be delivered."""
+
+
+def check_not_ours(name: str) -> None:
+    """Raise InvalidDestinationError for the stream in which delayed messages wait."""
+    if name == DELAY_STREAM:
+        raise InvalidDestinationError(f"stream {name} is the broker's own")
 
 
 class Delivery(Enum):

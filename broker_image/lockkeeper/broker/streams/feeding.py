@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from lockkeeper.broker.context import LOOK_BYTES, Context
-from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.flow.space import lack_of_room
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.routing.names import check_name
+from lockkeeper.broker.routing.rule import QueueFollower, Region
 from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.filters import EVERYTHING
 from lockkeeper.broker.streams.groups import Groups, Place
@@ -23,7 +24,13 @@ from lockkeeper.broker.streams.jms import as_message
 from lockkeeper.broker.streams.names import check_group_name
 from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.stream import Stream
-from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.destination import (
+    ANY_CHILD,
+    ANY_DESCENDANT,
+    Destination,
+    path_matches,
+    queue,
+)
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId
 from lockkeeper.message.message import Message
@@ -44,10 +51,20 @@ Transactions = Callable[[], LocalTransactionId]
 
 
 def check_queues(names: Sequence[str]) -> None:
-    """Raise BrokerError for queues that no stream can feed."""
+    """Raise BrokerError for queues that no stream can feed.
+
+    A wildcard stands for queues that somebody opens; not for any queue whatsoever.
+    """
     for name in names:
-        check_name(queue(name))
-        check_group_name(FEED_PREFIX + name)
+        destination = queue(name)
+        check_name(destination, may_be_wildcard=True)
+        if not destination.is_pattern:
+            check_group_name(FEED_PREFIX + name)
+        elif destination.path[0] in (ANY_CHILD, ANY_DESCENDANT):
+            raise InvalidDestinationError(
+                f"toQueues: {name} stands for queues of all kinds; begin with a level that they "
+                "share, as in Consumer.*.orders"
+            )
     if len(set(names)) < len(names):
         raise InvalidDestinationError(f"toQueues names a queue twice: {', '.join(names)}")
 
@@ -169,11 +186,20 @@ class Fed:
 
 
 class Feeds:
-    """All feeds of a broker. A stream without one costs a look into a dictionary."""
+    """All feeds of a broker. A stream without one costs a look into a dictionary.
 
-    def __init__(self, context: Context, groups: Groups) -> None:
+    A stream that names wildcards feeds the queues that are there, as they come and go.
+    """
+
+    def __init__(
+        self, context: Context, groups: Groups, follow: Callable[[QueueFollower], None]
+    ) -> None:
         self._context = context
         self._groups = groups
+        self._follow = follow
+        self._is_following = False
+        self._queues: dict[Destination, None] = {}
+        self._wildcards: dict[str, tuple[Stream, list[Destination]]] = {}
         self._by_stream: dict[str, dict[Destination, Feed]] = {}
         self._ready: dict[Feed, None] = {}
         self._moving = Chore(context, self._move_some, TURN_BYTES)
@@ -182,23 +208,62 @@ class Feeds:
 
     def adopt(self, stream: Stream) -> None:
         """Feed the queues that a stream's settings name, and no others."""
-        wanted = {queue(name): None for name in stream.settings.to_queues}
+        named = [queue(name) for name in stream.settings.to_queues]
+        wildcards = [each for each in named if each.is_pattern]
+        self._wildcards.pop(stream.name, None)
+        if wildcards:
+            self._follow_queues()
+            self._wildcards[stream.name] = stream, wildcards
+        matching = [each for each in self._queues if _stands_for_any(wildcards, each)]
+        wanted = dict.fromkeys([*(each for each in named if not each.is_pattern), *matching])
         known = self._by_stream.pop(stream.name, {})
-        feeds: dict[Destination, Feed] = {}
-        for destination in wanted:
-            feed = known.get(destination)
-            if feed is None:
-                ways = self._next_transaction, self._wake
-                feed = Feed(self._context, self._groups, stream, destination, *ways)
-            feeds[destination] = feed
-            self._wake(feed)
         for destination, feed in known.items():
-            feed.is_ended = destination not in feeds
-        if feeds:
-            self._by_stream[stream.name] = feeds
+            feed.is_ended = destination not in wanted
+        for destination in wanted:
+            self._begin_feed(stream, destination, known.get(destination))
+
+    def _begin_feed(self, stream: Stream, destination: Destination, known: Feed | None) -> None:
+        ways = self._next_transaction, self._wake
+        feed = known or Feed(self._context, self._groups, stream, destination, *ways)
+        self._by_stream.setdefault(stream.name, {})[destination] = feed
+        self._wake(feed)
+
+    def _follow_queues(self) -> None:
+        """Hear of queues from now on: only a broker with a wildcard pays for that."""
+        if not self._is_following:
+            self._is_following = True
+            self._follow(self)
+
+    def opened(self, region: Region) -> None:
+        """Feed a queue that somebody has opened, if a wildcard stands for it."""
+        destination = region.destination
+        if destination.is_temporary or destination.is_pattern or destination in self._queues:
+            return
+        try:
+            check_name(destination)
+            check_group_name(FEED_PREFIX + destination.name)
+        except BrokerError:
+            # A queue of any name may be opened; nobody can be told here why it is not fed.
+            return
+        self._queues[destination] = None
+        for stream, wildcards in list(self._wildcards.values()):
+            is_fed = destination in self._by_stream.get(stream.name, {})
+            if not is_fed and _stands_for_any(wildcards, destination):
+                self._begin_feed(stream, destination, None)
+
+    def closed(self, region: Region) -> None:
+        """Let a queue be that is no more; its group knows where to go on."""
+        destination = region.destination
+        self._queues.pop(destination, None)
+        for name, (stream, _) in self._wildcards.items():
+            if destination.name not in stream.settings.to_queues:
+                feed = self._by_stream.get(name, {}).pop(destination, None)
+                if feed is not None:
+                    feed.is_ended = True
 
     def forget(self, name: str) -> None:
         """End the feeds of a stream that is deleted."""
+        self._wildcards.pop(name, None)
         for feed in self._by_stream.pop(name, {}).values():
             feed.is_ended = True
 
@@ -234,3 +299,7 @@ class Feeds:
                 feed.wait()
                 moved = 0
             yield LOOK_BYTES + moved
+
+
+def _stands_for_any(wildcards: list[Destination], destination: Destination) -> bool:
+    return any(path_matches(each.path, destination.path) for each in wildcards)

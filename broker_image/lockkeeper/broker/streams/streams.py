@@ -28,9 +28,9 @@ from lockkeeper.broker.errors import (
     InvalidDestinationError,
     ResourceAllocationError,
 )
-from lockkeeper.broker.streams.bridges import Bridges
+from lockkeeper.broker.streams.bridges import Bridges, Routing
 from lockkeeper.broker.streams.checking import check_drafts
-from lockkeeper.broker.streams.delays import DELAY_STREAM, Delays, Delivery
+from lockkeeper.broker.streams.delays import DELAY_STREAM, Delays, Delivery, check_not_ours
 from lockkeeper.broker.streams.delays import STATE as DELAYS_STATE
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.errors import (
@@ -39,7 +39,6 @@ from lockkeeper.broker.streams.errors import (
     StreamsBusyError,
 )
 from lockkeeper.broker.streams.groups import GROUP_PREFIX, Groups, Place
-from lockkeeper.broker.streams.inlets import RouteAnew
 from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
 from lockkeeper.broker.streams.partition import Partition, Pending, RecentFrames
@@ -65,7 +64,7 @@ RECONSUMED_MAX: Final = (1 << 31) - 1
 class Streams:
     """All streams and consumer groups of one broker; see the module for how to ask."""
 
-    def __init__(self, context: Context, settings: StreamsSettings, route_anew: RouteAnew) -> None:
+    def __init__(self, context: Context, settings: StreamsSettings, routing: Routing) -> None:
         self._context = context
         self.settings = settings
         self._streams: dict[str, Stream] = {}
@@ -76,7 +75,7 @@ class Streams:
         self._retaining = Retaining(context, self._partitions)
         self.queries = Queries(context, self.get, settings.limits)
         self.groups = Groups(context, settings, self._book, self._is_there)
-        self._bridges = Bridges(context, self.groups, self._count_pending, route_anew)
+        self._bridges = Bridges(context, self.groups, self._count_pending, routing)
         self._halves = Halves(context, settings, self._route, self._count_pending)
         self._delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
@@ -162,7 +161,7 @@ class Streams:
         Raises BrokerError.
         """
         check_stream_name(name)
-        _check_not_ours(name)
+        check_not_ours(name)
         self._bridges.check(settings)
         limits, known = self.settings.limits, self._streams.get(name)
         if not 1 <= settings.partitions <= limits.partitions:
@@ -215,7 +214,7 @@ class Streams:
     def remove(self, name: str) -> None:
         """Delete a stream with its messages, and what groups know of it. Raises BrokerError."""
         stream = self.get(name)
-        _check_not_ours(name)
+        check_not_ours(name)
         error = NoSuchStreamError(f"stream {name} was deleted")
         del self._streams[name]
         self._bridges.forget(name)
@@ -272,7 +271,7 @@ class Streams:
 
     def _place(self, stream: str, partition: int) -> Partition:
         """Return the partition that a producer names, or the next one. Raises BrokerError."""
-        _check_not_ours(stream)
+        check_not_ours(stream)
         target = self.open(stream)
         return target.next_partition() if partition < 0 else target.partition(partition)
 
@@ -410,13 +409,20 @@ class Streams:
         place = self.get(stream).partition(partition)
         self.groups.commit(group, (stream, partition), max(0, min(offset, place.maximum)))
 
-    def reset_offsets(self, group: str, stream: str, time: int) -> dict[int, int]:
-        """Let a group go on at what was stored at *time*; returns its offsets by partition.
+    def reset_offsets(self, group: str, stream: str, to: int | Mapping[int, int]) -> dict[int, int]:
+        """Let a group go on at what was stored at a time, or at offsets by partition.
 
-        Members that run have to be told by their protocol. Raises BrokerError.
+        Returns where it goes on, by partition. Members that run have to be told by their protocol.
+        Raises BrokerError.
         """
-        partitions = self.get(stream).partitions
-        offsets = {each.number: each.offset_at(time) for each in partitions}
+        found = self.get(stream)
+        if isinstance(to, int):
+            offsets = {each.number: each.offset_at(to) for each in found.partitions}
+        else:
+            offsets = {
+                number: max(0, min(offset, found.partition(number).maximum))
+                for number, offset in to.items()
+            }
         for number, offset in offsets.items():
             self.groups.commit(group, (stream, number), offset)
         self._bridges.published(stream)
@@ -488,12 +494,6 @@ class Streams:
     def close(self) -> None:
         """Write what is known of groups: the broker ends in order."""
         self.groups.write()
-
-
-def _check_not_ours(name: str) -> None:
-    """Raise InvalidDestinationError for the stream in which delayed messages wait."""
-    if name == DELAY_STREAM:
-        raise InvalidDestinationError(f"stream {name} is the broker's own")
 
 
 def _nothing(pending: Pending, locations: tuple[int, ...]) -> None:

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.streams.errors import NoSuchStreamError
+from lockkeeper.broker.streams.feeding import FEED_PREFIX
 from lockkeeper.server.admin.answers import (
     Done,
     Serving,
@@ -67,20 +68,25 @@ class Streams:
             return refused
         try:
             wanted = await read_json(request)
-            stream, time = str(wanted["stream"]), _time(wanted["to"])
+            stream, place = str(wanted["stream"]), _place(wanted["to"])
         except (ValueError, LookupError, TypeError):
             return refusal(
-                400, f'{{"stream": NAME, "to": "{FIRST}", "{LAST}" or ms since 1970}} is needed'
+                400,
+                f'{{"stream": NAME, "to": "{FIRST}", "{LAST}", ms since 1970 or '
+                '{"PARTITION": OFFSET}} is needed',
             )
-        return await self._set_back(engine, request.match_info["group"], stream, time)
+        return await self._set_back(engine, request.match_info["group"], stream, place)
 
-    async def _set_back(self, engine: Engine, name: str, stream: str, time: int) -> web.Response:
+    async def _set_back(
+        self, engine: Engine, name: str, stream: str, place: int | dict[int, int]
+    ) -> web.Response:
         engine.stamp()
         streams, done = engine.broker.streams, Done()
-        if streams.groups.find(name) is None:
+        # Where a queue begins to be fed can be said before anybody opens it.
+        if streams.groups.find(name) is None and not name.startswith(FEED_PREFIX):
             return refusal(404, f"there is no group {name}")
         try:
-            offsets = streams.reset_offsets(name, stream, time)
+            offsets = streams.reset_offsets(name, stream, place)
         except NoSuchStreamError as error:
             return refusal(404, str(error))
         except BrokerError as error:
@@ -109,13 +115,19 @@ class Streams:
         return web.json_response({"removed": name})
 
 
-def _time(to: Any) -> int:
-    """Return the time that a request asks for, in ms. Raises ValueError."""
+def _place(to: Any) -> int | dict[int, int]:
+    """Return the time that a request asks for, in ms, or the offsets. Raises ValueError."""
     if to in (FIRST, LAST):
         return 0 if to == FIRST else BEYOND
-    if isinstance(to, bool) or not isinstance(to, int):
-        raise ValueError("no time")
-    return to
+    if isinstance(to, dict) and to:
+        return {int(partition): _whole(offset) for partition, offset in to.items()}
+    return _whole(to)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("no whole number")
+    return value
 
 
 def _name(view: dict[str, Any]) -> str:
