@@ -2,7 +2,8 @@
 leave, freeze and crash.
 
 Rounds of work and faults are followed by the end: everything is healed, nobody sends any more, and
-each group must get to the end of the stream in bounded time. What must hold is in the books.
+each group must get to the end of the stream in bounded time, and a queue that it feeds must have
+each of its messages once. What must hold is in the books.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from simulation.hub import SECOND
 from simulation.pair import Pair
 from simulation.stream_books import StreamBooks
 from simulation.stream_clients import LEVELS_MS, LOCK_MS, PARTITIONS, Actor, GroupMember, Producer
+from simulation.stream_feeds import FED, is_fed, problem_of
 from simulation.watchers import Recounts, Writers
 
 from lockkeeper.server.engine import Engine
@@ -66,7 +68,7 @@ class StreamLife(Course):
             },
             "locker": {"acquireInterval": "200ms", "keepAlivePeriod": "200ms"},
             "streams": {
-                "defaults": {"partitions": PARTITIONS},
+                "defaults": {"partitions": PARTITIONS, "toQueues": [FED]},
                 "delayLevels": [f"{each}ms" for each in LEVELS_MS],
                 "memberTimeout": "2s",
                 "lockTimeout": f"{LOCK_MS}ms",
@@ -197,12 +199,33 @@ class StreamLife(Course):
             if missing := self.books.missing(group):
                 count, some = len(missing), sorted(missing)[:3]
                 self.books.problem(f"group {group} did not get {count} messages, {some} among them")
+        if not is_fed(engine.broker):
+            self.books.problem("the queue that the stream feeds does not get to the end")
         if count := engine.broker.streams.pending_transactions:
             self.books.problem(f"{count} transactions have no outcome")
         self.books.check_counts(engine.broker.containment.counts)
+        self._check_feed()
+
+    def _check_feed(self) -> None:
+        """Compare the queue with the stream that feeds it, as the master has them."""
+        hub, master, done = self.world.hub, self.pair.master(), list[bool]()
+        engine = self.engine()
+        if engine is None or master is None or master.process is None:
+            return
+
+        def check() -> None:
+            problem = problem_of(engine.broker)
+            if problem is not None:
+                self.books.problem(problem)
+            done.append(True)
+
+        hub.spawn(master.process, check)
+        hub.run(lambda: bool(done), hub.now + SETTLE_SECONDS_MAX * SECOND)
 
     def _is_drained(self) -> bool:
         engine = self.engine()
         if engine is None or engine.broker.streams.pending_transactions:
+            return False
+        if not is_fed(engine.broker):
             return False
         return not any(self.books.missing(group) for group in GROUPS)
