@@ -6,6 +6,7 @@ from collections.abc import Callable
 import kopf
 
 import lockkeeper_operator.handlers  # noqa: F401  # They register themselves.
+from lockkeeper_operator.kopf_settings import NoMemories
 from lockkeeper_operator.kubernetes.api.server import connect
 from lockkeeper_operator.process.operator import Operator
 from lockkeeper_operator.process.options import Options
@@ -39,6 +40,7 @@ async def run(
     clusterwide = options.namespaces is None
     await kopf.operator(
         registry=REGISTRY,
+        memories=NoMemories(),
         memo=Memo(operator=operator),
         clusterwide=clusterwide,
         namespaces=options.namespaces or (),

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import kopf
+from kopf._cogs.structs.bodies import RawBody
+from kopf._core.reactor.inventory import ResourceMemories, ResourceMemory
 
 from lockkeeper_operator.kubernetes.api.server import PAGE_OBJECTS, REQUEST_SECONDS
 from lockkeeper_operator.kubernetes.caches.caches import WATCHED, selector_of
@@ -58,6 +60,27 @@ class NoProgress(kopf.ProgressStorage):
     def clear(self, *, essence: Any) -> Any:
         """Return what there is."""
         return essence
+
+
+class NoMemories(ResourceMemories):
+    """Keeps nothing of objects between two of their events.
+
+    kopf would keep 1 KB of each, for daemons, indices and errors of what it writes: none of which
+    there is here.
+    """
+
+    async def recall(
+        self,
+        raw_body: RawBody,
+        *,
+        memobase: Any = None,
+        noticed_by_listing: bool = False,
+        ephemeral: bool = False,
+    ) -> ResourceMemory:
+        """Return a memory that lasts as long as one event."""
+        return await super().recall(
+            raw_body, memobase=memobase, noticed_by_listing=noticed_by_listing, ephemeral=True
+        )
 
 
 def tune(settings: kopf.OperatorSettings, clusterwide: bool, class_name: str = "") -> None:

@@ -18,9 +18,9 @@ POLL_IDLE_SECONDS = 20.0
 CHANGE_IDLE_SECONDS = 2.0
 """How long one for changes is kept: they come in bursts."""
 ANSWER_BYTES_MAX = 64 << 20
-TLS_READ_BYTES = 16 << 10
-"""Of each connection, for as long as it is kept. asyncio has 256 KiB, for a TLS record of 16 at
-most: 125 MB for 500 brokers, where this is 8."""
+TLS_READ_BYTES = 4 << 10
+"""Of each connection, for as long as it is kept. asyncio has 256 KiB: 125 MB for 500 brokers, where
+this is 2. A longer TLS record (16 KiB at most) takes as many reads."""
 _FAILURES = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
 _PLURALS = {"Queue": "queues", "Topic": "topics", "Stream": "streams"}
 

@@ -1,6 +1,7 @@
 """Asks brokers again and again, and tells what has changed."""
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,7 +131,7 @@ def _taken(
     state: PollState, said: list[dict[str, Any]], asked_at: float
 ) -> frozenset[DestinationKey]:
     """Take a list down that was asked for at that time; returns what is new in it."""
-    found = {(str(each["kind"]), str(each["name"])): view_of(each) for each in said}
+    found = {(sys.intern(str(each["kind"])), str(each["name"])): view_of(each) for each in said}
     recent = {key: at for key, at in state.touched.items() if at >= asked_at}
     for key in recent:
         # Asked before it was changed: what is known is newer.

@@ -8,6 +8,8 @@ from typing import Generic, TypeVar
 KeyType = TypeVar("KeyType")
 BACKOFF_SECONDS_MIN = 0.25
 BACKOFF_SECONDS_MAX = 30.0
+PASSED_OVER_MAX = 64
+"""Times that are kept although they do not count any more, besides as many as do."""
 
 
 class WorkQueue(Generic[KeyType]):
@@ -46,6 +48,8 @@ class WorkQueue(Generic[KeyType]):
         self._due[key] = due
         self._count += 1
         heapq.heappush(self._later, (due, self._count, key))
+        if len(self._later) > PASSED_OVER_MAX + 2 * len(self._due):
+            self._pass_over()
         self._set_alarm()
 
     def retry(self, key: KeyType, at_least: float = 0.0) -> float:
@@ -91,6 +95,11 @@ class WorkQueue(Generic[KeyType]):
                 return
             self._alarm.cancel()
         self._alarm = asyncio.get_running_loop().call_at(due, self._ring)
+
+    def _pass_over(self) -> None:
+        """Forget times that do not count any more, as their keys fell due before."""
+        self._later = [each for each in self._later if self._due.get(each[2]) == each[0]]
+        heapq.heapify(self._later)
 
     def _ring(self) -> None:
         self._alarm = None

@@ -1,15 +1,20 @@
 """What is kept of objects, and what of a change wakes whom."""
 
+import json
+import random
+import tracemalloc
 from typing import Any
 
 from lockkeeper_operator.brokers.observed import pod_of
 from lockkeeper_operator.kubernetes.api.errors import error_of
 from lockkeeper_operator.kubernetes.api.kinds import BY_NAME, POD
 from lockkeeper_operator.kubernetes.caches.packing import LAST_APPLIED, trimmed
-from lockkeeper_operator.kubernetes.caches.store import Store
+from lockkeeper_operator.kubernetes.caches.store import Groups, Store
 from lockkeeper_operator.kubernetes.children.field_owners import steadfast_owners
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.polling.views import policy_hash, rounded_age
+
+OBJECTS = 300
 
 
 def manifest(version: int, name: str = "a", **more: Any) -> Manifest:
@@ -40,6 +45,48 @@ def test_only_what_differs_is_a_change() -> None:
     assert after["kind"] == "ConfigMap"
     assert told.store.names_in("data", "x") == ()
     assert told.store.names_in("data", "y") == (("n", "a"),)
+
+
+def test_objects_that_change_take_no_more_room_than_before() -> None:
+    store = Store(BY_NAME["ConfigMap"], _kept_in_two_groups, lambda before, after: None)
+    tracemalloc.start()
+    try:
+        _put_all(store, 1)
+        once, _ = tracemalloc.get_traced_memory()
+        _put_all(store, 2)
+        twice, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(store) == OBJECTS
+    assert twice - once < 20 * OBJECTS
+
+
+def test_what_all_objects_of_a_kind_have_is_kept_once() -> None:
+    noise = random.Random(1)
+    common = {str(number): noise.randbytes(9).hex() for number in range(200)}
+    store = Store(BY_NAME["ConfigMap"], lambda _: (), lambda before, after: None)
+    tracemalloc.start()
+    try:
+        for number in range(OBJECTS):
+            store.put(manifest(number + 1, f"a-{number}", data={**common, "own": str(number)}))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 1000 * OBJECTS
+    found = store.get("n", "a-7")
+    assert found is not None and found["data"] == {**common, "own": "7"}
+
+
+def _kept_in_two_groups(found: Manifest) -> Groups:
+    metadata = found["metadata"]
+    return (metadata["namespace"], metadata["name"]), ("all", metadata["namespace"])
+
+
+def _put_all(store: Store, version: int) -> None:
+    """Put objects as they are read: each with text of its own."""
+    for number in range(OBJECTS):
+        text = json.dumps(manifest(version, f"a-{number}", data=version))
+        store.put(json.loads(text))
 
 
 def test_what_is_older_than_what_is_known_changes_nothing() -> None:

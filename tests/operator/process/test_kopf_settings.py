@@ -9,10 +9,10 @@ import pytest
 from kopf._cogs.structs import bodies, ephemera, references
 from kopf._core.actions import lifecycles
 from kopf._core.engines import indexing, posting
-from kopf._core.reactor import inventory, processing
+from kopf._core.reactor import processing
 
 from lockkeeper_operator.embedded import REGISTRY, Memo
-from lockkeeper_operator.kopf_settings import tune
+from lockkeeper_operator.kopf_settings import NoMemories, tune
 from lockkeeper_operator.kubernetes.api.kinds import DESTINATION
 
 OBJECTS = 50
@@ -39,7 +39,7 @@ def event(number: int) -> bodies.RawEvent:
     return {"type": "MODIFIED", "object": bodies.RawBody(**body)}  # type: ignore[typeddict-item]
 
 
-def test_kopf_writes_no_line_no_event_and_no_object(caplog: pytest.LogCaptureFixture) -> None:
+def test_kopf_writes_no_line_no_event_and_no_object_and_keeps_nothing(caplog: pytest.LogCaptureFixture) -> None:
     # Other tests may have run an operator in this process before.
     logging.getLogger("kopf.objects").setLevel(logging.NOTSET)
     settings, seen = kopf.OperatorSettings(), Seen()
@@ -49,7 +49,7 @@ def test_kopf_writes_no_line_no_event_and_no_object(caplog: pytest.LogCaptureFix
     resource = references.Resource(
         DESTINATION.group, DESTINATION.version, DESTINATION.plural, kind=DESTINATION.name
     )
-    memories, memo = inventory.ResourceMemories(), ephemera.AnyMemo(Memo(operator=seen))
+    memories, memo = NoMemories(), ephemera.AnyMemo(Memo(operator=seen))
 
     async def process(number: int) -> str | None:
         return await processing.process_resource_event(
@@ -75,3 +75,4 @@ def test_kopf_writes_no_line_no_event_and_no_object(caplog: pytest.LogCaptureFix
     errors = [each for each in caplog.records if each.name != "asyncio"]
     assert [(each.name, each.levelname) for each in errors] == [("kopf.objects", "ERROR")]
     assert told.empty()
+    assert list(memories.iter_all_memories()) == []

@@ -1,6 +1,7 @@
 """The queue of keys: once each, one at a time, later when asked for later."""
 
 import asyncio
+import tracemalloc
 from collections.abc import Awaitable, Callable, Generator
 from functools import wraps
 from typing import Any
@@ -125,6 +126,31 @@ async def test_a_key_that_falls_due_wakes_one_of_those_who_wait() -> None:
     for task in tasks[4:]:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@in_loop
+async def test_what_comes_early_again_and_again_leaves_no_times_behind() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    async def look(times: int) -> None:
+        """Look at a key so often, and have it looked at again at the latest in an hour."""
+        for _ in range(times):
+            queue.add("a")
+            assert await queue.take()
+            queue.add("a", after=3600)
+            queue.done("a")
+
+    await look(100)
+    tracemalloc.start()
+    try:
+        await look(5000)
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert grown < 50_000
+    # The last time counts all the same.
+    queue.add("a", after=0.01)
+    assert await taken(queue, 1) == "a"
 
 
 @in_loop

@@ -1,5 +1,6 @@
 """All stores of the operator."""
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -141,12 +142,14 @@ class Caches:
 def _groups_of_child(manifest: Manifest) -> Groups:
     metadata = manifest["metadata"]
     instance = metadata.get("labels", {}).get(INSTANCE_LABEL, "")
-    return ((BROKER_GROUP, metadata.get("namespace", ""), instance),)
+    # Of thousands, each has read its own text of the same.
+    return ((BROKER_GROUP, sys.intern(metadata.get("namespace", "")), sys.intern(instance)),)
 
 
 def _groups_of_destination(manifest: Manifest) -> Groups:
     target = target_of(manifest)
+    broker = (sys.intern(target.namespace), sys.intern(target.broker))
     return (
-        (BROKER_GROUP, target.namespace, target.broker),
-        (TARGET_GROUP, target.namespace, target.broker, target.kind, target.name),
+        (BROKER_GROUP, *broker),
+        (TARGET_GROUP, *broker, sys.intern(target.kind), sys.intern(target.name)),
     )

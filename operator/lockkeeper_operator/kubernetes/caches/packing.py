@@ -68,16 +68,28 @@ def _status_of_pod(status: Manifest) -> Manifest:
     return kept
 
 
-def packed(manifest: Manifest) -> bytes:
-    """Return *manifest* as bytes; equal ones give equal bytes, versions apart."""
-    metadata = {**manifest["metadata"]}
-    metadata.pop("resourceVersion", None)
-    text = json.dumps({**manifest, "metadata": metadata}, separators=(",", ":"), sort_keys=True)
-    return zlib.compress(text.encode(), _LEVEL)
+class Packing:
+    """Packs objects of one kind.
 
+    Most of an object is in all of its kind: what is as in the first of them is not kept again. A
+    Destination takes a tenth of what it takes alone.
+    """
 
-def unpacked(data: bytes) -> Manifest:
-    """Return what was packed, without its version."""
-    found: Any = json.loads(zlib.decompress(data))
-    assert isinstance(found, dict)
-    return found
+    def __init__(self) -> None:
+        self._sample = b""
+
+    def packed(self, manifest: Manifest) -> bytes:
+        """Return *manifest* as bytes; equal ones give equal bytes, versions apart."""
+        metadata = {**manifest["metadata"]}
+        metadata.pop("resourceVersion", None)
+        written = {**manifest, "metadata": metadata}
+        text = json.dumps(written, separators=(",", ":"), sort_keys=True).encode()
+        self._sample = self._sample or text
+        packer = zlib.compressobj(_LEVEL, zdict=self._sample)
+        return packer.compress(text) + packer.flush()
+
+    def unpacked(self, data: bytes) -> Manifest:
+        """Return what was packed here, without its version."""
+        found: Any = json.loads(zlib.decompressobj(zdict=self._sample).decompress(data))
+        assert isinstance(found, dict)
+        return found

@@ -1,11 +1,12 @@
 """The objects of one kind, as they were last seen."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from lockkeeper_operator.kubernetes.api.kinds import Kind
-from lockkeeper_operator.kubernetes.caches.packing import packed, trimmed, unpacked
+from lockkeeper_operator.kubernetes.caches.packing import Packing, trimmed
 from lockkeeper_operator.kubernetes.manifests import Manifest
 
 Name: TypeAlias = tuple[str, str]
@@ -43,6 +44,7 @@ class Store:
         self._groups_of = groups_of
         self._changed = changed
         self._mine = mine
+        self._packing = Packing()
         self._entries: dict[Name, _Entry] = {}
         self._groups: dict[tuple[str, ...], set[Name]] = {}
         self._gone: dict[Name, int] = {}
@@ -56,7 +58,7 @@ class Store:
         entry = self._entries.get((namespace, name))
         if entry is None:
             return None
-        found = unpacked(entry.data)
+        found = self._packing.unpacked(entry.data)
         found["metadata"]["resourceVersion"] = str(entry.version)
         return found
 
@@ -98,14 +100,20 @@ class Store:
         # Items of a list do not say what they are.
         own = {"apiVersion": self.kind.api_version, "kind": self.kind.name}
         kept = trimmed({**manifest, **own})
-        data = packed(kept)
+        data = self._packing.packed(kept)
         if entry is not None and data == entry.data:
             entry.version = version
             return
-        before = None if entry is None else unpacked(entry.data)
+        before = None if entry is None else self._packing.unpacked(entry.data)
         groups = self._groups_of(kept)
-        self._regroup(name, () if entry is None else entry.groups, groups)
-        self._entries[name] = _Entry(data, version, groups)
+        if entry is None:
+            self._regroup(name, (), groups)
+            self._entries[name] = _Entry(data, version, groups)
+        else:
+            if groups != entry.groups:
+                self._regroup(name, entry.groups, groups)
+                entry.groups = groups
+            entry.data, entry.version = data, version
         self._changed(before, kept)
 
     def drop(self, manifest: Manifest) -> None:
@@ -145,11 +153,9 @@ class Store:
     def _forget(self, name: Name, entry: _Entry) -> None:
         del self._entries[name]
         self._regroup(name, entry.groups, ())
-        self._changed(unpacked(entry.data), None)
+        self._changed(self._packing.unpacked(entry.data), None)
 
     def _regroup(self, name: Name, before: Groups, after: Groups) -> None:
-        if before == after:
-            return
         for group in before:
             members = self._groups[group]
             members.discard(name)
@@ -160,5 +166,6 @@ class Store:
 
 
 def _name_of(manifest: Manifest) -> Name:
+    """Return the name of an object, in text that all have in common who keep it."""
     metadata = manifest["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
+    return sys.intern(metadata.get("namespace", "")), sys.intern(metadata["name"])
