@@ -21,7 +21,7 @@ from lockkeeper_operator.names import FIELD_MANAGER
 LEVELS_MAX = 11_000
 """The API server reads objects of 10,000 levels. Python refuses 1000: one such object, in whoever's
 namespace, would keep us from reading any of its kind."""
-PAGE_OBJECTS = 250
+PAGE_OBJECTS = 100
 REQUEST_SECONDS = 15.0
 BUSY_MAX = 5
 BUSY_SECONDS, BUSY_SECONDS_MAX = 1.0, 5.0
