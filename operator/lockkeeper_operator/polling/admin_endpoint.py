@@ -68,7 +68,7 @@ class AdminEndpoints:
     """Asks brokers; one for the whole process.
 
     A poll takes 0.1 ms over a connection that is kept, 1 ms over a new one (TLS, processor time).
-    Each that is kept has 50 to 70 KB. Polls of a pod come one by one, over one connection. Changes
+    Each that is kept has some 30 KB. Polls of a pod come one by one, over one connection. Changes
     come many at a time. Idle connections are used in turn, so that those of a burst would stay,
     were polls to use them, too.
     """

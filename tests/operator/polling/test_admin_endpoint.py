@@ -4,6 +4,7 @@ authority vouches for alone.
 
 import asyncio
 import ssl
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -157,6 +158,31 @@ def test_a_broker_is_known_by_its_name_whatever_its_address(tmp_path: Path) -> N
     authority = new_authority("own", NOW)
     shown = encryption(issued(authority, [NAME], NOW), tmp_path)
     assert ask_secured(shown, authority.certificate) == ("master", ["Bearer token"])
+
+
+def test_a_connection_that_is_kept_takes_little(tmp_path: Path) -> None:
+    authority = new_authority("own", NOW)
+    shown = encryption(issued(authority, [NAME], NOW), tmp_path)
+    count, taken = 20, 0
+
+    async def main() -> None:
+        nonlocal taken
+        broker, admin = Broker(), AdminEndpoints()
+        admin.trust(authority.certificate)
+        await broker.start(shown)
+        address = Address(LOOPBACK, broker.port, "token", NAME)
+        await admin.status(address)
+        tracemalloc.start()
+        await asyncio.gather(*(admin.status(address) for _ in range(count)))
+        taken, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert broker.connections == count
+        await admin.close()
+        await broker.stop()
+
+    asyncio.run(main())
+    # Of both ends, as the broker is in this process, too; what OpenSSL has is not counted.
+    assert taken / count < 45_000
 
 
 def test_before_certificates_are_of_a_new_authority_those_of_the_old_one_count(
