@@ -39,7 +39,9 @@ def event(number: int) -> bodies.RawEvent:
     return {"type": "MODIFIED", "object": bodies.RawBody(**body)}  # type: ignore[typeddict-item]
 
 
-def test_kopf_writes_no_line_no_event_and_no_object_and_keeps_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_kopf_writes_no_line_no_event_and_no_object_and_keeps_none(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     # Other tests may have run an operator in this process before.
     logging.getLogger("kopf.objects").setLevel(logging.NOTSET)
     settings, seen = kopf.OperatorSettings(), Seen()
