@@ -1,6 +1,7 @@
 """What RocketMQ's clients ask for, and what they are told: sessions on a real core."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from rocketmq_client import START, Client, House, messages
@@ -329,5 +330,50 @@ def test_who_gives_a_wrong_password_may_do_nothing() -> None:
     house.turn()
     refused = client.answer_to(number)
     assert refused is not None
-    assert refused.code == Response.NO_PERMISSION
+    assert (refused.code, refused.remark) == (
+        Response.NO_PERMISSION,
+        "User name [anna] or password is invalid.",
+    )
     assert not client.session.is_open
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "the request names no user"),
+        ({"AccessKey": "anna"}, "anna gives no password"),
+    ],
+)
+def test_who_gives_too_little_is_told_what_is_missing(given: dict[str, str], words: str) -> None:
+    users = Users()
+    house = House(authenticator=users)
+    client = house.client()
+    number = client.say(Request.GET_BROKER_CLUSTER_INFO, given)
+    users.answer()
+    house.turn()
+    refused = client.answer_to(number)
+    assert refused is not None
+    assert words in str(refused.remark)
+    assert "security token" in str(refused.remark)
+
+
+def test_a_stranger_finds_the_broker_but_learns_nothing_of_topics() -> None:
+    """Clients take a refused route for a missing topic, and would not say what is wrong."""
+    users = Users()
+    house = House(authenticator=users)
+    house.broker.streams.declare("T", replace(house.broker.streams.settings.defaults, partitions=3))
+    stranger = house.client()
+    routes = []
+    for name in ("T", "unheard-of"):
+        number = stranger.say(Request.GET_ROUTEINFO_BY_TOPIC, {"topic": name})
+        if users.waiting:
+            users.answer()
+        house.turn()
+        told = stranger.answer_to(number)
+        assert told is not None
+        assert told.code == Response.SUCCESS
+        routes.append(json.loads(told.body))
+    assert routes[0] == routes[1]
+    assert routes[0]["brokerDatas"][0]["brokerAddrs"] == {"0": "shop:9876"}
+    assert stranger.send("T", b"m").code == Response.NO_PERMISSION
+    assert not stranger.session.is_open

@@ -15,10 +15,7 @@ from lockkeeper.protocols.rocketmq.codes import Response
 from lockkeeper.protocols.rocketmq.fields import Refusal
 from lockkeeper.protocols.rocketmq.signatures import ACCESS_KEY, TOKEN, is_signed
 
-_NEEDS = (
-    "the request names no user who may connect: give the user as access key, the password as "
-    "secret key and as security token"
-)
+_NEEDS = "give the user as access key, the password as secret key and as security token"
 
 
 class Login:
@@ -65,10 +62,19 @@ class Login:
         """Make sure that the user has sent this request. Raises Refusal."""
         if self._broker.authenticator is None:
             return
+        user, password = self._given
         if self._connection.rights is None:
-            raise Refusal(Response.NO_PERMISSION, _NEEDS)
-        _, password = self._given
+            raise Refusal(Response.NO_PERMISSION, _refused(user, password))
         if password is not None and not is_signed(request, password):
             raise Refusal(
                 Response.NO_PERMISSION, "the signature is not that of the user's password"
             )
+
+
+def _refused(user: str | None, password: str | None) -> str:
+    """Return why nobody is let in who gives these."""
+    if user is None:
+        return f"the request names no user: {_NEEDS}"
+    if password is None:
+        return f"the user {user} gives no password: {_NEEDS}"
+    return f"User name [{user}] or password is invalid."

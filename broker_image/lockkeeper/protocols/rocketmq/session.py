@@ -10,7 +10,7 @@ from lockkeeper.broker.outputs import Output
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.protocols.rocketmq import groups, reading, sending, topics
 from lockkeeper.protocols.rocketmq.codec import Command, decode, encode
-from lockkeeper.protocols.rocketmq.codes import Response
+from lockkeeper.protocols.rocketmq.codes import Request, Response
 from lockkeeper.protocols.rocketmq.convert import command_of, refusal_of
 from lockkeeper.protocols.rocketmq.errors import ProtocolError
 from lockkeeper.protocols.rocketmq.fields import Refusal
@@ -34,6 +34,8 @@ HANDLERS: Final[dict[int, Handler]] = {
     **reading.HANDLERS,
 }
 """What carries out each request."""
+FOR_STRANGERS: Final[dict[int, Handler]] = {Request.GET_ROUTEINFO_BY_TOPIC: topics.blind_route}
+"""What answers those who have not said who they are."""
 SILENCE_MS_MAX: Final = 120_000
 """How long a client may say nothing: it sends heartbeats every 30 s."""
 _HELD_BYTES: Final = STALLED_BYTES_MAX + 1
@@ -145,15 +147,7 @@ class RocketMQSession:
 
     def _carry_out(self, request: Command) -> None:
         try:
-            self._login.check_request(request)
-            self._talk.introduce()
-            handler = HANDLERS.get(request.code)
-            if handler is None:
-                raise Refusal(
-                    Response.REQUEST_CODE_NOT_SUPPORTED,
-                    f" request type {request.code} not supported",
-                )
-            answered = handler(self._talk, request)
+            answered = self._handler_of(request)(self._talk, request)
         except Refusal as refusal:
             answered = answer(code=refusal.code, remark=str(refusal))
         except BrokerError as error:
@@ -167,6 +161,23 @@ class RocketMQSession:
             if request.code in sending.SENDS:
                 answered.fields = {**sending.REGION, **answered.fields}
             self._say(answering(request, answered))
+
+    def _handler_of(self, request: Command) -> Handler:
+        """Return what carries a request out. Raises Refusal."""
+        try:
+            self._login.check_request(request)
+        except Refusal:
+            if request.code in FOR_STRANGERS:
+                return FOR_STRANGERS[request.code]
+            raise
+        self._talk.introduce()
+        handler = HANDLERS.get(request.code)
+        if handler is None:
+            raise Refusal(
+                Response.REQUEST_CODE_NOT_SUPPORTED,
+                f" request type {request.code} not supported",
+            )
+        return handler
 
     def _say(self, command: Command) -> None:
         """Send a command with all others at the end of this turn."""

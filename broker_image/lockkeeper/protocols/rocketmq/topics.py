@@ -103,7 +103,23 @@ def route(talk: Talk, request: Command) -> Command:
         queues, permission = TEMPLATE_QUEUES, BOTH | INHERITED
     else:
         raise _missing(name)
-    told: dict[str, Any] = {
+    told = _route(talk, queues, permission)
+    if stream is not None and stream.settings.ordered:
+        told["orderTopicConf"] = f"{talk.broker.name}:{queues}"
+    return answer(body=encode_json(told))
+
+
+def blind_route(talk: Talk, request: Command) -> Command:
+    """Tell that any topic is here, whether there is one or not.
+
+    Clients take a refusal for a missing topic, and do not say what was refused. So they are led to
+    a request whose refusal they tell of, and learn nothing.
+    """
+    return answer(body=encode_json(_route(talk, 1, BOTH)))
+
+
+def _route(talk: Talk, queues: int, permission: int) -> dict[str, Any]:
+    return {
         "brokerDatas": [_broker_data(talk)],
         "filterServerTable": {},
         "queueDatas": [
@@ -116,9 +132,6 @@ def route(talk: Talk, request: Command) -> Command:
             }
         ],
     }
-    if stream is not None and stream.settings.ordered:
-        told["orderTopicConf"] = f"{talk.broker.name}:{queues}"
-    return answer(body=encode_json(told))
 
 
 def _broker_data(talk: Talk) -> dict[str, Any]:

@@ -69,13 +69,16 @@ final class Scene implements AutoCloseable {
     }
 
     /** Returns a refusal as its code and what it says, without what differs from run to run. */
-    private static String told(Exception refused) {
+    static String told(Exception refused) {
         if (refused instanceof MQBrokerException broker) {
             String words = first(broker.getErrorMessage());
             return "broker code " + broker.getResponseCode() + " " + words;
         }
-        return "client code " + ((MQClientException) refused).getResponseCode() + " "
-                + first(((MQClientException) refused).getErrorMessage());
+        if (refused instanceof MQClientException client) {
+            return "client code " + client.getResponseCode() + " "
+                    + first(client.getErrorMessage());
+        }
+        return refused.getClass().getSimpleName() + " " + first(refused.getMessage());
     }
 
     static String first(String text) {
