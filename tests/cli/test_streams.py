@@ -69,6 +69,18 @@ def test_streams_and_groups_are_shown_and_set_back(
     assert 'lockkeeper_stream_messages{stream="orders"} 3' in figures
     assert 'lockkeeper_group_lag_messages{group="billing",stream="orders"} 1' in figures
 
+    said = lockkeeper.done("why", "group", "billing").out
+    assert said.splitlines() == [
+        "billing: 1 message to consume, 0 members",
+        "  the group has no member",
+        "    way out: start one; one that runs is at another broker, or has another group",
+        "orders: 1 message to consume",
+    ]
+    (asked,) = lockkeeper.done("why", "group", "billing", "--stream", "orders", "--json").json()[
+        "streams"
+    ]
+    assert [each["lagMessages"] for each in asked["partitions"]] == [0, 1]
+
     said = lockkeeper.done("groups", "reset", "billing", "orders", "--to", RESET).out
     assert said == "billing goes on in orders at 0: 0, 1: 1\n"
     lockkeeper.done("groups", "reset", "billing", "orders", "--to", "first")
@@ -87,3 +99,26 @@ def test_streams_and_groups_are_shown_and_set_back(
         wrong = lockkeeper("groups", "reset", group, "orders", "--to", place)
         assert wrong.code != 0
         assert says in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["group", "nobody"], 1, "there is no group nobody"),
+        (["group", "billing", "--stream", "x"], 1, "nothing to do with x; it consumes orders"),
+        (["group"], 2, "which group?"),
+        (["Q", "--stream", "x"], 2, "--stream is for"),
+    ],
+)
+def test_questions_about_groups_without_an_answer(
+    admin: str,
+    arguments: list[str],
+    code: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOCKKEEPER_ADMIN", admin)
+    outcome = CommandLine(capsys, monkeypatch)("why", *arguments)
+    assert outcome.code == code
+    assert said in outcome.err

@@ -5,9 +5,12 @@ from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.diagnostics.files import Survey, why_file
+from lockkeeper.broker.diagnostics.groups import streams_of, why_group, why_stream
+from lockkeeper.broker.diagnostics.partitions import why_partition
 from lockkeeper.broker.diagnostics.producers import why_producers
 from lockkeeper.broker.diagnostics.queues import why_message, why_queue
 from lockkeeper.broker.diagnostics.reason import Reason
+from lockkeeper.broker.streams.groups import Group
 from lockkeeper.message.destination import parse_destination
 
 
@@ -51,6 +54,53 @@ async def files_answer(broker: Broker, name: str = "") -> dict[str, Any]:
             }
             for each in files
         ]
+    }
+
+
+async def group_answer(broker: Broker, name: str, stream: str = "") -> dict[str, Any]:
+    """Return why a group has not consumed everything, of one stream or of all it is concerned with.
+
+    Raises UnknownSubjectError.
+    """
+    group = broker.streams.groups.find(name)
+    if group is None:
+        raise UnknownSubjectError(f"there is no group {name}; a member or an offset makes one")
+    known = streams_of(group)
+    if stream and stream not in known:
+        told = f"consumes {', '.join(known)}" if known else "consumes nothing"
+        raise UnknownSubjectError(f"group {name} has nothing to do with {stream}; it {told}")
+    streams = [await _stream_view(broker, group, each) for each in known if stream in ("", each)]
+    messages = sum(each["lagMessages"] for each in streams)
+    return {
+        "group": name,
+        "members": len(group.members),
+        "lagMessages": messages,
+        "reasons": _views(why_group(broker, group, messages)),
+        "streams": streams,
+    }
+
+
+async def _stream_view(broker: Broker, group: Group, name: str) -> dict[str, Any]:
+    reasons = why_stream(broker, group, name)
+    stream = broker.streams.find(name)
+    partitions = []
+    for partition in () if stream is None else list(stream.partitions):
+        lag = broker.streams.queries.lag_in(group, partition)
+        partitions.append(
+            {
+                "partition": partition.number,
+                "offset": lag.offset,
+                "maximum": lag.maximum,
+                "lagMessages": lag.messages,
+                "reasons": _views(why_partition(broker, group, partition)),
+            }
+        )
+        await asyncio.sleep(0)
+    return {
+        "stream": name,
+        "lagMessages": sum(each["lagMessages"] for each in partitions),
+        "reasons": _views(reasons),
+        "partitions": partitions,
     }
 
 

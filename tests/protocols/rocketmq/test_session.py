@@ -24,6 +24,20 @@ def client(request: pytest.FixtureRequest) -> Client:
     return House().client(request.param)
 
 
+def test_a_pull_is_noted_for_whoever_asks_why_a_group_stands_still(client: Client) -> None:
+    client.send("T", b"body")
+    client.beat("G", "T")
+    client.house.turn(1_000)
+    client.pull("T")
+    client.pull("T", offset=1)
+    client.house.turn()
+    group = client.house.broker.streams.groups.find("G")
+    assert group is not None
+    progress = group.progress["T", 0]
+    assert (progress.reader, progress.asked_for) == (client.name, 1)
+    assert progress.read_at == START + 1_000
+
+
 def test_a_message_is_sent_and_pulled(client: Client) -> None:
     sent = client.send("T", b"body", properties="KEYS\x01k\x02TAGS\x01red\x02")
     assert (sent.code, sent.encoding) == (Response.SUCCESS, client.encoding)

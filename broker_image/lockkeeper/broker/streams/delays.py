@@ -9,17 +9,17 @@ there when the broker started waits from when it was stored by the clock of peop
 from the start. One that cannot be delivered goes round: it waits once more, and holds up nobody.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError
-from lockkeeper.broker.streams.drafts import Draft, StreamRecord
+from lockkeeper.broker.streams.drafts import Draft, StreamRecord, read_draft
 from lockkeeper.broker.streams.filters import EVERYTHING
-from lockkeeper.broker.streams.partition import Partition
+from lockkeeper.broker.streams.partition import LOADED_BYTES_MAX, SCANNED_MAX, Partition
 from lockkeeper.broker.streams.states import StateBook
 from lockkeeper.broker.timers import Timer
 from lockkeeper.message.errors import MalformedMessageError
@@ -54,6 +54,35 @@ class Delivery(Enum):
 
 Deliver = Callable[[str, int, Draft], Delivery]
 """Adds a message to a stream's partition."""
+
+
+class Delayed(NamedTuple):
+    """Messages for a stream that wait in one level: how many, and in how many ms the first is due.
+
+    `is_all` is false where there are too many to look at all of them.
+    """
+
+    messages: int
+    due_in: int
+    is_all: bool
+
+
+class _ForStream:
+    """The filter of delayed messages that are for one stream."""
+
+    def __init__(self, stream: str) -> None:
+        self._stream = stream
+
+    def accepts_hash(self, tag_hash: int) -> bool:
+        """Return True: the properties have to be read."""
+        return True
+
+    def accepts_frame(self, frame: bytes) -> bool:
+        """Tell whether a message is for the stream."""
+        try:
+            return read_draft(frame).properties.get(REAL_STREAM) == self._stream
+        except MalformedMessageError:
+            return False
 
 
 class Delays:
@@ -119,6 +148,23 @@ class Delays:
         if fitting:
             return max(fitting, key=by_length)
         return min(range(self.levels), key=by_length)
+
+    def waiting_for(self, stream: str, partitions: Sequence[Partition]) -> Iterator[Delayed]:
+        """Yield what waits for a stream in each level, of which *partitions* are those.
+
+        Blocks while messages are read, for some MiB a level. Raises StoreError.
+        """
+        for level, partition in enumerate(partitions):
+            position = max(self._positions.get(level, 0), partition.minimum)
+            wanted = _ForStream(stream)
+            scan = partition.scan(position, SCANNED_MAX, LOADED_BYTES_MAX, wanted)
+            due_in = 0
+            if scan.records:
+                first = scan.records[0]
+                since = partition.steady_at(first.offset, first.stored_at)
+                due_in = max(0, since + self._length(level) - self._context.steady)
+            is_all = scan.next_offset >= partition.maximum
+            yield Delayed(len(scan.records), due_in, is_all)
 
     def added(self, level: int, partition: Partition) -> None:
         """Look after a level in which there is a message."""

@@ -13,6 +13,7 @@ from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.errors import NoSuchPartitionError
 from lockkeeper.broker.streams.names import NAME_CHARACTERS_MAX, check_group_name
 from lockkeeper.broker.streams.outputs import Locked, MembersChanged
+from lockkeeper.broker.streams.progress import Progress
 from lockkeeper.broker.streams.settings import StreamsSettings
 from lockkeeper.broker.streams.states import StateBook
 from lockkeeper.message.ids import TransactionId
@@ -80,6 +81,7 @@ class Group:
     members: dict[str, Member] = field(default_factory=dict)
     offsets: dict[Place, int] = field(default_factory=dict)
     locks: dict[Place, Lock] = field(default_factory=dict)
+    progress: dict[Place, Progress] = field(default_factory=dict)
     pending_locks: int = 0
 
     def state(self) -> dict[str, Any]:
@@ -179,6 +181,8 @@ class Groups:
                 for place in [place for place in kept if place[0] == stream]:
                     del kept[place]
                     self._changed[group.name] = None
+            for place in [place for place in group.progress if place[0] == stream]:
+                del group.progress[place]
         self.write()
 
     # Members
@@ -265,7 +269,16 @@ class Groups:
         group = self.open(name)
         if group.offsets.get(place) != offset:
             group.offsets[place] = offset
+            group.progress.setdefault(place, Progress()).moved_at = self._context.steady
             self._note(group)
+
+    def note_read(self, name: str, place: Place, reader: str, offset: int) -> None:
+        """Note that somebody reads a partition for a group, from an offset on."""
+        group = self._groups.get(name)
+        if group is not None:
+            progress = group.progress.setdefault(place, Progress())
+            progress.reader, progress.asked_for = reader, offset
+            progress.read_at = self._context.steady
 
     def commit_with(
         self,

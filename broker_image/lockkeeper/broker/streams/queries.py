@@ -117,7 +117,7 @@ class Queries:
                 partitions = self._get(name).partitions
             except InvalidDestinationError:
                 continue
-            found += [self._lag(group, partition) for partition in partitions]
+            found += [self.lag_in(group, partition) for partition in partitions]
         return found
 
     def furthest_behind(
@@ -138,9 +138,10 @@ class Queries:
             return sum(each.maximum - _next_offset(group, each) for each in partitions)
 
         furthest = nlargest(count, reading, key=messages)
-        return [(group, [self._lag(group, each) for each in partitions]) for group in furthest]
+        return [(group, [self.lag_in(group, each) for each in partitions]) for group in furthest]
 
-    def _lag(self, group: Group, partition: Partition) -> Lag:
+    def lag_in(self, group: Group, partition: Partition) -> Lag:
+        """Return how far a group is behind in one partition."""
         stream, number, maximum = partition.stream, partition.number, partition.maximum
         offset = _next_offset(group, partition)
         stored_at = partition.stored_at_offset(offset)

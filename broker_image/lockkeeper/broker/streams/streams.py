@@ -77,7 +77,7 @@ class Streams:
         self.groups = Groups(context, settings, self._book, self._is_there)
         self._bridges = Bridges(context, self.groups, self._count_pending, routing)
         self._halves = Halves(context, settings, self._route, self._count_pending)
-        self._delays = Delays(context, settings.delay_levels, self._book, self._deliver)
+        self.delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
     # Beginning
 
@@ -96,7 +96,7 @@ class Streams:
             elif state.name.startswith(GROUP_PREFIX):
                 self.groups.recover(state.name[len(GROUP_PREFIX) :], state.value)
             elif state.name == DELAYS_STATE:
-                self._delays.recover(state.value)
+                self.delays.recover(state.value)
         for stream, number in sorted(segments.keys()):
             if stream not in self._streams or number >= len(self._streams[stream].partitions):
                 settings = self.settings.defaults
@@ -107,7 +107,7 @@ class Streams:
         self._skip_what_groups_have_seen()
         self._halves.recover(halves)
         if DELAY_STREAM in self._streams:
-            self._delays.begin(self._streams[DELAY_STREAM].partitions)
+            self.delays.begin(self._streams[DELAY_STREAM].partitions)
 
     def _skip_what_groups_have_seen(self) -> None:
         """Never give an offset again that a group has passed, if others took the messages away."""
@@ -321,7 +321,7 @@ class Streams:
         self._reads.published(partition)
         self._bridges.published(partition.stream)
         if partition.stream == DELAY_STREAM:
-            self._delays.added(partition.number, partition)
+            self.delays.added(partition.number, partition)
 
     # Delays and retries
 
@@ -330,12 +330,12 @@ class Streams:
     ) -> tuple[Partition, Draft]:
         """Return where a message waits for its time, and as what."""
         waiting_in = self._streams.get(DELAY_STREAM)
-        if waiting_in is None or len(waiting_in.partitions) < self._delays.levels:
+        if waiting_in is None or len(waiting_in.partitions) < self.delays.levels:
             # What waits is never too old; what has been moved on ends by itself.
-            settings = StreamSettings(self._delays.levels, Retention(time=0))
+            settings = StreamSettings(self.delays.levels, Retention(time=0))
             self._make(DELAY_STREAM, settings, {})
             self._book.put(STREAM_PREFIX + DELAY_STREAM, settings_state(settings))
-        number, waiting = self._delays.delayed(draft, stream, partition, level, due)
+        number, waiting = self.delays.delayed(draft, stream, partition, level, due)
         return self._streams[DELAY_STREAM].partition(number), waiting
 
     def _deliver(self, stream: str, partition: int, draft: Draft) -> Delivery:

@@ -74,6 +74,7 @@ def pull(talk: Talk, request: Command) -> Command | None:
         max(0, wait),
         wanted,
     )
+    talk.streams.groups.note_read(group, (topic, queue), talk.connection.client_id, offset)
     talk.streams.read(talk.connection, Asked(request, _pulled(talk, offset)), read)
     return None
 
