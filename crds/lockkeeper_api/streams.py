@@ -72,12 +72,14 @@ class StreamLimits(ApiModel):
     """Streams of the broker."""
     partitions: int = Field(default=PARTITIONS_MAX, ge=1, le=PARTITIONS_MAX)
     """Partitions of a stream."""
+    partitions_total: int = Field(default=100_000, ge=1, le=LIMIT_MAX)
+    """Partitions of all streams together, those of retries and delays, too."""
     groups: int = Field(default=10_000, ge=1, le=LIMIT_MAX)
     """Consumer groups of the broker."""
     members: int = Field(default=1_000, ge=1, le=LIMIT_MAX)
     """Members of a group."""
     waiting_reads: int = Field(default=100_000, ge=1, le=LIMIT_MAX)
-    """Reads that wait for messages."""
+    """Reads that wait for messages; one connection may have an eighth of them."""
     message_bytes: Annotated[Size, sizes("1Ki", "64Mi")] = 4 << 20
     """Bytes of a message's body (RocketMQ's maxMessageSize)."""
     read_messages: int = Field(default=1_024, ge=1, le=65_536)

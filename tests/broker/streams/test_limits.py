@@ -3,7 +3,7 @@
 import pytest
 from streams_kit import Bench, DiskBench, only
 
-from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
 from lockkeeper.broker.streams.delays import DELAY_STREAM
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.errors import NoSuchPartitionError
@@ -14,6 +14,7 @@ from lockkeeper.broker.streams.settings import (
     StreamSettings,
     StreamsSettings,
 )
+from lockkeeper.broker.streams.waiting import Read
 from lockkeeper.message.destination import queue
 from lockkeeper.store.base import Reference
 from lockkeeper.store.memory import MemoryStore
@@ -201,3 +202,39 @@ def test_what_somebody_put_among_delayed_messages_holds_up_no_other(bench: Bench
     bench.tick(1_001)
     bench.tick(1)
     assert bench.bodies(client, "orders") == ["before", "after"]
+
+
+def test_partitions_of_all_streams_are_limited() -> None:
+    limits = StreamLimits(partitions_total=6)
+    bench = Bench(MemoryStore(), StreamsSettings(StreamSettings(partitions=4), limits=limits))
+    streams = bench.broker.streams
+    streams.declare("a", StreamSettings(partitions=3))
+    with pytest.raises(ResourceAllocationError, match=r"limits\.partitionsTotal"):
+        streams.declare("b", StreamSettings(partitions=4))
+    assert streams.find("b") is None
+    streams.declare("b", StreamSettings(partitions=1))
+    with pytest.raises(ResourceAllocationError, match=r"4 partitions, and 3 more"):
+        streams.declare("b", StreamSettings(partitions=4))
+    streams.declare("a", StreamSettings(partitions=1, retention=Retention(messages=1)))
+    streams.remove("a")
+    streams.declare("b", StreamSettings(partitions=4))
+    bench.settle()
+    bench.restart()
+    with pytest.raises(ResourceAllocationError, match=r"limits\.partitionsTotal"):
+        bench.broker.streams.declare("c", StreamSettings(partitions=3))
+
+
+def test_one_connection_does_not_take_all_reads_that_may_wait() -> None:
+    limits = StreamLimits(waiting_reads=24)
+    bench = Bench(MemoryStore(), StreamsSettings(limits=limits))
+    greedy, other, streams = bench.connect(), bench.connect(), bench.broker.streams
+    bench.append(other, "S", "a")
+    for number in range(3):
+        streams.read(greedy, number, Read("S", 0, 1, wait_ms=1_000))
+    with pytest.raises(ResourceAllocationError, match=r"of this connection .*limits\.waitingReads"):
+        streams.read(greedy, 3, Read("S", 0, 1, wait_ms=1_000))
+    streams.read(other, 0, Read("S", 0, 1, wait_ms=1_000))
+    assert streams.waiting_reads == 4
+    bench.append(bench.connect(), "S", "b")
+    streams.read(greedy, 4, Read("S", 0, 2, wait_ms=1_000))
+    assert streams.waiting_reads == 1

@@ -52,6 +52,7 @@ class StreamLimits:
 
     streams: int = 10_000
     partitions: int = 1_024
+    partitions_total: int = 100_000
     groups: int = 10_000
     members: int = 1_000
     waiting_reads: int = 100_000

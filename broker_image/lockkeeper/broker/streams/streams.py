@@ -25,10 +25,10 @@ from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import (
     BrokerError,
-    InvalidDestinationError,
     ResourceAllocationError,
 )
 from lockkeeper.broker.streams.bridges import Bridges, Routing
+from lockkeeper.broker.streams.capacity import Capacity
 from lockkeeper.broker.streams.checking import check_drafts
 from lockkeeper.broker.streams.delays import DELAY_STREAM, Delays, Delivery, check_not_ours
 from lockkeeper.broker.streams.delays import STATE as DELAYS_STATE
@@ -72,6 +72,7 @@ class Streams:
         self._book = StateBook(context)
         self._reads = Reads(context, settings.limits)
         self._pending_bytes = 0
+        self._capacity = Capacity(settings.limits)
         self._retaining = Retaining(context, self._partitions)
         self.queries = Queries(context, self.get, settings.limits)
         self.groups = Groups(context, settings, self._book, self._is_there)
@@ -104,6 +105,7 @@ class Streams:
                     settings = self._streams.pop(stream).settings
                 partitions = max(settings.partitions, number + 1)
                 self._make(stream, replace(settings, partitions=partitions), segments)
+        self._capacity.partitions = sum(1 for _ in self._partitions())
         self._skip_what_groups_have_seen()
         self._halves.recover(halves)
         if DELAY_STREAM in self._streams:
@@ -163,16 +165,9 @@ class Streams:
         check_stream_name(name)
         check_not_ours(name)
         self._bridges.check(settings)
-        limits, known = self.settings.limits, self._streams.get(name)
-        if not 1 <= settings.partitions <= limits.partitions:
-            raise InvalidDestinationError(
-                f"stream {name}: {settings.partitions} partitions, not 1 to {limits.partitions} "
-                "(streams.limits.partitions)"
-            )
-        if known is None and len(self._streams) >= limits.streams:
-            raise ResourceAllocationError(
-                f"there are {limits.streams} streams already (streams.limits.streams)"
-            )
+        known = self._streams.get(name)
+        has = None if known is None else len(known.partitions)
+        self._capacity.check(name, settings.partitions, has, len(self._streams))
         if known is not None and known.settings == settings:
             return known
         if known is not None:
@@ -195,6 +190,7 @@ class Streams:
         stream.adopt(settings)
         for number in range(len(stream.partitions), settings.partitions):
             kept = segments.get((name, number), ())
+            self._capacity.partitions += 1
             stream.partitions.append(
                 Partition(
                     self._context,
@@ -220,6 +216,7 @@ class Streams:
         self._bridges.forget(name)
         # First: whatever a crash leaves, no group has an offset of what comes under the name again.
         self.groups.forget_stream(name)
+        self._capacity.partitions -= len(stream.partitions)
         for partition in stream.partitions:
             self._reads.refuse(partition, error)
             partition.end()

@@ -17,6 +17,9 @@ from lockkeeper.broker.timers import Timer
 ANSWERED_AT_ONCE: Final = 2 << 20
 """So many bytes are answered in a turn to those who wait; a look at a read is LOOK_BYTES."""
 
+CONNECTIONS_AT_LEAST: Final = 8
+"""So many connections must come before all reads that may wait do."""
+
 
 @dataclass(slots=True)
 class Read:
@@ -78,11 +81,21 @@ class Reads:
         if not read.wait_ms:
             connection.put(_result(wait, ReadStatus.NOT_YET, Scan([], read.offset)))
             return
+        self._check_number(connection)
+        self._keep(wait)
+
+    def _check_number(self, connection: Connection) -> None:
+        """Raise ResourceAllocationError where too many reads wait, or too many of one client."""
         if self.count >= self._limits.waiting_reads:
             raise ResourceAllocationError(
                 f"{self.count} reads wait already (streams.limits.waitingReads)"
             )
-        self._keep(wait)
+        own = len(self._by_connection.get(connection, ()))
+        if own >= max(1, self._limits.waiting_reads // CONNECTIONS_AT_LEAST):
+            raise ResourceAllocationError(
+                f"{own} reads of this connection wait already, 1/{CONNECTIONS_AT_LEAST} of those "
+                "of all (streams.limits.waitingReads)"
+            )
 
     def _answer(self, wait: Wait) -> int | None:
         """Answer a read if there is something to say; returns how many bytes that was.
