@@ -137,6 +137,15 @@ def test_a_member_does_not_come_to_an_end_with_what_it_read(house: House) -> Non
     assert reason.facts["since"] == START + 1_000
 
 
+def test_a_member_begins_at_the_end(bench: Bench) -> None:
+    house = House(bench)
+    bench.append(house.producer, "S", "before")
+    house.join("one")
+    house.streams.groups.note_read("G", PLACE, "one", 1)
+    (reason,) = house.about_partition()
+    assert (reason.code, reason.facts["askedFor"]) == ("begins-later", 1)
+
+
 def test_a_member_reads_beyond_the_end(house: House) -> None:
     house.join("one")
     house.streams.groups.note_read("G", PLACE, "one", 99)

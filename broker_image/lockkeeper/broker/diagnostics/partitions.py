@@ -106,6 +106,14 @@ def _why_unread(
             {**facts, "askedFor": progress.asked_for},
         )
     if progress.asked_for > offset:
+        if (partition.stream, partition.number) not in group.offsets:
+            return Reason(
+                "begins-later",
+                f"{name} began at offset {progress.asked_for:,}, where its settings say, and "
+                "messages before are kept",
+                "the group does not consume those; `lockkeeper groups reset` sets it back",
+                {**facts, "askedFor": progress.asked_for},
+            )
         return _why_in_hand(broker, progress, name, facts, offset)
     subscribed = reader.subscriptions.get(partition.stream)
     unwanted = None if subscribed is None else _why_filtered(partition, subscribed, offset)
