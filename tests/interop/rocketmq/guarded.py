@@ -14,7 +14,6 @@ from lockkeeper_api.passwords import hashed
 HERE = Path(__file__).parent
 PASSWORDS = {"anna": "tea", "rita": "milk", "walt": "rum", "nora": "water"}
 NOTHING = "-"
-ANSWER_SECONDS_MAX = 60
 MAIN = "dev.lockkeeper.rocketmq.Guarded"
 
 

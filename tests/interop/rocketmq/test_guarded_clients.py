@@ -114,7 +114,7 @@ def test_a_user_is_told_what_is_not_permitted(
 
 def test_who_may_not_read_consumes_nothing(clients: JavaClients) -> None:
     """A push consumer tells its log alone what it is refused."""
-    assert clients.act("consume", "letters", "walt", "rum") == "consumed nothing"
+    assert clients.act("starve", "letters", "walt", "rum") == "consumed nothing"
 
 
 @pytest.mark.parametrize("action", ["send", "pull", "create"])
@@ -152,6 +152,7 @@ def test_a_client_without_tls_does_not_come_in(broker: RunningBroker, start: STA
     assert "Remoting" in seen
 
 
+@pytest.mark.thorough
 def test_clients_show_certificates(
     authority: Authority, version: str, start: START, tmp_path: Path
 ) -> None:

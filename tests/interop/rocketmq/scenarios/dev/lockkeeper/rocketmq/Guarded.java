@@ -29,9 +29,6 @@ import org.apache.rocketmq.tools.admin.DefaultMQAdminExt;
 public final class Guarded {
     private static final String NOTHING = "-";
 
-    /** How long, in ms, a consumer that gets nothing waits. */
-    private static final long PATIENCE = 4_000;
-
     /** How long, in ms, an answer may take. */
     private static final int TIMEOUT = Integer.getInteger("guarded.timeout", 20_000);
 
@@ -89,7 +86,8 @@ public final class Guarded {
             case "send" -> send();
             case "transact" -> transact();
             case "pull" -> pull();
-            case "consume" -> consume();
+            case "consume" -> consume(Scene.SOON);
+            case "starve" -> consume(2 * Scene.NEVER);
             case "create" -> create();
             default -> throw new IllegalArgumentException(action);
         };
@@ -143,7 +141,7 @@ public final class Guarded {
         }
     }
 
-    private String consume() throws Exception {
+    private String consume(long patience) throws Exception {
         DefaultMQPushConsumer consumer = new DefaultMQPushConsumer(
                 group, hook, new AllocateMessageQueueAveragely());
         prepare(consumer);
@@ -152,7 +150,7 @@ public final class Guarded {
         BlockingQueue<MessageExt> got = Scene.collected(consumer);
         consumer.start();
         try {
-            return "consumed " + Scene.text(got.poll(PATIENCE, TimeUnit.MILLISECONDS));
+            return "consumed " + Scene.text(got.poll(patience, TimeUnit.MILLISECONDS));
         } finally {
             consumer.shutdown();
         }
