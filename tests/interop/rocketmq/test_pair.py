@@ -4,6 +4,7 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -144,14 +145,15 @@ def test_clients_lose_nothing_when_the_master_is_killed(pair: Pair, survivors: S
     places = {(queue, offset): number for queue, offset, number in sent}
     assert len(places) == len(sent)
     for group in GROUPS:
-        eventually(lambda group=group: _missing(places, survivors.consumed(group)) == 0)
+        eventually(partial(_has_all, places, survivors, group))
         _check_consumed(places, unsure, survivors.consumed(group))
     _check_order(survivors.consumed("orderly"))
 
 
-def _missing(places: dict[tuple[int, int], int], consumed: list[Consumed]) -> int:
-    """Return how many of the messages that were answered nobody has consumed."""
-    return len(places.keys() - {(each.queue, each.offset) for each in consumed})
+def _has_all(places: dict[tuple[int, int], int], survivors: Survivors, group: str) -> bool:
+    """Tell whether a group has consumed all messages that were answered."""
+    consumed = {(each.queue, each.offset) for each in survivors.consumed(group)}
+    return places.keys() <= consumed
 
 
 def _check_consumed(
