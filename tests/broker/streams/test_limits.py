@@ -206,7 +206,7 @@ def test_what_somebody_put_among_delayed_messages_holds_up_no_other(bench: Bench
 
 def test_partitions_of_all_streams_are_limited() -> None:
     limits = StreamLimits(partitions_total=6)
-    bench = Bench(MemoryStore(), StreamsSettings(StreamSettings(partitions=4), limits=limits))
+    bench = Bench(MemoryStore(), StreamsSettings(limits=limits))
     streams = bench.broker.streams
     streams.declare("a", StreamSettings(partitions=3))
     with pytest.raises(ResourceAllocationError, match=r"limits\.partitionsTotal"):
