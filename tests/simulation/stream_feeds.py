@@ -34,7 +34,7 @@ def problem_of(broker: Broker) -> str | None:
     broker.context.store.load(waiting, broker.context.next_sequence(len(waiting) + 1))
     for reference in waiting:
         properties = properties_of(decoded(reference.loaded))
-        found[int(properties[PARTITION])].append(int(properties[OFFSET]))
+        found[int(str(properties[PARTITION]))].append(int(str(properties[OFFSET])))
     for partition in stream.partitions:
         offsets, there = found[partition.number], _offsets(partition)
         if offsets != there:
