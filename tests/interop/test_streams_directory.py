@@ -12,7 +12,7 @@ from lockkeeper.broker.streams.outputs import HalfStored, Locked
 from lockkeeper.broker.streams.settings import StreamSettings
 from lockkeeper.broker.streams.transactions import Outcome
 from lockkeeper.client import connect
-from lockkeeper.store.segment import SegmentName
+from lockkeeper.message.segments import SegmentName
 
 pytestmark = [pytest.mark.interop, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from itertools import count
 
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.base import GoneError, Reference
-from lockkeeper.store.segment import Entry, MemoryOctets, Segment, SegmentName
+from lockkeeper.store.segment import Entry, MemoryOctets, Segment
 
 
 class MemoryStreams:

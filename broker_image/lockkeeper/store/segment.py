@@ -11,19 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
-from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.segments import KEY_PREFIX, SegmentName
 
-SEGMENT_PREFIX: Final = "Lockkeeper.Stream."
-KEY_PREFIX: Final = b"ID:lockkeeper-stream-"
-"""What the key of every message of a segment begins with: see `lane_of` and `parse_key`."""
 LANE_BYTES: Final = len(KEY_PREFIX) + 8
 SEGMENT_BYTES_MAX: Final = 32 << 20
 """So many bytes of records fill a segment: those of a data file."""
 SEGMENT_ENTRIES_MAX: Final = 1 << 20
-PARTITIONS_MAX: Final = 1_024
-"""No stream has more partitions: a queue that is named like one of a later is any queue."""
-_OFFSET_DIGITS: Final = 20
-_OFFSET_MAX: Final = 1 << 62
 GAP: Final = 0
 """The location of a message that is gone: somebody took it from the segment's queue."""
 
@@ -33,38 +27,6 @@ _LOCATION: Final = Struct(">q")
 ENTRY_BYTES: Final = _ENTRY.size
 KEY_BYTES: Final = _KEY.size
 _HASH_BYTES: Final = 4
-
-
-class SegmentName(NamedTuple):
-    """A segment: its stream, the number of its partition, and its first offset."""
-
-    stream: str
-    partition: int
-    base: int
-
-    @property
-    def destination(self) -> Destination:
-        """The queue that holds the segment's messages, in the journal and for ActiveMQ."""
-        return queue(f"{SEGMENT_PREFIX}{self.partition}.{self.base:020d}.{self.stream}")
-
-
-def parse_segment(destination: Destination) -> SegmentName | None:
-    """Return the segment that a destination is, None for any other one.
-
-    Somebody may have made a queue of such a name at ActiveMQ: it is a segment only if ours could
-    be called so.
-    """
-    if not destination.name.startswith(SEGMENT_PREFIX) or not destination.is_queue:
-        return None
-    partition, _, rest = destination.name[len(SEGMENT_PREFIX) :].partition(".")
-    base, _, stream = rest.partition(".")
-    if not (partition.isdecimal() and base.isdecimal() and stream):
-        return None
-    if len(partition) >= len(base) or len(base) != _OFFSET_DIGITS:
-        return None
-    name = SegmentName(stream, int(partition), int(base))
-    is_ours = name.partition < PARTITIONS_MAX and name.base < _OFFSET_MAX
-    return name if is_ours and name.destination == destination else None
 
 
 class Entry(NamedTuple):
@@ -84,18 +46,6 @@ def lane_of(stream: str, partition: int) -> bytes:
     numbers between two of the same one, so partitions, whose offsets are far apart, must differ.
     """
     return b"%b%08x" % (KEY_PREFIX, zlib.crc32(f"{partition}.{stream}".encode()))
-
-
-def parse_key(key: bytes) -> tuple[int, int, int] | None:
-    """Return offset, tag hash and time of a segment's message; None for another message's key."""
-    prefix, *numbers = key.rsplit(b":", 3)
-    if not prefix.startswith(KEY_PREFIX) or len(numbers) < 3 or not numbers[2].isdigit():
-        return None
-    stored_at, tag_hash, offset = numbers
-    try:
-        return int(offset), int(tag_hash), int(stored_at)
-    except ValueError:
-        return None
 
 
 def key_hash_of(key: bytes) -> int:

@@ -13,11 +13,12 @@ from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.outputs import Appended, ReadResult
 from lockkeeper.broker.streams.settings import StreamSettings, StreamsSettings
 from lockkeeper.broker.streams.waiting import Read
+from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.base import Store
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.extracts import EXTRACT_PATTERN
 from lockkeeper.store.kahadb.recovery import FindExtract, replay_directory
-from lockkeeper.store.segment import MemoryOctets, Segment, SegmentName
+from lockkeeper.store.segment import MemoryOctets, Segment
 
 START = 1_700_000_000_000
 FILE_BYTES = 1 << 18

@@ -18,8 +18,9 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import decode_map, encode_map
 from lockkeeper.message.reader import MessageReader
+from lockkeeper.message.segments import parse_key, parse_segment
 from lockkeeper.store.kahadb.segment_replay import keys_of
-from lockkeeper.store.segment import lane_of, parse_key, parse_segment
+from lockkeeper.store.segment import lane_of
 
 ORDERS, LANE, AT = topic("orders"), lane_of("orders", 3), 1_700_000_000_123
 DRAFT = Draft(b"x" * 40, {"TAGS": "TagA", "KEYS": "a b"}, 3, 8, AT - 9, "10.0.0.7:1", 2)

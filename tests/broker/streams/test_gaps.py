@@ -14,8 +14,8 @@ from lockkeeper.broker.streams.settings import (
     StreamSettings,
 )
 from lockkeeper.broker.streams.waiting import Read
+from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.base import WRITTEN, Reference
-from lockkeeper.store.segment import SegmentName
 
 
 def within(seconds: int, action: Callable[[], Any]) -> Any:

@@ -16,9 +16,9 @@ from lockkeeper.broker.streams.settings import (
 )
 from lockkeeper.broker.streams.waiting import Read
 from lockkeeper.message.destination import queue
+from lockkeeper.message.segments import SegmentName, parse_segment
 from lockkeeper.store.base import Reference
 from lockkeeper.store.memory import MemoryStore
-from lockkeeper.store.segment import SegmentName, parse_segment
 
 SECOND = 1_000
 

@@ -27,9 +27,9 @@ from lockkeeper.broker.streams.settings import (
 )
 from lockkeeper.broker.streams.states import STATES
 from lockkeeper.broker.streams.waiting import Read
+from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.kahadb.compaction import Settings
 from lockkeeper.store.memory import MemoryStore
-from lockkeeper.store.segment import SegmentName
 
 
 def tagged(body: str, tags: str = "", **properties: str) -> Draft:

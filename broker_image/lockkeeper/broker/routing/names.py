@@ -4,7 +4,7 @@ import unicodedata
 
 from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.message.destination import Destination
-from lockkeeper.store.segment import SEGMENT_PREFIX
+from lockkeeper.message.segments import SEGMENT_PREFIX
 
 NAME_CHARACTERS_MAX = 4096
 # Control characters, and halves of characters, which no file and no log can hold.

@@ -17,12 +17,12 @@ from lockkeeper.broker.streams.progress import Progress
 from lockkeeper.broker.streams.settings import StreamsSettings
 from lockkeeper.broker.streams.states import StateBook
 from lockkeeper.message.ids import TransactionId
+from lockkeeper.message.segments import GROUP_PREFIX
 from lockkeeper.store.base import Operation, Receipt, StoreError
 
 Place = tuple[str, int]
 """A stream and the number of a partition."""
 
-GROUP_PREFIX = "group/"
 WRITTEN_AT_ONCE: Final = 512
 """So many offsets and locks are written in a turn; a group weighs as much as GROUP_WEIGHT."""
 GROUP_WEIGHT: Final = 8

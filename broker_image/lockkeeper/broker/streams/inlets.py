@@ -22,9 +22,9 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.message.rewrite import decoded, properties_of
+from lockkeeper.message.segments import SegmentName
 from lockkeeper.message.text import decode_text
 from lockkeeper.store.base import Receipt, Reference
-from lockkeeper.store.segment import SegmentName
 
 if TYPE_CHECKING:
     from lockkeeper.broker.routing.rule import Region, Rule

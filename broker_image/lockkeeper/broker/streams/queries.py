@@ -12,8 +12,9 @@ from lockkeeper.broker.streams.groups import Group
 from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.settings import StreamLimits
 from lockkeeper.broker.streams.stream import Stream
+from lockkeeper.message.segments import parse_segment
 from lockkeeper.store.base import GoneError
-from lockkeeper.store.segment import Entry, parse_segment
+from lockkeeper.store.segment import Entry
 
 
 class Lag(NamedTuple):

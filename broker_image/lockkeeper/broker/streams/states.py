@@ -6,21 +6,17 @@ the later one counts. ActiveMQ sees a queue that nobody consumes, and keeps it.
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from lockkeeper.broker.context import Context
 from lockkeeper.message.bodies import MessageType, decode_body, encode_body
-from lockkeeper.message.destination import queue
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import MessageId, ProducerId, TransactionId
 from lockkeeper.message.openwire import ActiveMQTextMessage
 from lockkeeper.message.primitives import encode_map
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
+from lockkeeper.message.segments import STATE_NAME, STATES
 from lockkeeper.store.base import Add, Operation, Receipt, Reference, Remove
-from lockkeeper.store.segment import SEGMENT_PREFIX
-
-STATES: Final = queue(f"{SEGMENT_PREFIX}States")
-NAME: Final = "lockkeeperName"
 
 
 class State(NamedTuple):
@@ -96,7 +92,7 @@ class StateBook:
                 timestamp=self._context.now,
                 broker_in_time=self._context.now,
                 content=encode_body(MessageType.TEXT, json.dumps(value, separators=(",", ":"))),
-                marshalled_properties=encode_map({NAME: name}),
+                marshalled_properties=encode_map({STATE_NAME: name}),
             ),
             self._context.next_sequence(),
         )
@@ -116,7 +112,7 @@ def _read(reference: Reference) -> tuple[State | None, int]:
         fields = decoded(message)
         if fields.message_id is not None and fields.message_id.producer_id is not None:
             run = fields.message_id.producer_id.session_id
-        name = properties_of(fields).get(NAME)
+        name = properties_of(fields).get(STATE_NAME)
         text = decode_body(message.body[0], fields.content)
         value = json.loads(text) if isinstance(text, str) else None
     except (MalformedMessageError, ValueError):

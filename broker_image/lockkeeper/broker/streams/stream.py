@@ -6,7 +6,7 @@ from typing import Any
 from lockkeeper.broker.streams.errors import NoSuchPartitionError
 from lockkeeper.broker.streams.partition import Partition
 from lockkeeper.broker.streams.settings import Retention, StreamSettings
-from lockkeeper.store.segment import PARTITIONS_MAX
+from lockkeeper.message.segments import PARTITIONS_MAX
 
 
 class Stream:

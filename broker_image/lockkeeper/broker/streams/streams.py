@@ -38,21 +38,21 @@ from lockkeeper.broker.streams.errors import (
     NoSuchStreamError,
     StreamsBusyError,
 )
-from lockkeeper.broker.streams.groups import GROUP_PREFIX, Groups, Place
+from lockkeeper.broker.streams.groups import Groups, Place
 from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
 from lockkeeper.broker.streams.partition import Partition, Pending, RecentFrames
 from lockkeeper.broker.streams.queries import Queries
 from lockkeeper.broker.streams.retaining import Retaining
 from lockkeeper.broker.streams.settings import Retention, StreamSettings, StreamsSettings
-from lockkeeper.broker.streams.states import STATES, StateBook
+from lockkeeper.broker.streams.states import StateBook
 from lockkeeper.broker.streams.stream import Stream, read_settings, settings_state
 from lockkeeper.broker.streams.transactions import HALVES, Half, Halves, Outcome
 from lockkeeper.broker.streams.waiting import Read, Reads
+from lockkeeper.message.segments import GROUP_PREFIX, STATES, STREAM_PREFIX
 from lockkeeper.store.base import Receipt, Recovered, StoreFullError
 from lockkeeper.store.segment import Segment
 
-STREAM_PREFIX: Final = "stream/"
 RETRY_PREFIX, DEAD_LETTER_PREFIX = "%RETRY%", "%DLQ%"
 ORIGINAL_STREAM: Final = "RETRY_TOPIC"
 """The property that tells which stream a message of a retry stream was first in."""

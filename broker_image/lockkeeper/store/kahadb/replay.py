@@ -12,6 +12,7 @@ from lockkeeper.journal.records import PRIORITY_DEFAULT
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.ids import TransactionId, XATransactionId
+from lockkeeper.message.segments import SEGMENT_PREFIX
 from lockkeeper.store.base import (
     WRITTEN,
     Add,
@@ -44,7 +45,6 @@ from lockkeeper.store.kahadb.segment_replay import (
 from lockkeeper.store.kahadb.term import epoch_of, identity_of
 from lockkeeper.store.kahadb.ways import ends_plainly_at, note_way
 from lockkeeper.store.producers import Producers
-from lockkeeper.store.segment import SEGMENT_PREFIX
 
 COMPACTED_AFTER: Final = 8
 """Runs of batches, a megabyte each as a rule."""

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TypeVar
 
+from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.base import StoreError
-from lockkeeper.store.segment import MemoryOctets, Segment, SegmentName
+from lockkeeper.store.segment import MemoryOctets, Segment
 
 DIRECTORY_PREFIX: Final = "streams-"
 DIRECTORY_SUFFIX: Final = ".index"

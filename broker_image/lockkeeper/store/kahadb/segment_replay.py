@@ -6,19 +6,10 @@ from typing import Final
 from lockkeeper.journal.records import AddMessage
 from lockkeeper.journal.walk import ADD, QuickRecord
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.segments import SEGMENT_PREFIX, SegmentName, parse_key, parse_segment
 from lockkeeper.store.kahadb.extracts import Part
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, FileReferences
-from lockkeeper.store.segment import (
-    GAP,
-    SEGMENT_ENTRIES_MAX,
-    SEGMENT_PREFIX,
-    Entry,
-    Segment,
-    SegmentName,
-    key_hash_of,
-    parse_key,
-    parse_segment,
-)
+from lockkeeper.store.segment import GAP, SEGMENT_ENTRIES_MAX, Entry, Segment, key_hash_of
 
 MakeSegment = Callable[[SegmentName], Segment]
 SEGMENT_MARK: Final = SEGMENT_PREFIX.encode()

@@ -9,6 +9,7 @@ from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.files import data_file_name
 from lockkeeper.journal.walk import ADD, walk_batch
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.base import GoneError, StoreError
 from lockkeeper.store.kahadb.appender import JournalAppender
 from lockkeeper.store.kahadb.extracting import Extracting
@@ -17,7 +18,7 @@ from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.paging import FRAME_PREFIX_BYTES, PAGE_BYTES, BodyReader
 from lockkeeper.store.kahadb.recovery import Replayed
 from lockkeeper.store.kahadb.segment_files import SegmentFiles
-from lockkeeper.store.segment import Entry, Segment, SegmentName
+from lockkeeper.store.segment import Entry, Segment
 
 _HEADER_BYTES: Final = 5
 RECORD_BYTES_MAX: Final = 1 << 30
