@@ -14,6 +14,8 @@ from lockkeeper_analytics.texts import REPORT
 
 Quoted = Callable[[str], str]
 
+STREAM = "stream"
+"""Stands for the kind of a destination before the name of a stream."""
 SINCE = "{since}"
 """Stands for the bound in the conditions below."""
 
@@ -197,6 +199,8 @@ def _expression(pattern: Pattern, end: str) -> str:
     `.` would be no line break, and `$` before the last one, too.
     """
     kinds = [name for name, kind in SCHEMES.items() if pattern.kind in (None, kind)]
+    if pattern.kind is None:
+        kinds = [STREAM] if pattern.is_stream else [*kinds, STREAM]
     path = list(pattern.path)
     is_open = ANY_DESCENDANT in path
     if is_open:

@@ -17,10 +17,14 @@ BODY_SAMPLES = 100
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A destination to keep: a name that may hold wildcards, of one kind or of any."""
+    """A destination to keep: a name that may hold wildcards, of one kind or of any.
+
+    One without a kind stands for streams, too; what `is_stream` for nothing else.
+    """
 
     kind: Kind | None
     path: tuple[str, ...]
+    is_stream: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,8 @@ class ReadOptions:
     """What to read; `since`, `until` and `at_most` are in ms since the epoch, 0 for no bound.
 
     `names` has a name for each of `directories`, empty for the default. With `pushdown` a query's
-    filters narrow what is read, to `kinds` (none: all) and `files`, the first and the last, too;
-    and to what is not known to be later than `at_most`. `until` is another matter: a beginning.
+    filters narrow what is read, to `kinds` (none: all), `files`, the first and the last, and to
+    `partitions` of streams (none: all), too; and to what is not known to be later than `at_most`. `until` is another matter: a beginning.
     What is `pinned` is read as it was then. Of fields of bodies, `body_masks` hide some.
     """
 
@@ -64,6 +68,7 @@ class ReadOptions:
     stream: StreamOptions = StreamOptions()
     kinds: frozenset[str] = frozenset()
     files: tuple[int, int] = (0, FILE_ID_MAX)
+    partitions: frozenset[int] = frozenset()
     pinned: Pins | None = None
 
     @property
@@ -89,6 +94,15 @@ class ReadOptions:
 def is_asked_for(destination: Destination, patterns: tuple[Pattern, ...]) -> bool:
     """Tell whether one of *patterns* stands for *destination*; all are asked for without any."""
     return not patterns or any(
-        pattern.kind in (None, destination.kind) and path_matches(pattern.path, destination.path)
+        pattern.kind in (None, destination.kind)
+        and not pattern.is_stream
+        and path_matches(pattern.path, destination.path)
         for pattern in patterns
+    )
+
+
+def is_stream_asked_for(path: tuple[str, ...], patterns: tuple[Pattern, ...]) -> bool:
+    """Tell whether one of *patterns* stands for the stream whose name has these levels."""
+    return not patterns or any(
+        pattern.kind is None and path_matches(pattern.path, path) for pattern in patterns
     )

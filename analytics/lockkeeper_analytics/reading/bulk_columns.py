@@ -1,6 +1,7 @@
 """Builders of columns for all records of a chunk at once; what is missing here `columns` builds."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from lockkeeper.journal.walk import ADD
 from lockkeeper.message.destination import SCHEMES, Destination
+from lockkeeper.message.segments import STATES
 from lockkeeper_analytics.reading.arrays import array_of, texts_of, times_of
 from lockkeeper_analytics.reading.bulk import Bulk, Numbers
 from lockkeeper_analytics.reading.bulk_facts import FACTS
@@ -15,6 +17,7 @@ from lockkeeper_analytics.reading.columns import MESSAGE_TYPES, trace_text
 from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND
 from lockkeeper_analytics.reading.rowset import Rows
 from lockkeeper_analytics.reading.schema import COLUMNS
+from lockkeeper_analytics.reading.stream_states import state_in
 
 Builder = Callable[[Rows, Bulk], pa.Array]
 
@@ -58,6 +61,18 @@ def _trace(is_recorder: bool) -> Builder:
     return build
 
 
+def _stream_state(rows: Rows, bulk: Bulk) -> pa.Array:
+    codes = rows.destination_codes
+    states = [rows.destination(each.as_py()) == STATES for each in codes.dictionary]
+    values: list[str | None] = [None] * len(bulk)
+    if any(states):
+        index = codes.indices.fill_null(len(states)).to_numpy(zero_copy_only=False)
+        found = np.array([*states, False])[index] & (bulk["command"] == ADD)
+        for place in np.flatnonzero(found).tolist():
+            values[place] = rows.guarded(rows.records[place], partial(state_in, rows.data))
+    return array_of(values, pa.string())
+
+
 BULK_BUILDERS: dict[str, Builder] = {
     "offset": lambda rows, bulk: _numbers("offset", bulk["offset"] + rows.base),
     "record_bytes": lambda rows, bulk: _numbers("record_bytes", bulk["size"]),
@@ -76,5 +91,6 @@ BULK_BUILDERS: dict[str, Builder] = {
     "stored_at": lambda rows, bulk: times_of(bulk.stored_at()),
     "trace": _trace(is_recorder=False),
     "recorder": _trace(is_recorder=True),
+    "stream_state": _stream_state,
     **FACTS,
 }

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from lockkeeper_analytics.reading.recorder import PREFIX
 from lockkeeper_analytics.reading.records import SUBSCRIPTION, TRACE, is_message, kind_of
 from lockkeeper_analytics.reading.rowset import Rows
 from lockkeeper_analytics.reading.schema import COLUMNS
+from lockkeeper_analytics.reading.stream_states import is_state, state_in
 
 Builder = Callable[[Rows], pa.Array]
 
@@ -181,6 +183,15 @@ def _trace(is_recorder: bool) -> Builder:
     return build
 
 
+def _stream_state(rows: Rows) -> pa.Array:
+    def value(record: QuickRecord) -> str | None:
+        if not is_state(record, rows.destination):
+            return None
+        return rows.guarded(record, partial(state_in, rows.data))
+
+    return _array("stream_state", [value(record) for record in rows.records])
+
+
 def _body(name: str, wanted: Callable[[Body], Any]) -> Builder:
     def build(rows: Rows) -> pa.Array:
         def value(index: int) -> Any:
@@ -262,6 +273,7 @@ BUILDERS: dict[str, Builder] = {
     "retroactive": _retroactive,
     "trace": _trace(is_recorder=False),
     "recorder": _trace(is_recorder=True),
+    "stream_state": _stream_state,
     "body": _body("body", _body_text),
     "content": _body("content", lambda body: body if isinstance(body, bytes) else None),
 }

@@ -90,6 +90,7 @@ _ALL = (
     ("retroactive", FLAG, _RECORD, "it wants what the topic has stored already"),
     ("trace", TEXT, _RECORD, "text of a trace record that is not the flight recorder's"),
     ("recorder", TEXT, _RECORD, "JSON of a flight recorder line"),
+    ("stream_state", TEXT, _RECORD, "JSON that streams keep of a group or a declared stream"),
     ("broker_path", TEXTS, _TAIL, "ids of the brokers that the message has left; null: of none"),
     ("body", TEXT, Needs.BODY | _TAIL, "text bodies; map and stream bodies as JSON"),
     ("content", BYTES, Needs.BODY | _TAIL, "bytes and object bodies, inflated"),

@@ -1,4 +1,4 @@
-"""Filters of a query that spare reading: on destination, kind, time and file.
+"""Filters of a query that spare reading: on destination, stream, kind, time and file.
 
 Spark applies every filter again, so a filter here may keep more rows than it says, never fewer.
 """
@@ -23,10 +23,15 @@ from lockkeeper.journal.files import FILE_ID_MAX
 from lockkeeper_analytics.reading.asked import Pattern, ReadOptions
 from lockkeeper_analytics.tables import TABLES
 
-PARTED = ("records", "events", "statistics")
+_OF_STREAMS = ("stream_messages", "stream_offsets", "declared_streams")
+PARTED = ("records", "events", "statistics", *_OF_STREAMS)
 """Tables that are read part by part: of these, rows do not depend on what stands before them."""
 
-_TIMES = {"records": ("written_after", "written_before"), "events": ("at",), "statistics": ("at",)}
+_TIMES = {
+    **dict.fromkeys(("records", "stream_messages"), ("written_after", "written_before")),
+    **dict.fromkeys(("events", "statistics"), ("at",)),
+    **dict.fromkeys(("stream_offsets", "declared_streams"), ("written_at",)),
+}
 
 
 def narrowed(options: ReadOptions, filters: Iterable[Filter]) -> ReadOptions:
@@ -38,6 +43,12 @@ def narrowed(options: ReadOptions, filters: Iterable[Filter]) -> ReadOptions:
             options = _destinations(options, values)
         elif options.table not in PARTED:
             continue
+        elif name == "stream" and values and options.table in _OF_STREAMS:
+            options = _streams(options, values)
+        elif name == "partition" and values and options.table in _OF_STREAMS:
+            numbers = frozenset(values)
+            both = numbers & options.partitions if options.partitions else numbers
+            options = replace(options, partitions=both or options.partitions)
         elif name == "kind" and values and options.table == "records":
             kinds = frozenset(values)
             options = replace(options, kinds=kinds & options.kinds if options.kinds else kinds)
@@ -62,6 +73,13 @@ def _destinations(options: ReadOptions, names: list[Any]) -> ReadOptions:
     if not TABLES[options.table].has_destinations:
         return options
     patterns = tuple(Pattern(None, tuple(str(name).split("."))) for name in names)
+    return replace(options, destinations=patterns)
+
+
+def _streams(options: ReadOptions, names: list[Any]) -> ReadOptions:
+    if options.destinations:
+        return options
+    patterns = tuple(Pattern(None, tuple(str(name).split(".")), is_stream=True) for name in names)
     return replace(options, destinations=patterns)
 
 

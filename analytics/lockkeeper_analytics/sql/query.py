@@ -16,7 +16,6 @@ from lockkeeper_analytics.narrowing import Narrowing
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.schema import BODY_COLUMNS
 from lockkeeper_analytics.sql.narrowed import COUNTED, FILLED, NOW, views_to_make
-from lockkeeper_analytics.tables import RECORDS
 from lockkeeper_analytics.tables.base import BASE
 from lockkeeper_analytics.tables.database import (
     MAIN,
@@ -120,10 +119,10 @@ def _check_select(connection: duckdb.DuckDBPyConnection, query: str) -> None:
 
 def _offered(name: str, words: set[str]) -> tuple[str, ...]:
     """Return the columns a table has for a query of these *words*: bodies only by name."""
-    columns = BASE[name].default_columns
-    if name != RECORDS:
-        return columns
-    return columns + tuple(column for column in BODY_COLUMNS if column in words)
+    table = BASE[name]
+    if not table.has_bodies:
+        return table.default_columns
+    return table.default_columns + tuple(column for column in BODY_COLUMNS if column in words)
 
 
 def _options_of(place: Place, columns: tuple[str, ...], options: Mapping[str, str]) -> ReadOptions:

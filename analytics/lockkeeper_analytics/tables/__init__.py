@@ -8,12 +8,15 @@ directory (`derived.py`) by DuckDB (`database.py`), which spills what its memory
 from lockkeeper_analytics.tables import (
     acks,
     body_fields,
+    declared_streams,
     destinations,
     events,
     files,
     messages,
     records,
     statistics,
+    stream_messages,
+    stream_offsets,
     subscriptions,
     transactions,
 )
@@ -32,6 +35,9 @@ TABLES = {
         files.TABLE,
         transactions.TABLE,
         body_fields.TABLE,
+        stream_messages.TABLE,
+        stream_offsets.TABLE,
+        declared_streams.TABLE,
     )
 }
 """Every table by its name."""

@@ -1,6 +1,14 @@
 """The tables that are read as they are, from which all views and the other tables are told."""
 
-from lockkeeper_analytics.tables import body_fields, events, records, statistics
+from lockkeeper_analytics.tables import (
+    body_fields,
+    declared_streams,
+    events,
+    records,
+    statistics,
+    stream_messages,
+    stream_offsets,
+)
 from lockkeeper_analytics.tables.checked_files import CHECKED_FILES
 from lockkeeper_analytics.tables.data_files import DATA_FILES, JOURNALS
 
@@ -14,6 +22,9 @@ BASE = {
         statistics.TABLE,
         events.TABLE,
         body_fields.TABLE,
+        stream_messages.TABLE,
+        stream_offsets.TABLE,
+        declared_streams.TABLE,
     )
 }
 """Each by its name, in the order in which they are read.

@@ -44,6 +44,7 @@ NAMES = (
     "holdBytes",
     "holdSeconds",
 )
+STREAM_SCHEME = "stream://"
 DIGITS_MAX = 20
 """Of a number only so many digits are looked at: that is beyond every bound."""
 NUMBER_MAX = 2**53
@@ -158,8 +159,9 @@ def _columns(given: Mapping[str, str], table: Table) -> tuple[str, ...]:
             known = _nearest(name, table.columns)
             raise OptionError(f"option columns: unknown column {name!r} of {table.name}{known}")
     if _flag("body", given.get("body", "false")):
-        if table.name != RECORDS:
-            raise OptionError(f"option body: table {table.name} has none, table {RECORDS} has")
+        if not table.has_bodies:
+            told = " and ".join(each.name for each in TABLES.values() if each.has_bodies)
+            raise OptionError(f"option body: table {table.name} has none; {told} have")
         asked += tuple(name for name in BODY_COLUMNS if name not in asked)
     return asked
 
@@ -183,12 +185,13 @@ def _destinations(given: Mapping[str, str], table: Table) -> tuple[Pattern, ...]
 
 
 def _pattern(text: str) -> Pattern:
+    is_stream = text.startswith(STREAM_SCHEME)
     try:
-        destination = parse_destination(text)
+        destination = parse_destination(text.removeprefix(STREAM_SCHEME))
     except ValueError as error:
         raise OptionError(f"option destination: {error}") from None
     named = text.partition("://")[0] in SCHEMES and "://" in text
-    return Pattern(destination.kind if named else None, destination.path)
+    return Pattern(destination.kind if named else None, destination.path, is_stream)
 
 
 def _time(name: str, text: str) -> int:

@@ -9,7 +9,14 @@ import pyarrow as pa
 
 from lockkeeper_analytics.reading.arrays import array_of, repeated
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.schema import BROKER, COLUMNS, DIRECTORY, Column, Needs
+from lockkeeper_analytics.reading.schema import (
+    BODY_COLUMNS,
+    BROKER,
+    COLUMNS,
+    DIRECTORY,
+    Column,
+    Needs,
+)
 from lockkeeper_analytics.reading.storage import DataFile
 from lockkeeper_analytics.streams.offsets import Lost
 
@@ -43,6 +50,11 @@ class Table(NamedTuple):
     last_file: Callable[[Sequence[DataFile], int], int] | None = None
     lost: Callable[[Lost], Mapping[str, Any]] | None = None
     is_pinnable: bool = False
+
+    @property
+    def has_bodies(self) -> bool:
+        """Whether there are columns of bodies, for those who ask for them by name."""
+        return all(name in self.columns for name in BODY_COLUMNS)
 
     def ddl(self, columns: Iterable[str]) -> str:
         """Return the Spark schema of *columns*."""
