@@ -1,6 +1,6 @@
 -- Every remove that acknowledges, with the ms since its message arrived (null: its file is gone).
 -- The time of a remove lies between two bounds; `latency_ms` is from the likeliest between. What
--- removes a message that became a dead letter acknowledges nothing.
+-- removes a message that became a dead letter acknowledges nothing. Queues of streams are left out.
 WITH arrived AS (
     SELECT directory, destination_kind, destination, message_id, min(stored_at) AS arrived_at,
         min(shown_id) AS stored_as
@@ -11,7 +11,10 @@ taken AS (
         ack_type, arrived_at, happened_at, happened_after, happened_before,
         unix_millis(arrived_at) AS arrived_ms,
         coalesce(stored_as, message_id) AS shown_as
-    FROM (SELECT * FROM applied_operations WHERE kind = 'remove') removes
+    FROM (
+        SELECT * FROM applied_operations
+        WHERE kind = 'remove' AND NOT is_of_streams(destination_kind, destination)
+    ) removes
     LEFT JOIN arrived USING (directory, destination_kind, destination, message_id)
 ),
 dead AS (

@@ -19,7 +19,10 @@ WITH made AS (
         AND earlier.since > coalesce(begins, -1)
 )
 SELECT directory, CAST(shiftright(located, 32) AS INT) AS file_id, 'messages' AS what,
-    destination_kind || '://' || destination AS owner,
+    CASE WHEN is_of_streams(destination_kind, destination)
+            AND regexp_like(destination, '[.](0|[1-9][0-9]{0,3})[.]0[0-4][0-9]{18}[.].')
+        THEN 'stream://' || regexp_extract(destination, '[.][0-9]{1,4}[.][0-9]{20}[.]((?s:.+))$', 1)
+        ELSE destination_kind || '://' || destination END AS owner,
     count(*) AS messages, sum(record_bytes) AS bytes
 FROM (
     SELECT DISTINCT directory, destination_kind, destination, message_id, located, record_bytes

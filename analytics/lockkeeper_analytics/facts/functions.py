@@ -18,6 +18,9 @@ _FUNCTIONS = (
     " RETURN transform(sequence(1, size(way)), place -> named_struct("
     "'before', array_join(slice(way, 1, place - 1), chr(0)), 'source', get(way, place - 1),"
     " 'way', array_join(slice(way, 1, place), chr(0)), 'target', get(way, place)))",
+    # The queues of streams, and of what they keep of themselves.
+    "is_of_streams(kind STRING, name STRING) RETURNS BOOLEAN"
+    " RETURN coalesce(kind = 'queue' AND name LIKE 'Lockkeeper.Stream.%', false)",
     "milliseconds_between(moment TIMESTAMP, other TIMESTAMP) RETURNS BIGINT"
     " RETURN div(unix_micros(other) - unix_micros(moment), 1000)",
     "no_counts() RETURNS MAP<STRING, BIGINT> RETURN CAST(map() AS MAP<STRING, BIGINT>)",

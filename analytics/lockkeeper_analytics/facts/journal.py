@@ -38,6 +38,7 @@ RECORD_COLUMNS = (
     "written_after",
     "written_before",
     "recorder",
+    "stream_state",
     "record_bytes",
     "kind",
     "destination_kind",

@@ -3,7 +3,7 @@
 The rows are made by the code of the tables, so that they are those of `spark.read` and of SQL.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,7 +16,14 @@ from lockkeeper_analytics.reading.pins import Pins
 from lockkeeper_analytics.reading.recorder import EVENT, STATISTICS
 from lockkeeper_analytics.reading.schema import BROKER
 from lockkeeper_analytics.spark.datasource import FORMAT
-from lockkeeper_analytics.tables import TABLES, body_fields, events, statistics
+from lockkeeper_analytics.tables import (
+    TABLES,
+    body_fields,
+    declared_streams,
+    events,
+    statistics,
+    stream_offsets,
+)
 from lockkeeper_analytics.tables.checked_files import (
     CHECKED_FILES,
     Unchecked,
@@ -25,11 +32,44 @@ from lockkeeper_analytics.tables.checked_files import (
     unchecked,
 )
 from lockkeeper_analytics.tables.data_files import DATA_FILES, JOURNALS
-from lockkeeper_analytics.tables.lines import LINE_COLUMNS, lines_in
+from lockkeeper_analytics.tables.lines import LINE_COLUMNS, Line, lines_in
 from lockkeeper_analytics.tables.options import parse_options
+from lockkeeper_analytics.tables.stream_states import STATE_COLUMNS, State, states_in
 
-RECORDED = {"statistics": (STATISTICS, statistics.told_by), "events": (EVENT, events.told_by)}
-"""Tables of the flight recorder: which lines tell them, and how."""
+Batches = Iterator[pa.RecordBatch]
+
+
+class Recorded(NamedTuple):
+    """A table that a column of texts in records tells: what else it reads of them, and how."""
+
+    text: str
+    columns: tuple[str, ...]
+    told_by: Callable[[Batches, ReadOptions], Batches]
+
+
+def _of_lines(kind: str, told_by: Callable[[Iterable[Line], ReadOptions], Batches]) -> Recorded:
+    return Recorded(
+        "recorder",
+        LINE_COLUMNS,
+        lambda batches, options: told_by(lines_in(batches, kind), options),
+    )
+
+
+def _of_states(told_by: Callable[[Iterable[State], ReadOptions], Batches]) -> Recorded:
+    return Recorded(
+        "stream_state",
+        STATE_COLUMNS,
+        lambda batches, options: told_by(states_in(batches), options),
+    )
+
+
+RECORDED = {
+    "statistics": _of_lines(STATISTICS, statistics.told_by),
+    "events": _of_lines(EVENT, events.told_by),
+    "stream_offsets": _of_states(stream_offsets.told_by),
+    "declared_streams": _of_states(declared_streams.told_by),
+}
+"""Tables of the flight recorder, and of what streams keep."""
 
 
 _UNCHECKED = "directory string, file_id int, path string, following string"
@@ -108,13 +148,13 @@ def _body_fields(source: Source) -> DataFrame:
 
 
 def _recorded(records: DataFrame, name: str) -> DataFrame:
-    kind, told_by = RECORDED[name]
+    recorded = RECORDED[name]
     options = _whole(name, TABLES[name].default_columns)
 
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from told_by(lines_in(batches, kind), options)
+    def rows(batches: Batches) -> Batches:
+        yield from recorded.told_by(batches, options)
 
-    lines = records.where("recorder IS NOT NULL").select(*LINE_COLUMNS)
+    lines = records.where(f"{recorded.text} IS NOT NULL").select(*recorded.columns)
     return lines.mapInArrow(rows, TABLES[name].ddl(options.columns))
 
 

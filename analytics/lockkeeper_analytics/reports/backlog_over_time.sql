@@ -16,6 +16,7 @@ stays AS (
             THEN div(unix_seconds(coalesce(ended_at, added_at)), seconds) * seconds END,
             last + seconds) AS gone
     FROM message_lifetimes JOIN last_cell USING (directory)
+    WHERE NOT is_of_streams(destination_kind, destination)
 ),
 alike AS (
     SELECT directory, destination_kind, destination, subscription, begun, gone, seconds,

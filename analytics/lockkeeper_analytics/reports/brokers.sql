@@ -13,7 +13,9 @@ sums AS (
 ),
 held AS (
     SELECT directory, count_if(NOT hidden) AS waiting
-    FROM message_lifetimes WHERE ended IS NULL GROUP BY directory
+    FROM message_lifetimes
+    WHERE ended IS NULL AND NOT is_of_streams(destination_kind, destination)
+    GROUP BY directory
 ),
 late AS (
     SELECT directory, CAST(percentile_approx(latency_ms, 0.99, 1000) AS DOUBLE) AS p99_ms

@@ -9,6 +9,7 @@ WITH sent AS (
         min(stored_at) AS first_at,
         max(stored_at) AS last_at
     FROM applied_operations WHERE kind = 'add' AND original_destination IS NULL
+        AND NOT is_of_streams(destination_kind, destination)
     GROUP BY directory, destination_kind, destination, message_id
     HAVING count(*) > 1
     ORDER BY stored DESC, directory, destination_kind, destination, message_id

@@ -50,7 +50,8 @@ bridged AS (
 ),
 held AS (
     SELECT DISTINCT directory, destination_kind, destination, located
-    FROM message_lifetimes WHERE ended IS NULL AND NOT hidden
+    FROM message_lifetimes
+    WHERE ended IS NULL AND NOT hidden AND NOT is_of_streams(destination_kind, destination)
 ),
 left_over AS (
     SELECT held.directory, get(broker_path, size(broker_path) - 1) AS source,

@@ -7,6 +7,7 @@ WITH sent AS (
         regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '') AS producer,
         message_bytes, stored_at, transaction
     FROM applied_operations WHERE kind = 'add' AND dead_letter_cause IS NULL
+        AND NOT is_of_streams(destination_kind, destination)
 ),
 summed AS (
     SELECT directory, destination_kind, destination, producer,

@@ -8,7 +8,7 @@ WITH moved AS (
     FROM (
         SELECT applied.*, (SELECT seconds FROM cells) AS seconds FROM applied_operations applied
     ) told
-    WHERE kind IN ('add', 'remove')
+    WHERE kind IN ('add', 'remove') AND NOT is_of_streams(destination_kind, destination)
 ),
 -- A record is counted by the next line of the same run, if there is one. Lines of the same file are
 -- found by sorting each file, others by the first one of a later file.

@@ -9,7 +9,9 @@ WITH told AS (
 marks AS (
     SELECT directory, origin_kind AS destination_kind, origin AS destination,
         count(*) AS marked, max(redeliveries) AS highest
-    FROM applied_operations WHERE redeliveries > 0 AND kind IN ('add', 'update') GROUP BY ALL
+    FROM applied_operations WHERE redeliveries > 0 AND kind IN ('add', 'update')
+        AND NOT is_of_streams(destination_kind, destination)
+    GROUP BY ALL
 )
 SELECT directory, destination_kind, destination, redelivered, dispatched, marked, highest
 FROM told FULL JOIN marks USING (directory, destination_kind, destination)

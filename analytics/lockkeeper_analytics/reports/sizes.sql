@@ -4,6 +4,7 @@ WITH sized AS (
     SELECT directory, destination_kind, destination, message_bytes,
         CAST(pow(2, length(bin(greatest(message_bytes, 1))) - 1) AS BIGINT) AS at_least
     FROM applied_operations WHERE kind = 'add' AND message_bytes IS NOT NULL
+        AND NOT is_of_streams(destination_kind, destination)
 )
 SELECT directory, destination_kind, destination, at_least, 2 * at_least AS below,
     count(*) AS messages,

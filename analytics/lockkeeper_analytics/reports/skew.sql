@@ -9,7 +9,8 @@ WITH sent AS (
         CASE WHEN end_kind = 'remove' AND ended_at > stored_at
                 THEN unix_millis(ended_at) - unix_millis(stored_at)
             WHEN end_kind = 'remove' AND ended_at <= stored_at THEN 0 END AS taken_ms
-    FROM message_lifetimes WHERE dead_letter_cause IS NULL
+    FROM message_lifetimes
+    WHERE dead_letter_cause IS NULL AND NOT is_of_streams(destination_kind, destination)
 ),
 summed AS (
     SELECT directory, destination_kind, destination, 'group' AS what, group_id AS value,

@@ -7,6 +7,8 @@ CREATE MACRO hops_of(way) AS [{
     'before': array_to_string(way[:place - 1], chr(0)), 'source': way[place],
     'way': array_to_string(way[:place], chr(0)), 'target': way[place + 1]
 } FOR place IN range(1, len(way) + 1)];
+CREATE MACRO is_of_streams(kind, name)
+    AS coalesce(kind = 'queue' AND name LIKE 'Lockkeeper.Stream.%', false);
 CREATE MACRO milliseconds_between(moment, other) AS (epoch_us(other) - epoch_us(moment)) // 1000;
 CREATE MACRO no_counts() AS map()::MAP(VARCHAR, BIGINT);
 CREATE MACRO no_numbers() AS []::BIGINT[];

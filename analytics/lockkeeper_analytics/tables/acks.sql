@@ -21,4 +21,5 @@ FROM acknowledgements
 LEFT JOIN held
     ON acknowledgements.directory = held.directory AND acknowledgements.stored = held.stored
 LEFT JOIN journals ON acknowledgements.directory = journals.directory
+WHERE NOT is_of_streams(destination_kind, destination)
 ORDER BY position, record_position

@@ -1,10 +1,10 @@
--- One row for each destination that a record which counts names.
+-- One row for each destination that a record which counts names, but for queues of streams.
 WITH named AS (
     SELECT directory, destination_kind, destination, min(place_of(position, record_position)) AS first,
         coalesce(max(CASE WHEN kind = 'remove_destination' THEN position END)
             > coalesce(max(CASE WHEN kind IN ('add', 'update') THEN position END), -1), false)
             AS is_removed
-    FROM applied_operations WHERE kind <> 'unsubscribe'
+    FROM applied_operations WHERE kind <> 'unsubscribe' AND NOT is_of_streams(destination_kind, destination)
     GROUP BY directory, destination_kind, destination
 ),
 stored AS (

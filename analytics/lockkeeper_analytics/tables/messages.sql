@@ -1,4 +1,4 @@
--- One row for each message. What it says itself is read where it lies now.
+-- One row for each message, but for those of streams. What it says itself is read where it lies now.
 SELECT message_rows.directory, journals.broker, message_rows.destination_kind, message_rows.destination,
     message_rows.message_id, message_rows.copy_of, outcome, message_rows.stored_at,
     happened_after AS added_earliest, happened_before AS added_latest,
@@ -19,4 +19,5 @@ FROM message_rows
 LEFT JOIN (SELECT * FROM placed WHERE kind IN ('add', 'update')) said
     ON message_rows.directory = said.directory AND located = said.position
 LEFT JOIN journals ON message_rows.directory = journals.directory
+WHERE NOT is_of_streams(message_rows.destination_kind, message_rows.destination)
 ORDER BY ended NULLS LAST, ender, message_rows.position, message_rows.record_position
