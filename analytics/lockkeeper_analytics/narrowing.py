@@ -68,6 +68,7 @@ _AT = f"told.at >= {SINCE}"
 _LAST = f"coalesce(told.last_at, {SINCE}) >= {SINCE}"
 _ORIGIN = ("origin_kind", "origin")
 _WHOLE = Kept(None)
+_STREAM = Kept((f"'{STREAM}'", "told.stream"))
 
 # A row of which nothing tells when it was stays: it is not known to be older.
 FACTS = {
@@ -140,6 +141,10 @@ REPORTS = {
     "garbage": _WHOLE,
     "inventory": _WHOLE,
     "bodies": Kept(),
+    "groups": _STREAM,
+    "lag_over_time": Kept(_STREAM.destination, _IN_CELLS.since),
+    "retries": Kept(None, _LAST),
+    "partitions": _STREAM,
 }
 """The rows of every report; `pattern` sums up the destinations asked for by itself."""
 

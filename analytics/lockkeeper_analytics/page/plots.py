@@ -8,9 +8,6 @@ from typing import Any
 from lockkeeper_analytics.page.labels import Key, Labels, name_of
 from lockkeeper_analytics.reports.report import Bars, Heat, Lines, Plot, Report, Row
 
-EVERYTHING = "All destinations"
-"""Dead letter queues are left out of sums: their messages were counted where they were sent."""
-
 VALUES_MAX = 20_000
 """So many values a plot carries; of lines to choose from the first ones, all count in the sum."""
 BARS_MAX = 12
@@ -55,7 +52,7 @@ def plot_data(
 ) -> dict[str, Any] | None:
     """Return what the page's script draws for *plot*; None where there is nothing to draw.
 
-    *apart* are destinations that no sum counts.
+    *apart* are destinations that no sum counts: dead letters were counted where they were sent.
     """
     if not rows:
         return None
@@ -92,7 +89,7 @@ def _lines(
     series = [{"label": name, "values": grid.of(by_name[name])} for name in busiest[:room]]
     if plot.together and len(by_name) > 1:
         counted = [row for row in timed if not _is_apart(row, apart)]
-        series.insert(0, {"label": EVERYTHING, "values": grid.of(counted or timed)})
+        series.insert(0, {"label": plot.all_of, "values": grid.of(counted or timed)})
     return {
         "kind": "lines",
         **_values_of(plot.values),

@@ -105,7 +105,8 @@ class Lines:
     """Values over cells of time that begin at `time` and last `seconds`, both columns of the row.
 
     *each* are the columns that tell apart what has lines of its own, to choose from. *together*
-    says what all of them have in a cell: the `sum` of their values, the `max`, or nothing to see.
+    says what all of them have in a cell: the `sum` of their values, the `max`, or nothing to see;
+    *all_of* is what all of them are called.
     *is_rate*: the values are counts of a cell, shown for a second. *axis* says what the values are.
     """
 
@@ -116,6 +117,7 @@ class Lines:
     together: str = ""
     is_rate: bool = False
     logarithmic: bool = False
+    all_of: str = "All destinations"
 
 
 @dataclass(frozen=True, slots=True)
