@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, SCHEMES
 from lockkeeper_analytics.reading.asked import Pattern
+from lockkeeper_analytics.reading.stream_rows import STREAM
 from lockkeeper_analytics.texts import REPORT
 
 Quoted = Callable[[str], str]
 
-STREAM = "stream"
-"""Stands for the kind of a destination before the name of a stream."""
 SINCE = "{since}"
 """Stands for the bound in the conditions below."""
 

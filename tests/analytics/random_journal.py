@@ -24,8 +24,15 @@ from lockkeeper.message.openwire import (
     SubscriptionInfo,
     encode,
 )
+from lockkeeper.message.segments import STATES, SegmentName
 
-PLACES = (queue("A"), queue("B"), topic("T"), topic("U"))
+TOPICS = (topic("T"), topic("U"))
+OF_STREAMS = (
+    SegmentName("orders", 1, 0).destination,
+    queue("Lockkeeper.Stream.1024.00000000000000000000.orders"),
+    STATES,
+)
+PLACES = (queue("A"), queue("B"), *OF_STREAMS, *TOPICS, *TOPICS)
 NAMES = ("one", "two")
 LOCAL = (transaction(1), transaction(2))
 XA = (XATransactionId(1, b"g", b"1"), XATransactionId(1, b"g", b"2"))
@@ -76,13 +83,13 @@ class RandomJournal:
         self.maker.record(UpdateMessage(decode_record(self.other.waiting[0])))
 
     def subscribe(self, at: int) -> None:
-        place, name = self.chance.choice(PLACES[2:]), self.chance.choice(NAMES)
+        place, name = self.chance.choice(TOPICS), self.chance.choice(NAMES)
         info = SubscriptionInfo(client_id="ann", subscription_name=name, destination=place)
         is_retroactive = self.chance.random() < 0.3
         self.maker.record(Subscription(place, f"ann:{name}", is_retroactive, framed(info)))
 
     def unsubscribe(self, at: int) -> None:
-        place, name = self.chance.choice(PLACES[2:]), self.chance.choice(NAMES)
+        place, name = self.chance.choice(TOPICS), self.chance.choice(NAMES)
         self.maker.record(Subscription(place, f"ann:{name}"))
 
     def outcome(self, at: int) -> None:

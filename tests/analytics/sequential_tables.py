@@ -14,11 +14,14 @@ from sequential_entries import (
     read_entries,
 )
 
+from lockkeeper.message.destination import SCHEMES, Destination
+from lockkeeper.message.segments import SEGMENT_PREFIX, parse_segment
 from lockkeeper_analytics.reading.partitions import counted_files
 from lockkeeper_analytics.tables.messages import FACTS
 from lockkeeper_analytics.tables.options import parse_options
 
 Row = dict[str, Any]
+WITHOUT_STREAMS = ("messages", "acks", "destinations")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -30,7 +33,20 @@ def sequential_rows(directory: Path, table: str, **options: str) -> list[Row]:
     for _ in history.replay(read_entries(str(directory), asked, wanted, FACTS)):
         pass
     rows = _ROWS[table](history, directory)
-    return [{"directory": str(directory)} | row for row in rows]
+    told = [{"directory": str(directory)} | row for row in rows]
+    return [row for row in told if table not in WITHOUT_STREAMS or not _is_of_streams(row)]
+
+
+def _is_of_streams(row: Row) -> bool:
+    """Tell whether *row* is of a queue that streams are kept in: these have tables of their own."""
+    name = str(row["destination"])
+    return row["destination_kind"] == "queue" and name.startswith(SEGMENT_PREFIX)
+
+
+def _owner(kind: str, name: str) -> str:
+    """Return whose messages are at a destination: a stream's, where it is one of its segments."""
+    segment = parse_segment(Destination(SCHEMES[kind], name))
+    return f"{kind}://{name}" if segment is None else f"stream://{segment.stream}"
 
 
 def _time(microseconds: int | None) -> datetime | None:
@@ -185,7 +201,7 @@ class _Needs:
     def __init__(self, history: History, number: int) -> None:
         self.life = history.files.get(number) or lives.FileLife(number)
         self.messages = [
-            (f"{kind}://{name}", each.located.record_bytes)
+            (_owner(kind, name), each.located.record_bytes)
             for (kind, name), place in history.destinations.items()
             for each in place.live.values()
             if each.located.file_id == number

@@ -1,4 +1,4 @@
--- What in a data file keeps it there: live messages by destination (one of a topic counts once),
+-- What in a data file keeps it there: live messages by destination (one of a topic counts once) or stream,
 -- durable subscriptions that were made in it, and transactions without an outcome. A retroactive
 -- subscription needs those before it, too: they kept the messages that it found. And that nobody
 -- knows what else is in it: what was skipped may be a message that waits.
@@ -19,9 +19,8 @@ WITH made AS (
         AND earlier.since > coalesce(begins, -1)
 )
 SELECT directory, CAST(shiftright(located, 32) AS INT) AS file_id, 'messages' AS what,
-    CASE WHEN is_of_streams(destination_kind, destination)
-            AND regexp_like(destination, '[.](0|[1-9][0-9]{0,3})[.]0[0-4][0-9]{18}[.].')
-        THEN 'stream://' || regexp_extract(destination, '[.][0-9]{1,4}[.][0-9]{20}[.]((?s:.+))$', 1)
+    CASE WHEN is_of_streams(destination_kind, destination) AND segment_part(destination, 3) <> ''
+        THEN 'stream://' || segment_part(destination, 3)
         ELSE destination_kind || '://' || destination END AS owner,
     count(*) AS messages, sum(record_bytes) AS bytes
 FROM (

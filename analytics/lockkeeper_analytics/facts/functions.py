@@ -21,6 +21,10 @@ _FUNCTIONS = (
     # The queues of streams, and of what they keep of themselves.
     "is_of_streams(kind STRING, name STRING) RETURNS BOOLEAN"
     " RETURN coalesce(kind = 'queue' AND name LIKE 'Lockkeeper.Stream.%', false)",
+    # Of the queue of a segment the number of its partition, its first offset, the stream.
+    "segment_part(name STRING, part INT) RETURNS STRING RETURN regexp_extract(name,"
+    " '^Lockkeeper[.]Stream[.](0|[1-9][0-9]{0,2}|10[01][0-9]|102[0-3])[.](0[0-4][0-9]{18})[.]"
+    "((?s:.+))$', part)",
     "milliseconds_between(moment TIMESTAMP, other TIMESTAMP) RETURNS BIGINT"
     " RETURN div(unix_micros(other) - unix_micros(moment), 1000)",
     "no_counts() RETURNS MAP<STRING, BIGINT> RETURN CAST(map() AS MAP<STRING, BIGINT>)",

@@ -2,21 +2,20 @@
 -- and `base` the first of the segment. `is_kept` tells that it is there still, `is_there` that its
 -- segment is: retention ends whole segments, at `dropped_at`.
 WITH named AS (
-    SELECT directory, message_id, stored_at, message_bytes, stored, ended, end_kind, ended_at,
-        regexp_extract(destination,
-            '^Lockkeeper[.]Stream[.](0|[1-9][0-9]{0,3})[.]0[0-4][0-9]{18}[.]', 1) AS number,
-        regexp_extract(destination,
-            '^Lockkeeper[.]Stream[.][0-9]{1,4}[.](0[0-4][0-9]{18})[.]', 1) AS first_one,
-        regexp_extract(destination,
-            '^Lockkeeper[.]Stream[.][0-9]{1,4}[.][0-9]{20}[.]((?s:.+))$', 1) AS stream
+    SELECT directory, message_id, message_bytes, stored, ended, end_kind, ended_at,
+        segment_part(destination, 1) AS number, segment_part(destination, 2) AS first_one,
+        segment_part(destination, 3) AS stream
     FROM message_lifetimes
     WHERE is_of_streams(destination_kind, destination)
-        AND regexp_like(message_id, '^ID:lockkeeper-stream-.*:-?[0-9]+:-?[0-9]+:[0-9]{1,18}$')
+        AND regexp_like(message_id, 
+            '^ID:lockkeeper-stream-.*:-?[0-9]{1,14}:-?[0-9]{1,10}:[0-9]{1,18}$')
 )
 SELECT directory, stream, CAST(number AS INT) AS partition, CAST(first_one AS BIGINT) AS base,
     CAST(regexp_extract(message_id, ':([0-9]+)$', 1) AS BIGINT) AS entry,
-    stored_at, message_bytes, stored, ended IS NULL AS is_kept,
+    timestamp_millis(CAST(regexp_extract(message_id, ':(-?[0-9]+):-?[0-9]+:[0-9]+$', 1) AS BIGINT))
+        AS stored_at,
+    message_bytes, stored, ended IS NULL AS is_kept,
     ended IS NULL OR end_kind <> 'remove_destination' AS is_there,
     CASE WHEN end_kind = 'remove_destination' THEN ended_at END AS dropped_at
 FROM named
-WHERE number <> '' AND first_one <> '' AND stream <> '' AND CAST(number AS INT) < 1024
+WHERE number <> ''

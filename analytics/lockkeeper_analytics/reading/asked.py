@@ -48,8 +48,9 @@ class ReadOptions:
 
     `names` has a name for each of `directories`, empty for the default. With `pushdown` a query's
     filters narrow what is read, to `kinds` (none: all), `files`, the first and the last, and to
-    `partitions` of streams (none: all), too; and to what is not known to be later than `at_most`. `until` is another matter: a beginning.
-    What is `pinned` is read as it was then. Of fields of bodies, `body_masks` hide some.
+    `partitions` of streams (none: all), too; and to what is not known to be later than `at_most`.
+    `until` is another matter: a beginning. What is `pinned` is read as it was then. Of fields of
+    bodies, `body_masks` hide some.
     """
 
     directories: tuple[str, ...]

@@ -14,6 +14,8 @@ from lockkeeper.message.segments import (
 )
 from lockkeeper_analytics.reading.asked import Pattern
 
+STREAM = "stream"
+"""Stands for the kind of a destination before the name of a stream."""
 TAGS, KEYS, UNIQUE_KEY = "TAGS", "KEYS", "UNIQ_KEY"
 FLAG, SYSTEM_FLAG, BORN_HOST = "lockkeeperFlag", "lockkeeperSystemFlag", "lockkeeperBornHost"
 HIDDEN: Final = frozenset((FLAG, SYSTEM_FLAG, BORN_HOST))

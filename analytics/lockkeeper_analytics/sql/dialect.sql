@@ -17,6 +17,10 @@ CREATE MACRO percentile_approx(number, share, accuracy) AS quantile_disc(number,
 CREATE MACRO regexp_like(words, pattern) AS regexp_matches(words, pattern);
 CREATE MACRO regexp_replace_all(words, pattern, other)
     AS regexp_replace(words, pattern, other, 'g');
+-- Of the queue of a segment the number of its partition, its first offset, the stream; else nothing.
+CREATE MACRO segment_part(name, part) AS regexp_extract(name,
+    '^Lockkeeper[.]Stream[.](0|[1-9][0-9]{0,2}|10[01][0-9]|102[0-3])[.](0[0-4][0-9]{18})[.]((?s:.+))$',
+    part);
 CREATE MACRO sequence(first_one, last_one) AS generate_series(first_one, last_one),
     (first_one, last_one, step) AS generate_series(first_one, last_one, step);
 CREATE MACRO shiftright(number, digits) AS number >> digits;

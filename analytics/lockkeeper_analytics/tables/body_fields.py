@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from lockkeeper.message.segments import SEGMENT_PREFIX
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.partitions import Part
 from lockkeeper_analytics.reading.rows import read_part
 from lockkeeper_analytics.reading.schema import LONG, TEXT
+from lockkeeper_analytics.reading.stream_rows import STREAM, segment_of, segments_of
 from lockkeeper_analytics.shapes.json_shape import ROOT
 from lockkeeper_analytics.shapes.shape import Shape, shape_of
 from lockkeeper_analytics.tables import records
@@ -39,8 +41,8 @@ Row = tuple[_Found, int]
 
 _FIELDS = fields(
     ("directory", TEXT, lambda row: row[0].directory, "the journal directory, as it was named"),
-    ("destination_kind", TEXT, lambda row: row[0].kind, "`queue`, `topic`, …"),
-    ("destination", TEXT, lambda row: row[0].destination, "name of the destination"),
+    ("destination_kind", TEXT, lambda row: row[0].kind, "`queue`, `topic`, `stream`, …"),
+    ("destination", TEXT, lambda row: row[0].destination, "name of the destination or stream"),
     (
         "format",
         TEXT,
@@ -61,6 +63,9 @@ _FIELDS = fields(
 def read(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the fields of the bodies in *part*."""
     asked = replace(options, columns=_READ, kinds=_ADDED)
+    if options.destinations:
+        streams = segments_of(options.destinations, ())
+        asked = replace(asked, destinations=(*options.destinations, *streams))
     rows = _rows(part.directory, read_part(part, asked), options)
     yield from _FIELDS.batches(rows, options.columns)
 
@@ -72,14 +77,25 @@ def _rows(directory: str, batches: Iterable[pa.RecordBatch], options: ReadOption
     for batch in batches:
         columns = (batch.column(name) for name in _READ)
         for kind, destination, message_type, text, octets in zip(*columns, strict=True):
-            place = (kind.as_py(), destination.as_py())
-            if seen[place] >= options.body_samples:
+            place = _place(kind.as_py(), destination.as_py())
+            if place is None or seen[place] >= options.body_samples:
                 continue
             shape = shape_of(message_type.as_py(), text.as_py(), octets.as_py(), options.body_masks)
             if shape is not None:
                 seen[place] += 1
                 found.update(_told(directory, place, shape))
     yield from sorted(found.items(), key=lambda row: [each or "" for each in row[0]])
+
+
+def _place(kind: str, destination: str) -> tuple[str, str] | None:
+    """Return whose a body is: a stream's, where the queue is one of its segments.
+
+    None: of what streams keep of themselves.
+    """
+    if kind != "queue" or not destination.startswith(SEGMENT_PREFIX):
+        return kind, destination
+    segment = segment_of(destination)
+    return None if segment is None else (STREAM, segment.stream)
 
 
 def _told(directory: str, place: tuple[str, str], shape: Shape) -> Iterator[_Found]:

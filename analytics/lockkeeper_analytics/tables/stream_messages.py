@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from lockkeeper.journal.files import data_file_name
 from lockkeeper.message.segments import parse_key
+from lockkeeper_analytics.reading.arrays import microseconds
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.beginnings import last_file_until
 from lockkeeper_analytics.reading.partitions import Part
@@ -44,6 +45,8 @@ from lockkeeper_analytics.tables import records
 from lockkeeper_analytics.tables.shape import Table, Type, fields
 
 _PLACE = ("destination", "message_id")
+_OWN = ("offset", "stored_at")
+"""Columns that the key of a message tells, and no column of the same name in `records`."""
 _READ: dict[str, tuple[str, ...]] = {
     "born_at": ("sent_at",),
     **dict.fromkeys(("tags", "keys", "unique_id", "born_host", "flag"), ("properties",)),
@@ -56,11 +59,15 @@ _READ: dict[str, tuple[str, ...]] = {
 
 
 class _Message(NamedTuple):
-    """One record: its `stream`, the number of its `partition`, `offset`, and `told` columns."""
+    """One record: its place by stream, partition and offset, when it came, and `told` columns.
+
+    `stored_ms` is in ms since the epoch.
+    """
 
     stream: str
     partition: int
     offset: int
+    stored_ms: int
     told: Mapping[str, Any]
     body_bytes_max: int
 
@@ -73,7 +80,9 @@ class _Message(NamedTuple):
     def content(self) -> bytes | None:
         """The body as readers of the stream see it, inflated."""
         content, text = self.told["content"], self.told["body"]
-        octets = text.encode("utf-8", "replace") if content is None and text is not None else content
+        octets = (
+            text.encode("utf-8", "replace") if content is None and text is not None else content
+        )
         if octets is None:
             return None
         return inflated(octets, self.properties.get(SYSTEM_FLAG) or "", self.body_bytes_max)
@@ -102,6 +111,10 @@ def _property(name: str) -> Callable[[_Message], str | None]:
     return lambda row: row.properties.get(name)
 
 
+def _stored_at(row: _Message) -> int:
+    return microseconds(row.stored_ms)
+
+
 def _is_compressed(row: _Message) -> bool:
     return row.told["compressed"] or is_compressed(row.properties.get(SYSTEM_FLAG) or "")
 
@@ -115,7 +128,7 @@ _FIELDS = fields(
     ("stream", TEXT, lambda row: row.stream, "name of the stream"),
     ("partition", INT, lambda row: row.partition, "number of its partition, from 0"),
     ("offset", LONG, lambda row: row.offset, "place of the message in its partition, from 0"),
-    ("stored_at", TIME, _same("stored_at"), "when the broker got the message"),
+    ("stored_at", TIME, _stored_at, "when the stream got the message"),
     ("born_at", TIME, _same("sent_at"), "when it was born, by the client's clock"),
     ("tags", TEXT, _property(TAGS), "its tag (`TAGS`)"),
     (
@@ -163,7 +176,7 @@ def read(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
 
 def _columns_behind(columns: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of `records` that *columns* are told from."""
-    own = (name for name in columns if name not in _READ and name in COLUMNS and name != "offset")
+    own = (name for name in columns if name in COLUMNS and name not in (*_READ, *_OWN))
     told = (each for name in columns for each in _READ.get(name, ()))
     return tuple(dict.fromkeys((*_PLACE, *own, *told)))
 
@@ -175,7 +188,8 @@ def _messages(batch: pa.RecordBatch, options: ReadOptions) -> Iterator[_Message]
         segment = segment_of(told["destination"])
         key = parse_key((told["message_id"] or "").encode())
         if segment is not None and key is not None:
-            yield _Message(*segment[:2], key[0], told, options.body_bytes_max)
+            offset, _, stored_ms = key
+            yield _Message(*segment[:2], offset, stored_ms, told, options.body_bytes_max)
 
 
 TABLE = Table(

@@ -56,9 +56,7 @@ def states_in(batches: Iterable[pa.RecordBatch]) -> Iterator[State]:
     """Yield the texts in *batches* of records, which have STATE_COLUMNS."""
     for batch in batches:
         times = batch.column("stored_at").cast(pa.int64())
-        columns = (
-            times if name == "stored_at" else batch.column(name) for name in STATE_COLUMNS
-        )
+        columns = (times if name == "stored_at" else batch.column(name) for name in STATE_COLUMNS)
         for *place, text in zip(*(column.to_pylist() for column in columns), strict=True):
             if text is not None:
                 told = json.loads(text)
