@@ -9,6 +9,7 @@ from journal_maker import START, JournalMaker
 from journal_two_runs import write_two_runs
 from network_journals import grown
 from report_rows import assert_same, plain
+from streams_journal import write_streams
 
 from lockkeeper.client import Acknowledge, connect
 from lockkeeper_analytics.facts.journal import journal_of, read_journals, settled
@@ -65,7 +66,9 @@ def journal(request, spark, tmp_path_factory):
     if is_ours:
         write_two_runs(folder / "made")
         (folder / "used").mkdir()
-        places = [folder / "made", used(folder / "used"), *grown(folder / "network")]
+        write_streams(folder / "streams")
+        made = [folder / "made", folder / "streams", used(folder / "used")]
+        places = [*made, *grown(folder / "network")]
     else:
         places = [request.path.parents[1] / "golden" / "kahadb" / name for name in ACTIVEMQ]
     directories = list(map(str, places))

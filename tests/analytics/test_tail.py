@@ -271,6 +271,18 @@ def test_a_gap_that_came_later_is_one(maker):
         query.step()
 
 
+def test_a_file_that_goes_while_an_earlier_one_is_read_is_lost(tmp_path):
+    maker = JournalMaker(tmp_path / "journal")
+    for number in range(1, 5):
+        maker.add(number, number).flush()
+    maker.roll().add(5, 5).flush().roll().add(6, 6).flush()
+    query = Query(maker.directory, maxBytesPerTrigger="1", holdBytes="0")
+    assert query.ids() == wanted(1)
+    (maker.directory / "db-2.log").unlink()
+    with pytest.raises(DataLossError, match=r"db-2\.log from byte 0 on"):
+        query.all_ids()
+
+
 def test_archived_files_are_no_loss(maker):
     query = Query(maker.directory, maxBytesPerTrigger="1")
     assert query.ids() == wanted(1)

@@ -85,7 +85,9 @@ class Tail:
         if (file_id, position) == offset.place:
             return offset
         seen = max([offset.seen, *self.files])
-        gone = self._missing(file_id, seen) | ranges_of(self._passed_over) | offset.known_gone
+        # What was there before is lost if it went unread, and no gap.
+        missing = self._missing(max(file_id, offset.seen), seen)
+        gone = missing | ranges_of(self._passed_over) | offset.known_gone
         later = gone - between(0, file_id) - self._unread()
         return JournalOffset(file_id, position, offset.first, seen, str(later))
 
