@@ -4,9 +4,10 @@
     spark.read.format("lockkeeper").option("columns", "kind,destination").load("data/kahadb")
 
 Options: path (directories, commas between), table (records, messages, acks, statistics, events,
-subscriptions, destinations, files or transactions), columns, destination (names or wildcards,
-commas between), since and until (ISO 8601 or ms), body (true: decode bodies too), bodyBytesMax,
-corrupt (fail or skip), pushdown (true: filters spare reading). docs/analytics.md lists the columns.
+subscriptions, destinations, files, transactions, body_fields, stream_messages, stream_offsets or
+declared_streams), columns, destination (names or wildcards, commas between), since and until
+(ISO 8601 or ms), body (true: decode bodies too), bodyBytesMax, corrupt (fail or skip), pushdown
+(true: filters spare reading). docs/analytics.md lists the columns.
 """
 
 from collections.abc import Iterator, Sequence

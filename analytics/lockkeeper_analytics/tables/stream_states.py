@@ -55,12 +55,14 @@ def read_states(part: Part, options: ReadOptions) -> Iterator[State]:
 def states_in(batches: Iterable[pa.RecordBatch]) -> Iterator[State]:
     """Yield the texts in *batches* of records, which have STATE_COLUMNS."""
     for batch in batches:
-        times = batch.column("stored_at").cast(pa.int64())
-        columns = (times if name == "stored_at" else batch.column(name) for name in STATE_COLUMNS)
-        for *place, text in zip(*(column.to_pylist() for column in columns), strict=True):
+        columns = {name: batch.column(name) for name in STATE_COLUMNS}
+        columns["stored_at"] = columns["stored_at"].cast(pa.int64())
+        values = (columns[name].to_pylist() for name in STATE_COLUMNS)
+        for directory, file_id, offset, at, transaction, text in zip(*values, strict=True):
             if text is not None:
                 told = json.loads(text)
-                yield State(*place, told["name"], told["value"])
+                place = directory, file_id, offset
+                yield State(*place, at, transaction, told["name"], told["value"])
 
 
 def is_asked_for(stream: str | None, options: ReadOptions) -> bool:
