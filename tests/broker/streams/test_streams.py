@@ -25,9 +25,8 @@ from lockkeeper.broker.streams.settings import (
     StreamSettings,
     StreamsSettings,
 )
-from lockkeeper.broker.streams.states import STATES
 from lockkeeper.broker.streams.waiting import Read
-from lockkeeper.message.segments import SegmentName
+from lockkeeper.message.segments import STATES, SegmentName
 from lockkeeper.store.kahadb.compaction import Settings
 from lockkeeper.store.memory import MemoryStore
 
