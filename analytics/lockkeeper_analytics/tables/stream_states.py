@@ -1,4 +1,4 @@
-"""What streams keep of groups and of declared streams, from the records of a part of a journal."""
+"""Texts of groups and of declared streams, out of the records of a part of a journal."""
 
 import json
 from collections.abc import Iterable, Iterator
