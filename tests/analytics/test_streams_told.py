@@ -228,6 +228,17 @@ def test_tables_of_messages_leave_streams_out(told):
     assert rows_of(told.directory, table="messages", columns="outcome") == [{"outcome": "pending"}]
 
 
+def test_a_time_chooses_cells_and_what_was_given_back(told):
+    whole = asked("FROM lag_over_time_report", told.directory)
+    since = whole[len(whole) // 2]["time"]
+    some = asked("FROM lag_over_time_report", told.directory, since=since.isoformat())
+    assert some == [row for row in whole if row["time"] >= since]
+    assert 0 < len(some) < len(whole)
+    later = str(told.bench.now + 60_000)
+    assert asked("FROM retries_report", told.directory, since=later) == []
+    assert len(asked("FROM groups_report", told.directory, since=later)) == 5
+
+
 @pytest.mark.parametrize(
     ("destination", "streams"),
     [
