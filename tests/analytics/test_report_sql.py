@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "interop"))
 
 import brokers
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROWS_MAX = 10_000
 ACTIVEMQ = ("amq-5.17.2-crash", "amq-5.17.2-clean", "amq-6.1.7-crash", "amq-6.1.7-clean")

@@ -33,7 +33,8 @@ def written(folder, chance, kind, ids, loses_first):
     return directory
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.timeout(900)
+@settings(max_examples=30, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     kind=st.sampled_from([RandomJournal, RandomStory]),
