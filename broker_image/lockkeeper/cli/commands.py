@@ -41,7 +41,7 @@ TABLE = {
     "why": Listed(
         f"{_CLI}.why",
         "why",
-        "Tell why messages wait in a queue, why producers wait, or why journal files are kept.",
+        "Tell why messages wait in a queue or for a group, producers wait, or files are kept.",
     ),
     "send": Listed(
         f"{_CLI}.send",
