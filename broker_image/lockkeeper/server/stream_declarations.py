@@ -3,6 +3,7 @@
 Who declared one is kept in memory only; the stream and its settings are in the journal.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from lockkeeper.broker.core import Broker
@@ -49,7 +50,9 @@ class StreamDeclarations:
         view = destination_like_view(broker, stream)
         return {**view, "policy": policy, "owner": owner or None}
 
-    def owned(self, broker: Broker) -> list[dict[str, Any]]:
-        """Return the same of all streams with an owner."""
-        views = (self.view(broker, name) for name in self._declared)
-        return [view for view in views if view is not None and view["owner"]]
+    def owned(self, broker: Broker) -> Iterator[dict[str, Any]]:
+        """Yield the same of all streams with an owner."""
+        for name in list(self._declared):
+            view = self.view(broker, name)
+            if view is not None and view["owner"]:
+                yield view

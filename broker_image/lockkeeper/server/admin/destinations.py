@@ -61,7 +61,9 @@ class Destinations:
     async def _list(self, request: web.Request) -> web.Response:
         engine = self._master()
         if request.query.get("owned") == "true":
-            owned = [*self._declarations.owned(engine.broker), *self._streams.owned(engine.broker)]
+            # How far the groups of a stream are takes a look at each of them.
+            streams = await in_slices(self._streams.owned(engine.broker))
+            owned = [*self._declarations.owned(engine.broker), *streams]
             found: Iterable[dict[str, Any]] = sorted(owned, key=place)
         else:
             views = await in_slices(destination_views(engine.broker))

@@ -12,6 +12,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 SHARE_MIN: Final = 0.25
 """Less of a file than that in streams' messages makes no extract."""
+LOOKED_AT_ONCE: Final = 8
+"""So many files are looked at in a turn: for each, whether a segment has something in it."""
 _COMMAND_AT: Final = 5
 _LOWEST_PRIORITY: Final = 19
 
@@ -66,10 +69,13 @@ class Extracting:
             return
         everything = self._file_references.files
         self._looked_at &= everything.keys()
-        for file_id in sorted(everything.keys() - self._looked_at):
-            # What is still written to comes later; what was copied is not where the index says.
-            if file_id >= self._files.file_id or file_id in self._bodies.moved:
-                continue
+        # What is still written to comes later; what was copied is not where the index says.
+        complete = (
+            file_id
+            for file_id in sorted(everything.keys() - self._looked_at - self._bodies.moved.keys())
+            if file_id < self._files.file_id
+        )
+        for file_id in islice(complete, LOOKED_AT_ONCE):
             self._looked_at.add(file_id)
             parts = self._parts(file_id)
             if sum(part.size for part in parts) >= SHARE_MIN * everything[file_id].size:
