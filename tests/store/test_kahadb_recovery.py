@@ -239,6 +239,20 @@ def test_a_prepared_transaction_may_consume_its_own_message(journal: Journal) ->
     assert add.references[0] is remove.references[0]
 
 
+def test_a_prepared_transaction_consumes_no_copy_of_another_destination(journal: Journal) -> None:
+    journal.write(
+        journal.add(1, B, GLOBAL),
+        journal.remove(1, A, None, GLOBAL),
+        Prepare(GLOBAL),
+    )
+    recovered = journal.open()
+    (add,) = recovered.prepared[GLOBAL]
+    assert add.destination == B
+    journal.store.commit_prepared(GLOBAL, [add], None)
+    journal.store.close()
+    assert journal.replay() == {"B": [1]}
+
+
 def test_bookkeeping_records_of_activemq_say_nothing(journal: Journal) -> None:
     assert journal.replay(Trace("LOADED"), AckFileMap(b"java"), journal.add(1)) == {"A": [1]}
 

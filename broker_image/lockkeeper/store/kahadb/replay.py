@@ -1,6 +1,6 @@
 """The replay's state, and the records that are rarer than plain adds and removes of queues."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
@@ -413,14 +413,14 @@ class Replay:
     def _operations(self, opened: OpenTransaction, prepared: PreparedReferences) -> list[Operation]:
         """Return what a prepared transaction will do; what it consumes is live no more."""
         operations: list[Operation] = []
-        added: Messages = {}
+        added: defaultdict[ReplayedDestination, Messages] = defaultdict(dict)
         rows = ((row, file_id) for file_id, run in opened.runs for row in run)
         for row, file_id in rows:
             command, offset, size, destination, message_id, _, _, _, key, priority = row
             replayed = self._enter(destination)
             if command == ADD:
                 reference = _written(size, file_id << OFFSET_BITS | offset, priority)
-                added[message_id] = reference
+                added[replayed][message_id] = reference
                 operations.append(Add(replayed.destination, [reference]))
                 continue
             entry = (
@@ -428,7 +428,7 @@ class Replay:
                 if key is None
                 else self.file_references.subscriptions.get((replayed.destination, key_text(key)))
             )
-            holders = [*replayed.messages_of(key), added]
+            holders = [*replayed.messages_of(key), added[replayed]]
             taken = next((one.pop(message_id) for one in holders if message_id in one), None)
             if key is not None and (taken is not None or message_id in replayed.added):
                 topic = self.file_references.destination(replayed.destination)
