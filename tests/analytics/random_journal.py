@@ -32,7 +32,8 @@ OF_STREAMS = (
     queue("Lockkeeper.Stream.1024.00000000000000000000.orders"),
     STATES,
 )
-PLACES = (queue("A"), queue("B"), *OF_STREAMS, *TOPICS, *TOPICS)
+ORDINARY = (queue("A"), queue("B"), *TOPICS, *TOPICS)
+PLACES = (*ORDINARY, *OF_STREAMS)
 NAMES = ("one", "two")
 LOCAL = (transaction(1), transaction(2))
 XA = (XATransactionId(1, b"g", b"1"), XATransactionId(1, b"g", b"2"))
@@ -49,7 +50,9 @@ def framed(structure: Structure) -> bytes:
 
 
 class RandomJournal:
-    """Writes records in several files; few *ids* meet often."""
+    """Writes records in several files; few *ids* meet often in few `places`."""
+
+    places: tuple[Destination, ...] = PLACES
 
     def __init__(self, directory: Path, chance: Random, ids: int = IDS, drops: bool = True) -> None:
         self.maker = JournalMaker(directory)
@@ -70,16 +73,16 @@ class RandomJournal:
         return self.maker.directory
 
     def add(self, at: int) -> None:
-        place = self.chance.choice(PLACES)
+        place = self.chance.choice(self.places)
         self.maker.add(self._number(), at, place, tx=self._transaction())
 
     def remove(self, at: int) -> None:
-        place = self.chance.choice(PLACES)
+        place = self.chance.choice(self.places)
         self.maker.remove(self._number(), place, self._transaction(), self._key(place))
 
     def update(self, at: int) -> None:
         self.other.waiting.clear()
-        self.other.add(self._number(), at, self.chance.choice(PLACES))
+        self.other.add(self._number(), at, self.chance.choice(self.places))
         self.maker.record(UpdateMessage(decode_record(self.other.waiting[0])))
 
     def subscribe(self, at: int) -> None:
@@ -100,7 +103,7 @@ class RandomJournal:
         self.maker.record(Prepare(self.chance.choice(XA)))
 
     def drop(self, at: int) -> None:
-        self.maker.record(RemoveDestination(self.chance.choice(PLACES)))
+        self.maker.record(RemoveDestination(self.chance.choice(self.places)))
 
     def flush(self, at: int) -> None:
         if self.maker.waiting:
@@ -129,7 +132,7 @@ class RandomStory(RandomJournal):
         self.kinds += ["dead_letter"] * 6 + ["acknowledge"] * 4 + ["copy"] * 3 + ["clock"] * 2
 
     def dead_letter(self, at: int) -> None:
-        origin, place = self.chance.choice(PLACES), self.chance.choice(PLACES)
+        origin, place = self.chance.choice(self.places), self.chance.choice(self.places)
         self.maker.add(
             self._number(),
             at,
@@ -140,13 +143,13 @@ class RandomStory(RandomJournal):
         )
 
     def acknowledge(self, at: int) -> None:
-        place, kind = self.chance.choice(PLACES), self.chance.choice(ACKS)
+        place, kind = self.chance.choice(self.places), self.chance.choice(ACKS)
         ack = framed(MessageAck(destination=place, ack_type=kind, message_count=1))
         key, identifier = self._key(place), message_id(self._number())
         self.maker.record(RemoveMessage(place, identifier, ack, key, self._transaction()))
 
     def copy(self, at: int) -> None:
-        place, number = self.chance.choice(PLACES), self._number()
+        place, number = self.chance.choice(self.places), self._number()
         made = ActiveMQTextMessage(
             producer_id=PRODUCER,
             destination=place,

@@ -4,12 +4,21 @@ import random
 
 import pytest
 from journal_maker import rows_of
-from random_journal import RandomJournal
+from random_journal import ORDINARY, RandomJournal
 
 from lockkeeper.store.base import Add, Remove
 from lockkeeper.store.kahadb.cleanup import collectable
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.recovery import replay_directory
+
+
+class OrdinaryJournal(RandomJournal):
+    """Has no segments of streams: recovery and tables tell of those in other ways.
+
+    `test_streams_told` compares them.
+    """
+
+    places = ORDINARY
 
 
 def place_of(reference):
@@ -19,7 +28,7 @@ def place_of(reference):
 @pytest.fixture(params=range(60))
 def directory(request, tmp_path):
     chance, drops = random.Random(request.param), request.param % 3 == 0
-    return RandomJournal(tmp_path / "journal", chance, drops=drops).write()
+    return OrdinaryJournal(tmp_path / "journal", chance, drops=drops).write()
 
 
 def test_what_is_live_is_what_recovery_finds(directory):
