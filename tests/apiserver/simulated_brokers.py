@@ -85,6 +85,19 @@ class SimulatedPod:
             return []
         return list(yaml.safe_load(self.text)["spec"].get("networkConnectors", ()))
 
+    def status(self) -> dict[str, Any]:
+        """Return what it says of itself."""
+        return {
+            "role": "fenced" if self.fenced else "master" if self.leads else "standby",
+            "takesOver": not (self.leads or self.fenced) and bool(self.broker.master),
+            "epoch": self.broker.epoch if self.leads else None,
+            "configuration": hash_of_text(self.text),
+            "refused": self.refused,
+            "refusal": "it is not to its taste" if self.refused else None,
+            "version": "1.0",
+            "bridges": self.bridges(),
+        }
+
     def bridges(self) -> list[dict[str, Any]]:
         """Return what it says of the bridges that it dials."""
         failure = self.broker.failure
@@ -168,18 +181,7 @@ class SimulatedBrokers:
 
     async def _status(self, request: web.Request) -> web.Response:
         pod = await self._pod(request, master=False)
-        return web.json_response(
-            {
-                "role": "fenced" if pod.fenced else "master" if pod.leads else "standby",
-                "takesOver": not (pod.leads or pod.fenced) and bool(pod.broker.master),
-                "epoch": pod.broker.epoch if pod.leads else None,
-                "configuration": hash_of_text(pod.text),
-                "refused": pod.refused,
-                "refusal": "it is not to its taste" if pod.refused else None,
-                "version": "1.0",
-                "bridges": pod.bridges(),
-            }
-        )
+        return web.json_response(pod.status())
 
     async def _configure(self, request: web.Request) -> web.Response:
         pod, said = await self._pod(request, master=False), await request.json()
@@ -197,9 +199,11 @@ class SimulatedBrokers:
         return web.json_response({"fenced": pod.fenced})
 
     async def _list(self, request: web.Request) -> web.Response:
-        found = list((await self._pod(request)).broker.destinations.values())
+        pod = await self._pod(request)
+        found = list(pod.broker.destinations.values())
         if request.query.get("owned") == "true":
             found = [each for each in found if each["owner"]]
+            return web.json_response({"broker": pod.status(), "destinations": found})
         return web.json_response({"destinations": found})
 
     async def _declare(self, request: web.Request) -> web.Response:

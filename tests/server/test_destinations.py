@@ -90,6 +90,18 @@ def test_a_declared_destination_is_there_and_stays(desk: Desk) -> None:
     assert said["oldestMessageAge"] is None and said["producers"] == said["consumers"] == 0
     code, listed = desk("GET", "?owned=true")
     assert code == 200 and said in listed["destinations"]
+    status = desk.pod.status()
+    told = [
+        "role",
+        "takesOver",
+        "epoch",
+        "configuration",
+        "refused",
+        "refusal",
+        "version",
+        "bridges",
+    ]
+    assert listed["broker"] == {key: status[key] for key in told}
     with wire.Wire(desk.pod.port) as connection:
         connection.consumer(queue("UNDECLARED"))
     wait_until(lambda: desk("GET", "/queues/UNDECLARED")[0] == 404)

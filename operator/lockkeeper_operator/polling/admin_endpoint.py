@@ -58,10 +58,14 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A master's list of destinations: *views* as it wrote them, None where *digest* is known."""
+    """A master's list of destinations: *views* as it wrote them, None where *digest* is known.
+
+    *broker* is what it says of itself beside them; brokers of earlier releases do not.
+    """
 
     digest: bytes
     views: list[dict[str, Any]] | None
+    broker: dict[str, Any] | None = None
 
 
 class AdminEndpoints:
@@ -93,18 +97,19 @@ class AdminEndpoints:
         return _mapping(await self._poll(address, "/api/v1/status", STATUS_SECONDS))
 
     async def destinations(self, address: Address, known: bytes = b"") -> Listing:
-        """Return the destinations that have an owner, of a master.
+        """Return the destinations that have an owner, of a master, and what it says of itself.
 
-        *known* is the digest of a list that need not be read again: most are as they were.
+        *known* is the digest of an answer that need not be read again: most are as they were.
         """
         said = await self._poll(address, "/api/v1/destinations?owned=true", REQUEST_SECONDS)
         digest = hashlib.blake2b(said, digest_size=16).digest()
         if digest == known:
             return Listing(digest, None)
-        views = _mapping(said).get("destinations")
+        answer = _mapping(said)
+        views, broker = answer.get("destinations"), answer.get("broker")
         if not isinstance(views, list) or not all(isinstance(view, dict) for view in views):
             raise BrokerSilentError("no list of destinations in the answer")
-        return Listing(digest, views)
+        return Listing(digest, views, broker if isinstance(broker, dict) else None)
 
     async def destination(self, address: Address, kind: str, name: str) -> dict[str, Any] | None:
         """Return one destination, None where there is none."""

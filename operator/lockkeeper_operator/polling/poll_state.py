@@ -71,7 +71,9 @@ class PollState:
     asked_at: float = float("-inf")
     listed_at: float = float("-inf")
     listed: bytes = b""
-    """Digest of the list that `owned` was made from."""
+    """Digest of the answer that `owned` was made from."""
+    listed_with: str = ""
+    """The pod that told its report in that answer, by uid; empty where none did."""
     patience: float = 0.0
     """Seconds between two questions while something is going on."""
     listing_patience: float = 0.0

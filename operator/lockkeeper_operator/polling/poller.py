@@ -41,6 +41,18 @@ class News:
     destinations: frozenset[DestinationKey] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """Whether a master answered with its list; which pod told its report with it, by uid, empty for
+    none, and whether that is another; which destinations differ.
+    """
+
+    answered: bool = False
+    told: str = ""
+    report: bool = False
+    destinations: frozenset[DestinationKey] = frozenset()
+
+
 class Poller:
     """Asks the brokers of one Broker at a time."""
 
@@ -48,75 +60,104 @@ class Poller:
         self._admin = admin
 
     async def ask(self, state: PollState, with_destinations: bool) -> News:
-        """Ask all pods what they are, if it is time, and the master for its destinations."""
-        now, pods = asyncio.get_running_loop().time(), state.pods
+        """Ask the master for its destinations, and all pods what they are, if it is time.
+
+        A master says what it is beside its list, so that it need not be asked twice.
+        """
+        loop = asyncio.get_running_loop()
+        begun, pods, before = loop.time(), state.pods, state.master
         interval = state.patience if state.unsettled else STATUS_SECONDS
-        changed = False
-        if state.stale or now - state.asked_at >= interval * 0.9:
-            stale, state.stale, state.asked_at = state.stale, False, now
-            said = await asyncio.gather(*(self._status(state, pod) for pod in pods))
+        is_time = state.stale or begun - state.asked_at >= interval * 0.9
+        leader = _leader(state, pods) if with_destinations else None
+        heard = await self._list(state, leader)
+        pods_changed = heard.report
+        if is_time:
+            stale, state.stale, state.asked_at = state.stale, False, begun
+            silent = [pod for pod in pods if pod.uid != heard.told]
+            said = await asyncio.gather(*(self._status(state, pod) for pod in silent))
             gone = state.reports.keys() - {pod.uid for pod in pods}
             for uid in gone:
-                del state.reports[uid]
                 state.misses.pop(uid, None)
-            changed = stale or any(said) or bool(gone)
-        master, destinations = await self._list(state, pods, with_destinations)
-        if changed or master:
+                _forget(state, uid)
+            pods_changed = pods_changed or stale or any(said) or bool(gone)
+            found = _leader(state, pods) if with_destinations else None
+            if found != leader:
+                heard = await self._list(state, found)
+                pods_changed = pods_changed or heard.report
+        if (state.master is None) != (before is None):
+            state.silent_since = begun
+        # A master that begins, or begins again, to answer is news; so is one that ceases.
+        master = before is None if heard.answered else (state.master is None) != (before is None)
+        if pods_changed or master:
             state.patience = UNSETTLED_SECONDS
         else:
             longer = max(state.patience, UNSETTLED_SECONDS) * IMPATIENCE
             state.patience = min(longer, DESTINATIONS_SECONDS)
-        return News(changed, master, destinations)
+        return News(pods_changed, master, heard.destinations)
 
     async def _status(self, state: PollState, pod: AskedPod) -> bool:
         """Return whether a pod says something else than before."""
-        before = state.reports.get(pod.uid)
         try:
             said = await self._admin.status(state.address(pod))
         except (BrokerSilentError, BrokerRefusedError):
             state.misses[pod.uid] = misses = state.misses.get(pod.uid, 0) + 1
-            if before is None or misses < MISSES_MAX:
+            if pod.uid not in state.reports or misses < MISSES_MAX:
                 return False
-            del state.reports[pod.uid]
+            _forget(state, pod.uid)
             return True
-        state.misses.pop(pod.uid, None)
-        state.reports[pod.uid] = report_of(said)
-        return state.reports[pod.uid] != before
+        return _reported(state, pod, said)
 
-    async def _list(
-        self, state: PollState, pods: tuple[AskedPod, ...], wanted: bool
-    ) -> tuple[bool, frozenset[DestinationKey]]:
-        """Return whether the master began or ceased to answer, and what differs there."""
-        loop = asyncio.get_running_loop()
-        before, begun = state.master, loop.time()
-        leader = _leader(state, pods)
-        changed: frozenset[DestinationKey] | None = None
-        if leader is not None and wanted:
-            address = state.address(leader)
-            if state.master == address and begun - state.listed_at < state.listing_patience * 0.9:
-                return False, frozenset()
-            state.listed_at, was_touched = begun, bool(state.touched)
-            try:
-                said = await self._admin.destinations(
-                    address, b"" if state.touched else state.listed
-                )
-            except (BrokerSilentError, BrokerRefusedError):
-                state.master = None
-            else:
-                state.master, state.listed = address, said.digest
-                changed = frozenset() if said.views is None else _taken(state, said.views, begun)
-                longer = max(state.listing_patience, DESTINATIONS_SECONDS) * IMPATIENCE
-                is_still = not (changed or was_touched)
-                state.listing_patience = (
-                    min(longer, STATUS_SECONDS) if is_still else DESTINATIONS_SECONDS
-                )
-        else:
+    async def _list(self, state: PollState, leader: AskedPod | None) -> _Heard:
+        """Ask the master for its destinations, if it is time."""
+        if leader is None:
             state.master = None
-        if (state.master is None) != (before is None):
-            state.silent_since = begun
-        if changed is None:
-            return (state.master is None) != (before is None), frozenset()
-        return before is None, changed
+            return _Heard()
+        begun, address = asyncio.get_running_loop().time(), state.address(leader)
+        if state.master == address and begun - state.listed_at < state.listing_patience * 0.9:
+            return _Heard()
+        is_known = not state.touched and state.listed_with in ("", leader.uid)
+        state.listed_at, was_touched = begun, bool(state.touched)
+        try:
+            said = await self._admin.destinations(address, state.listed if is_known else b"")
+        except (BrokerSilentError, BrokerRefusedError):
+            state.master = None
+            return _Heard()
+        state.master = address
+        if said.views is None:
+            changed, report, told = frozenset[DestinationKey](), False, state.listed_with
+            state.misses.pop(told, None)
+        else:
+            changed = _taken(state, said.views, begun)
+            report = said.broker is not None and _reported(state, leader, said.broker)
+            state.listed_with = told = "" if said.broker is None else leader.uid
+            state.listed = said.digest
+        longer = max(state.listing_patience, DESTINATIONS_SECONDS) * IMPATIENCE
+        is_still = not (changed or was_touched)
+        state.listing_patience = min(longer, STATUS_SECONDS) if is_still else DESTINATIONS_SECONDS
+        return _Heard(True, told, report, changed)
+
+
+def _reported(state: PollState, pod: AskedPod, said: dict[str, Any]) -> bool:
+    """Take down what a pod says of itself; returns whether that is something else than before."""
+    before, report = state.reports.get(pod.uid), report_of(said)
+    state.misses.pop(pod.uid, None)
+    state.reports[pod.uid] = report
+    if report == before:
+        return False
+    _read_again(state, pod.uid)
+    return True
+
+
+def _forget(state: PollState, uid: str) -> None:
+    """Forget what a pod said of itself."""
+    del state.reports[uid]
+    _read_again(state, uid)
+
+
+def _read_again(state: PollState, uid: str) -> None:
+    """Read the next list of a pod whatever it was: what the pod says of itself is beside it."""
+    if uid == state.listed_with:
+        state.listed = b""
 
 
 def _leader(state: PollState, pods: tuple[AskedPod, ...]) -> AskedPod | None:

@@ -1,11 +1,22 @@
 """Questions to the pods of one Broker, over real sockets: who is asked for destinations."""
 
 import asyncio
+import hashlib
+import json
+import random
 from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
+import pytest
 from aiohttp import web
 
-from lockkeeper_operator.polling.admin_endpoint import Address, AdminEndpoints
+from lockkeeper_operator.polling.admin_endpoint import (
+    Address,
+    AdminEndpoints,
+    BrokerRefusedError,
+    BrokerSilentError,
+    Listing,
+)
 from lockkeeper_operator.polling.poll_state import AskedPod, PollState
 from lockkeeper_operator.polling.poller import (
     DESTINATIONS_SECONDS,
@@ -14,6 +25,7 @@ from lockkeeper_operator.polling.poller import (
     News,
     Poller,
 )
+from lockkeeper_operator.polling.views import report_of, view_of
 
 LOOPBACK = "127.0.0.1"
 POD = AskedPod("uid", LOOPBACK, leads=True)
@@ -107,5 +119,116 @@ def test_destinations_to_which_nothing_happens_are_asked_for_less_often() -> Non
         finally:
             await admin.close()
             await broker.runner.cleanup()
+
+    asyncio.run(main())
+
+
+@dataclass
+class Pods:
+    """The pods of one Broker without sockets: what they say is what was set last."""
+
+    said: dict[str, dict[str, Any]]
+    tells_beside: bool
+    owners: dict[str, str] = field(default_factory=dict)
+    silent: set[str] = field(default_factory=set)
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    async def status(self, address: Address) -> dict[str, Any]:
+        """See `AdminEndpoints.status`."""
+        self._ask("status", address)
+        return dict(self.said[address.host])
+
+    async def destinations(self, address: Address, known: bytes = b"") -> Listing:
+        """See `AdminEndpoints.destinations`."""
+        self._ask("list", address)
+        if self.said[address.host]["role"] != "master":
+            raise BrokerRefusedError(409, "this process is not the master")
+        broker = dict(self.said[address.host]) if self.tells_beside else None
+        text = json.dumps([broker, self.owners])
+        digest = hashlib.blake2b(text.encode(), digest_size=16).digest()
+        views = self.views()
+        return Listing(digest, None) if digest == known else Listing(digest, views, broker)
+
+    def views(self) -> list[dict[str, Any]]:
+        """Return the destinations."""
+        items = self.owners.items()
+        return [{"kind": "Queue", "name": name, "owner": owner} for name, owner in items]
+
+    def _ask(self, what: str, address: Address) -> None:
+        self.asked.append((what, address.host))
+        if address.host in self.silent:
+            raise BrokerSilentError("no answer")
+
+
+@pytest.mark.parametrize(
+    ("tells_beside", "asked"),
+    [
+        (True, [("list", "a"), ("status", "b")]),
+        (False, [("list", "a"), ("status", "a"), ("status", "b")]),
+    ],
+    ids=["this-release", "earlier-release"],
+)
+def test_a_master_that_tells_of_itself_with_its_list_is_asked_once(
+    tells_beside: bool, asked: list[tuple[str, str]]
+) -> None:
+    async def main() -> None:
+        pods = Pods({"a": {"role": "master"}, "b": {"role": "standby"}}, tells_beside)
+        poller, state = Poller(cast("AdminEndpoints", pods)), PollState(0.0)
+        state.pods = AskedPod("1", "a", True), AskedPod("2", "b", False)
+        for is_first in (True, False):
+            pods.asked.clear()
+            state.listed_at = state.asked_at = float("-inf")
+            news = await poller.ask(state, with_destinations=True)
+            assert (news.pods, news.master) == (is_first, is_first)
+            assert pods.asked == asked
+            assert [state.reports[uid].role for uid in "12"] == ["master", "standby"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_what_is_known_is_what_was_said_last(seed: int) -> None:
+    chance = random.Random(seed)
+    tells_beside = chance.random() < 0.8
+    pods = Pods({host: {"role": "standby"} for host in "ab"}, tells_beside)
+    asked = [AskedPod(host.upper(), host, False) for host in "ab"]
+
+    def change() -> None:
+        host = chance.choice("ab")
+        what = chance.choice(["role", "configuration", "owner", "silent", "label"])
+        if what == "role":
+            for each in "ab":
+                pods.said[each]["role"] = "standby"
+            pods.said[host]["role"] = chance.choice(["master", "standby", "fenced"])
+        elif what == "configuration":
+            pods.said[host]["configuration"] = chance.choice(["one", "two"])
+        elif what == "owner":
+            pods.owners[chance.choice(["P", "Q"])] = chance.choice(["a/b", "a/c"])
+        elif what == "silent":
+            pods.silent ^= {host}
+        else:
+            for at, pod in enumerate(asked):
+                asked[at] = replace(pod, leads=pod.host == host)
+
+    async def main() -> None:
+        poller, state = Poller(cast("AdminEndpoints", pods)), PollState(0.0)
+        for _ in range(60):
+            for _ in range(chance.randrange(3)):
+                change()
+            state.pods = tuple(asked)
+            # Now and then it is time for one of the two questions alone.
+            if status_due := chance.random() < 0.7:
+                state.asked_at = float("-inf")
+            if list_due := chance.random() < 0.7:
+                state.listed_at = float("-inf")
+            before, stale = (dict(state.reports), dict(state.owned)), state.stale
+            news = await poller.ask(state, with_destinations=True)
+            assert news.pods is (stale or state.reports != before[0])
+            assert bool(news.destinations) is (state.owned != before[1])
+            if status_due and list_due and not pods.silent:
+                assert state.reports == {pod.uid: report_of(pods.said[pod.host]) for pod in asked}
+            if list_due and state.master is not None:
+                assert pods.said[state.master.host]["role"] == "master"
+                assert list(state.owned.values()) == [view_of(each) for each in pods.views()]
 
     asyncio.run(main())

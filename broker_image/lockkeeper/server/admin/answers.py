@@ -76,10 +76,12 @@ async def in_slices(items: Iterable[_Item]) -> list[_Item]:
     return found
 
 
-async def json_list(name: str, items: Iterable[Any]) -> web.Response:
-    """Return an answer with a list that may be long."""
+async def json_list(name: str, items: Iterable[Any], **beside: Any) -> web.Response:
+    """Return an answer with a list that may be long, and with short members *beside* it."""
     texts = await in_slices(map(json.dumps, items))
-    body = f'{{"{name}": [{", ".join(texts)}]}}'
+    members = [f'"{key}": {json.dumps(value)}' for key, value in beside.items()]
+    members.append(f'"{name}": [{", ".join(texts)}]')
+    body = f"{{{', '.join(members)}}}"
     return web.Response(body=body.encode(), content_type=JSON, charset="utf-8")
 
 

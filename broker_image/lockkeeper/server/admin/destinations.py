@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterable
 from heapq import merge
 from typing import Any
 
@@ -35,6 +34,17 @@ from lockkeeper.server.stream_declarations import StreamDeclarations
 from lockkeeper.server.views import destination_views, in_order, place
 
 STREAMS = "streams"
+OF_BROKER = (
+    "role",
+    "takesOver",
+    "epoch",
+    "configuration",
+    "refused",
+    "refusal",
+    "version",
+    "bridges",
+)
+"""What `status` says that whoever looks after the broker needs to know each time."""
 ALL, ONE = "/api/v1/destinations", "/api/v1/destinations/{kind}/{name}"
 
 
@@ -64,12 +74,13 @@ class Destinations:
             # How far the groups of a stream are takes a look at each of them.
             streams = await in_slices(self._streams.owned(engine.broker))
             owned = [*self._declarations.owned(engine.broker), *streams]
-            found: Iterable[dict[str, Any]] = sorted(owned, key=place)
-        else:
-            views = await in_slices(destination_views(engine.broker))
-            pieces = await in_slices(in_order(views))
-            found = merge(*pieces, key=place)
-        return await json_list("destinations", found)
+            status = self._status()
+            # An operator asks hundreds of brokers for both: it need not do so twice.
+            broker = {key: status[key] for key in OF_BROKER if key in status}
+            return await json_list("destinations", sorted(owned, key=place), broker=broker)
+        views = await in_slices(destination_views(engine.broker))
+        pieces = await in_slices(in_order(views))
+        return await json_list("destinations", merge(*pieces, key=place))
 
     async def _show(self, request: web.Request) -> web.Response:
         engine = self._master()
