@@ -113,6 +113,8 @@ def test_a_small_journal_is_shuffled_only_where_tables_are_put_together(
     put_together = {"rates", "totals", "skew", "anomalies", "consumers", "backlog", "brokers"}
     put_together.add("network")
     put_together |= {"backlog_over_time", "subscriptions", "redeliveries", "takeovers", "garbage"}
+    # Messages of streams beside the offsets of their groups.
+    put_together |= {"groups", "lag_over_time", "retries", "partitions"}
     # Fields of bodies beside the number of the bodies.
     put_together.add("bodies")
     shuffled = {name for name in names if exchanges_of(small, name)}
