@@ -7,7 +7,7 @@ from streams_kit import DiskBench, replayed
 
 from lockkeeper.journal.batch import build_batch
 from lockkeeper.journal.encode import encode_record
-from lockkeeper.journal.records import AddMessage, Commit, Record
+from lockkeeper.journal.records import AddMessage, Commit, Record, RemoveMessage
 from lockkeeper.message.ids import LocalTransactionId
 from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.kahadb.extracts import read_extract
@@ -29,8 +29,9 @@ def add(offset: int, transaction: LocalTransactionId | None = None, size: int = 
         [[add(0), add(1, MOVED)], [Commit(MOVED), add(2)], [add(3)], [add(4)]],
         [[add(0), add(1, MOVED, 9)], [add(1), Commit(MOVED), add(2)], [add(3)], [add(4)]],
         [[add(0), add(1, MOVED, 9), add(1), Commit(MOVED)], [add(2)], [add(3)], [add(4)]],
+        [[add(0), RemoveMessage(FIRST, add(1).message_id), add(1)], [add(2)], [add(3)], [add(4)]],
     ],
-    ids=["over files", "twice", "twice in a file"],
+    ids=["over files", "twice", "twice in a file", "removed before"],
 )
 def test_a_start_learns_the_same_from_extracts(tmp_path: Path, files: list[list[Record]]) -> None:
     for number, records in enumerate(files, 1):
