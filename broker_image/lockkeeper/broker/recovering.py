@@ -4,6 +4,7 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.streams.bridges import tell_sent
+from lockkeeper.broker.streams.strays import move_strays
 from lockkeeper.broker.streams.streams import Streams
 from lockkeeper.broker.subscription_manager import SubscriptionManager
 from lockkeeper.broker.transaction_manager import TransactionManager
@@ -34,3 +35,4 @@ def give_back(
     audit.restore(recovered.producers)
     tell_sent(streams, audit.note)
     context.copy_ids.resume(recovered.producers)
+    move_strays(context, recovered.strays)

@@ -5,7 +5,12 @@ from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.diagnostics.files import Survey, why_file
-from lockkeeper.broker.diagnostics.groups import streams_of, why_group, why_stream
+from lockkeeper.broker.diagnostics.groups import (
+    delayed_retries,
+    streams_of,
+    why_group,
+    why_stream,
+)
 from lockkeeper.broker.diagnostics.partitions import why_partition
 from lockkeeper.broker.diagnostics.producers import why_producers
 from lockkeeper.broker.diagnostics.queues import why_message, why_queue
@@ -71,11 +76,15 @@ async def group_answer(broker: Broker, name: str, stream: str = "") -> dict[str,
         raise UnknownSubjectError(f"group {name} has nothing to do with {stream}; it {told}")
     streams = [await _stream_view(broker, group, each) for each in known if stream in ("", each)]
     messages = sum(each["lagMessages"] for each in streams)
+    delayed = []
+    for level in delayed_retries(broker, group):
+        delayed.append(level)
+        await asyncio.sleep(0)
     return {
         "group": name,
         "members": len(group.members),
         "lagMessages": messages,
-        "reasons": _views(why_group(broker, group, messages)),
+        "reasons": _views(why_group(broker, group, messages, delayed)),
         "streams": streams,
     }
 

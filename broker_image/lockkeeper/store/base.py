@@ -221,7 +221,7 @@ class Recovered:
     else (invisible until the outcome). `last_trace` is the text of the last trace record;
     `epoch` the number of the last master's term, 0 if none is told, and `identity` who it was.
     `existing` are the queues that there were, empty ones among them; `segments` those of streams,
-    which are no queues here.
+    which are no queues here. `strays` are messages in these that are none of their stream.
     """
 
     queues: dict[Destination, "list[Reference] | Waiting"] = field(default_factory=dict)
@@ -233,6 +233,7 @@ class Recovered:
     identity: Identity | None = None
     existing: list[Destination] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
+    strays: dict[Destination, list[Reference]] = field(default_factory=dict)
 
 
 class Past(NamedTuple):

@@ -310,3 +310,21 @@ def test_a_queue_without_a_name_for_a_group_is_opened_and_not_fed(bench: Bench) 
     run(bench)
     assert bodies(bench, "Consumer.bïlling.orders") == []
     assert not any(bench.broker.containment.counts.values())
+
+
+def test_a_queue_that_is_deleted_while_it_is_fed_keeps_no_file(disk_bench: DiskBench) -> None:
+    client, broker = disk_bench.connect(), disk_bench.broker
+    broker.streams.declare("orders", ON_DEMAND)
+    disk_bench.append(client, "orders", *["x" * 500] * 10)
+    broker.registry.ensure_queue(broker.context, queue(READER))
+    for _ in range(2):
+        broker.tick(disk_bench.now)
+    assert disk_bench.store.usage().waiting_operations
+    broker.destinations.remove(queue(READER), None)
+    run(disk_bench)
+    broker.streams.remove("orders")
+    run(disk_bench)
+    live = sum(each.live for each in disk_bench.store._file_references.files.values())
+    disk_bench.restart()
+    files = disk_bench.store._file_references.files.values()
+    assert live == sum(each.live for each in files)

@@ -1,17 +1,24 @@
 """Why a consumer group has not consumed everything: every reason, in words."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from streams_kit import START, Bench
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.diagnostics.groups import streams_of, why_group, why_stream
+from lockkeeper.broker.diagnostics.groups import (
+    delayed_retries,
+    streams_of,
+    why_group,
+    why_stream,
+)
 from lockkeeper.broker.diagnostics.partitions import SILENT_MS, why_partition
 from lockkeeper.broker.diagnostics.reason import Reason
 from lockkeeper.broker.streams.drafts import Draft
 from lockkeeper.broker.streams.groups import Group, Member, Model, Subscribed
 from lockkeeper.broker.streams.settings import Retention, StreamSettings
+from lockkeeper.server.why import group_answer
 
 PLACE = ("S", 0)
 
@@ -44,7 +51,9 @@ class House:
 
     def about_group(self) -> list[Reason]:
         lags = self.streams.queries.lag(self.group)
-        return why_group(self.bench.broker, self.group, sum(each.messages for each in lags))
+        messages = sum(each.messages for each in lags)
+        delayed = [*delayed_retries(self.bench.broker, self.group)]
+        return why_group(self.bench.broker, self.group, messages, delayed)
 
     def about_stream(self, name: str = "S") -> list[Reason]:
         return why_stream(self.bench.broker, self.group, name)
@@ -247,7 +256,7 @@ def test_the_broker_itself_is_the_member_of_a_feed(house: House) -> None:
     house.streams.commit_offset("%QUEUE%billing", "S", 0, 0)
     group = house.streams.groups.find("%QUEUE%billing")
     assert group is not None
-    (reason,) = why_group(house.bench.broker, group, 3)
+    (reason,) = why_group(house.bench.broker, group, 3, ())
     assert (reason.code, reason.facts["queue"]) == ("feed", "billing")
 
 
@@ -258,3 +267,21 @@ def test_a_stream_that_is_made_again_has_no_readers_yet(house: House) -> None:
     house.streams.declare("S", StreamSettings(partitions=1))
     house.bench.append(house.producer, "S", "new")
     assert codes(house.about_partition()) == ["not-read"]
+
+
+def test_others_have_their_turn_between_the_levels_of_retries(house: House) -> None:
+    house.streams.send_back(house.producer, "t", "G", "S", 0, 0, delay_level=1)
+    house.bench.settle()
+    levels = house.streams.get("SCHEDULE_TOPIC_XXXX").partitions
+
+    async def turns() -> int:
+        """Return how often others had their turn until there was an answer."""
+        asked = asyncio.ensure_future(group_answer(house.bench.broker, "G"))
+        count = 0
+        while not asked.done():
+            await asyncio.sleep(0)
+            count += 1
+        assert [each["reason"] for each in asked.result()["reasons"]][-1] == "retry-pending"
+        return count
+
+    assert asyncio.run(turns()) > len(levels)

@@ -1,5 +1,6 @@
 """Topics that go into streams: what JMS's producers send, once, in the batch of the topic."""
 
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -321,3 +322,16 @@ def test_topics_that_cannot_go_into_a_stream(bench: Bench) -> None:
     for names, why in ((("a.>",), "wildcard"), (("a", "a"), "twice")):
         with pytest.raises(BrokerError, match=why):
             bench.broker.streams.declare("log", StreamSettings(from_topics=names))
+
+
+def test_what_was_not_persistent_is_fed_for_good(disk_bench: DiskBench) -> None:
+    client = disk_bench.connect()
+    settings = replace(BRIDGED, to_queues=("billing",))
+    disk_bench.broker.streams.declare("log", settings)
+    send(disk_bench, client, "a", persistent=False)
+    for _ in range(8):
+        disk_bench.tick()
+    disk_bench.crash()
+    region = disk_bench.broker.registry.find_queue(queue("billing"))
+    assert region is not None
+    assert region.depth() == 1

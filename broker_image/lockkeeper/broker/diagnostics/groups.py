@@ -1,5 +1,6 @@
 """Diagnostics of a consumer group: the reasons why there is something that it has not consumed."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.diagnostics.reason import Reason, counted
@@ -10,6 +11,7 @@ from lockkeeper.broker.streams.streams import DEAD_LETTER_PREFIX, RETRY_PREFIX
 
 if TYPE_CHECKING:
     from lockkeeper.broker.core import Broker
+    from lockkeeper.broker.streams.delays import Delayed
     from lockkeeper.broker.streams.groups import Group, Member
 
 
@@ -24,16 +26,19 @@ def readers_of(group: "Group", stream: str) -> list["Member"]:
     return [member for _, member in sorted(group.members.items()) if stream in member.subscriptions]
 
 
-def why_group(broker: "Broker", group: "Group", messages: int) -> list[Reason]:
+def why_group(
+    broker: "Broker", group: "Group", messages: int, delayed: "Sequence[Delayed]"
+) -> list[Reason]:
     """Return what concerns all streams of a group that has so many *messages* to consume.
 
-    Empty when everything is consumed. Blocks while delayed messages are read.
+    *delayed* is what waits for its next try, see `delayed_retries`. Empty when everything is
+    consumed.
     """
     reasons: list[Reason] = []
     if messages:
         reasons += _why_nobody(group)
     reasons += _why_broadcast(group)
-    reasons += _retries(broker, group)
+    reasons += _retries(broker, group, delayed)
     reasons += _dead_letters(broker, group)
     return reasons
 
@@ -79,13 +84,20 @@ def _why_broadcast(group: "Group") -> list[Reason]:
     ]
 
 
-def _retries(broker: "Broker", group: "Group") -> list[Reason]:
-    """Return what of a group waits for its next try."""
+def delayed_retries(broker: "Broker", group: "Group") -> "Iterator[Delayed]":
+    """Yield what of a group waits for its next try, level by level.
+
+    Blocks for each while delayed messages are read.
+    """
     streams, name = broker.streams, RETRY_PREFIX + group.name
     delayed = streams.find(DELAY_STREAM)
-    if delayed is None or streams.find(name) is None:
-        return []
-    levels = [*streams.delays.waiting_for(name, delayed.partitions)]
+    if delayed is not None and streams.find(name) is not None:
+        yield from streams.delays.waiting_for(name, delayed.partitions)
+
+
+def _retries(broker: "Broker", group: "Group", levels: "Sequence[Delayed]") -> list[Reason]:
+    """Return what of a group waits for its next try."""
+    name = RETRY_PREFIX + group.name
     messages = sum(each.messages for each in levels)
     if not messages:
         return []

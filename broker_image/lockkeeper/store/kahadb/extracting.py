@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from lockkeeper.journal.decode import decode_record
+from lockkeeper.journal.decode import decode_destination, decode_record
 from lockkeeper.journal.encode import encode_destination
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.journal.records import RemoveDestination
@@ -164,14 +164,21 @@ def _extract(path: Path, parts: list[Part]) -> bytes | None:
 
 
 def _ends_one_of(parts: list[Part], records: bytes) -> bool:
-    """Tell whether one of these *records* ends the segment of one of the *parts*."""
-    for command, offset, *_ in walk_batch(records, 0, len(records)):
-        if command not in (ADD, REMOVE):
+    """Tell whether one of these *records* ends the segment of one of the *parts*, or a message.
+
+    One that is added behind such a record is there, whatever that was about.
+    """
+    ended: set[bytes] = set()
+    for command, offset, _, destination, *_ in walk_batch(records, 0, len(records)):
+        if command == REMOVE:
+            ended.add(destination)
+        elif command != ADD:
             match decode_record(records, offset):
-                case RemoveDestination(destination=destination):
-                    if encode_destination(destination) in {part.destination for part in parts}:
-                        return True
-    return False
+                case RemoveDestination(destination=removed):
+                    ended.add(encode_destination(removed))
+    # Two writers may encode the same name in two ways.
+    encoded = {encode_destination(decode_destination(each)) for each in ended}
+    return any(part.destination in encoded for part in parts)
 
 
 def _others(data: mmap.mmap, batches: list[Batch], parts: list[Part]) -> Iterator[Span]:

@@ -236,6 +236,10 @@ class Replay:
         for replayed in dict.fromkeys(self._destinations.values()):
             if replayed.segment is not None:
                 recovered.segments.append(replayed.segment.finish())
+                if replayed.segment.strays:
+                    strays = list(replayed.segment.strays.values())
+                    recovered.strays[replayed.destination] = strays
+                    self._count(strays)
             elif isinstance(replayed.index, LongIndex):
                 recovered.queues[replayed.destination], counts = replayed.index.finish()
                 self._count_in(counts)
@@ -304,10 +308,22 @@ class Replay:
             files[row_file].refers = set()
         for row_file, rows in opened.runs:
             self._apply_plain(rows, row_file)
+            if row_file != file_id:
+                self._scatter(rows)
         # All its files are needed while one of the messages that it consumed is in the journal.
         consumed = set().union(*(files[row_file].refers for row_file in before))
         for row_file, refers in before.items():
             files[row_file].refers = refers | consumed
+
+    def _scatter(self, rows: Iterable[QuickRecord]) -> None:
+        """Have segments be plain no more that have adds which a later file commits.
+
+        An extract would take these for committed where they stand.
+        """
+        for destination in {row[3] for row in rows}:
+            segment = self._enter(destination).segment
+            if segment is not None:
+                segment.segment.is_plain = False
 
     def _end(self, identifier: TransactionId, file_id: int) -> OpenTransaction | None:
         opened = self._transactions.pop(identifier, None)

@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from lockkeeper.journal.records import AddMessage
-from lockkeeper.journal.walk import ADD, QuickRecord
+from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.segments import SEGMENT_PREFIX, SegmentName, parse_key, parse_segment
+from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.kahadb.extracts import Part
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, FileReferences
-from lockkeeper.store.segment import GAP, SEGMENT_ENTRIES_MAX, Entry, Segment, key_hash_of
+from lockkeeper.store.segment import SEGMENT_ENTRIES_MAX, Entry, Segment, key_hash_of
 
 MakeSegment = Callable[[SegmentName], Segment]
 SEGMENT_MARK: Final = SEGMENT_PREFIX.encode()
@@ -92,10 +93,15 @@ class SegmentReplays:
 
 
 class SegmentReplay:
-    """One segment, as the records applied so far leave it."""
+    """One segment, as the records applied so far leave it.
+
+    `strays` are messages in its queue that have no place in the stream, by their ids: somebody
+    sent them at ActiveMQ, or moved them there.
+    """
 
     def __init__(self, segment: Segment, file_references: FileReferences) -> None:
         self.segment = segment
+        self.strays: dict[bytes, Reference] = {}
         self._file_references = file_references
 
     def goes_on_with(self, part: Part) -> bool:
@@ -125,6 +131,7 @@ class SegmentReplay:
             if ahead != lead or not number.isdigit():
                 parsed = parse_key(message_id)
                 if parsed is None:
+                    self._operate_stray(command, message_id, base | offset, size)
                     continue
                 lead, (_, tag_hash, stored_at) = ahead, parsed
             entry = Entry(int(number), base | offset, size, tag_hash, stored_at)
@@ -135,37 +142,68 @@ class SegmentReplay:
                 continue
             self.segment.append(entries, hashes)
             entries, hashes = [], []
-            self._operate_one(command, entry, found)
+            self._operate_one(command, message_id, entry, found)
             following = self.segment.end
         self.segment.append(entries, hashes)
 
-    def _operate_one(self, command: int, entry: Entry, hashes: list[int]) -> None:
+    def _operate_one(
+        self, command: int, message_id: bytes, entry: Entry, hashes: list[int]
+    ) -> None:
         """Apply what is no add of the next message: *entry* has its offset, and where this is."""
-        if command != ADD:
+        present = self.segment.entry(entry.offset)
+        if message_id in self.strays:
+            self._operate_stray(command, message_id, entry.location, entry.size)
+        elif command != ADD:
             self._take_out(entry.offset, entry.location >> OFFSET_BITS)
-        elif entry.offset < self.segment.end:
-            present = self.segment.entry(entry.offset)
-            if present is not None:
-                shadows = self._file_references.shadows
-                shadows.setdefault(present.location, set()).add(entry.location >> OFFSET_BITS)
-        elif entry.offset < self.segment.base + SEGMENT_ENTRIES_MAX * 2:
+        elif present is not None:
+            # Which of two adds counts is told by the order of all records.
+            self.segment.is_plain = False
+            self._shadow(present.location, entry.location)
+        elif self.segment.end <= entry.offset < self.segment.base + SEGMENT_ENTRIES_MAX * 2:
             self.segment.append([entry], [(each, entry.offset) for each in hashes])
+        else:
+            self._operate_stray(command, message_id, entry.location, entry.size)
+
+    def _operate_stray(self, command: int, message_id: bytes, location: int, size: int) -> None:
+        """Apply an add or a removal of a message that has no place in the stream."""
+        if command != ADD:
+            stray = self.strays.pop(message_id, None)
+            if stray is not None:
+                self._end(stray.location, location >> OFFSET_BITS)
+        elif message_id in self.strays:
+            self._shadow(self.strays[message_id].location, location)
+        else:
+            self.strays[message_id] = Reference(None, size, location, WRITTEN)
+
+    def _shadow(self, present: int, location: int) -> None:
+        """Note a second add, at *location*, of the message at *present*."""
+        shadows = self._file_references.shadows
+        shadows.setdefault(present, set()).add(location >> OFFSET_BITS)
+
+    def _end(self, location: int, file_id: int) -> None:
+        """Note that a record in *file_id* ended the message at *location*."""
+        refers = self._file_references.files[file_id].refers
+        refers |= self._file_references.adds_of(location)
+        self._file_references.shadows.pop(location, None)
 
     def _take_out(self, number: int, file_id: int) -> None:
         """Make a gap of a message that somebody consumed."""
         entry = self.segment.take_out(number)
         if entry is not None:
-            refers = self._file_references.files[file_id].refers
-            refers |= self._file_references.adds_of(entry.location)
-            self._file_references.shadows.pop(entry.location, None)
+            self._end(entry.location, file_id)
 
     def update(self, add: AddMessage, size: int, location: int) -> None:
         """Note that a message was written anew at *location*."""
-        parsed = parse_key(add.message_id.encode())
+        message_id = add.message_id.encode()
+        parsed = parse_key(message_id)
         moved = None if parsed is None else self.segment.move(parsed[0], location, size)
-        if moved is not None and moved.location != GAP:
-            refers = self._file_references.files[location >> OFFSET_BITS].refers
-            refers.add(moved.location >> OFFSET_BITS)
+        if moved is not None:
+            self._file_references.files[location >> OFFSET_BITS].refers.add(
+                moved.location >> OFFSET_BITS
+            )
+            return
+        self._operate_stray(REMOVE, message_id, location, size)
+        self._operate_stray(ADD, message_id, location, size)
 
     def finish(self) -> Segment:
         """Return the segment; its messages are counted for their files."""
