@@ -25,7 +25,12 @@ def place_of(reference):
     return reference.location >> OFFSET_BITS, reference.location & (1 << OFFSET_BITS) - 1
 
 
-@pytest.fixture(params=range(60))
+SEEDS, MORE_SEEDS = range(20), range(20, 60)
+
+
+@pytest.fixture(
+    params=[*SEEDS, *(pytest.param(each, marks=pytest.mark.thorough) for each in MORE_SEEDS)]
+)
 def directory(request, tmp_path):
     chance, drops = random.Random(request.param), request.param % 3 == 0
     return OrdinaryJournal(tmp_path / "journal", chance, drops=drops).write()
