@@ -27,10 +27,11 @@ def milliseconds(moment):
 def kept(told):
     """Return the messages that the broker serves, of all streams, by their places."""
     return {
-        (stream.name, partition.number, record.offset): record
+        (stream.name, partition.number, offset): record
         for stream in told.bench.broker.streams
         for partition in stream.partitions
-        for record in partition.records(partition._entries(partition.minimum, 1_000))
+        for offset in range(partition.minimum, partition.maximum)
+        if (record := partition.record(offset)) is not None
     }
 
 
