@@ -222,6 +222,12 @@ def test_queues_of_streams_are_in_no_other_report(told):
     assert "No group stays behind." in page
 
 
+def test_a_page_of_streams_alone_says_when_that_was(told):
+    reports = reports_of(told.directory)
+    page = page_of({name: reports[name] for name in ("groups", "lag_over_time")}, told.directory)
+    assert "times unknown" not in page
+
+
 def test_tables_of_messages_leave_streams_out(told):
     for table in ("messages", "acks", "destinations"):
         rows = rows_of(told.directory, table=table, columns="destination")

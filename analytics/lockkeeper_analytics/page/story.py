@@ -92,7 +92,8 @@ def _balance(totals: list[Row], backlog: list[Row], dead: set[Key]) -> tuple[tup
 
 def span_of(tables: Tables) -> tuple[datetime | None, datetime | None]:
     """Return the first and the last time that the reports tell of, as far as these are there."""
-    inventory, cells = tables.get("inventory", []), tables.get("rates", [])
+    inventory = tables.get("inventory", [])
+    cells = [*tables.get("rates", []), *tables.get("lag_over_time", [])]
     firsts = _known(row["first_at"] for row in inventory) or _known(row["time"] for row in cells)
     lasts = _known(row["last_at"] for row in inventory) or _known(row["time"] for row in cells)
     events = _known(row["at"] for row in tables.get("takeovers", []))
