@@ -11,6 +11,8 @@ from lockkeeper.store.kahadb.cleanup import collectable
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.recovery import replay_directory
 
+SEEDS, MORE_SEEDS = range(20), range(20, 60)
+
 
 class OrdinaryJournal(RandomJournal):
     """Has no segments of streams: recovery and tables tell of those in other ways.
@@ -23,9 +25,6 @@ class OrdinaryJournal(RandomJournal):
 
 def place_of(reference):
     return reference.location >> OFFSET_BITS, reference.location & (1 << OFFSET_BITS) - 1
-
-
-SEEDS, MORE_SEEDS = range(20), range(20, 60)
 
 
 @pytest.fixture(

@@ -15,6 +15,7 @@ from pods import Pod, free_port, wait_until
 from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId, ProducerId
 from lockkeeper.message.openwire import ProducerInfo, TransactionOperation
+from lockkeeper.server.admin.destinations import OF_BROKER
 
 StartPod = Callable[..., Pod]
 SPEC = """\
@@ -91,17 +92,7 @@ def test_a_declared_destination_is_there_and_stays(desk: Desk) -> None:
     code, listed = desk("GET", "?owned=true")
     assert code == 200 and said in listed["destinations"]
     status = desk.pod.status()
-    told = [
-        "role",
-        "takesOver",
-        "epoch",
-        "configuration",
-        "refused",
-        "refusal",
-        "version",
-        "bridges",
-    ]
-    assert listed["broker"] == {key: status[key] for key in told}
+    assert listed["broker"] == {key: status[key] for key in OF_BROKER}
     with wire.Wire(desk.pod.port) as connection:
         connection.consumer(queue("UNDECLARED"))
     wait_until(lambda: desk("GET", "/queues/UNDECLARED")[0] == 404)

@@ -70,7 +70,7 @@ class Poller:
         is_time = state.stale or begun - state.asked_at >= interval * 0.9
         leader = _leader(state, pods) if with_destinations else None
         heard = await self._list(state, leader)
-        pods_changed = heard.report
+        pods_changed, destinations = heard.report, heard.destinations
         if is_time:
             stale, state.stale, state.asked_at = state.stale, False, begun
             silent = [pod for pod in pods if pod.uid != heard.told]
@@ -84,6 +84,7 @@ class Poller:
             if found != leader:
                 heard = await self._list(state, found)
                 pods_changed = pods_changed or heard.report
+                destinations |= heard.destinations
         if (state.master is None) != (before is None):
             state.silent_since = begun
         # A master that begins, or begins again, to answer is news; so is one that ceases.
@@ -93,7 +94,7 @@ class Poller:
         else:
             longer = max(state.patience, UNSETTLED_SECONDS) * IMPATIENCE
             state.patience = min(longer, DESTINATIONS_SECONDS)
-        return News(pods_changed, master, heard.destinations)
+        return News(pods_changed, master, destinations)
 
     async def _status(self, state: PollState, pod: AskedPod) -> bool:
         """Return whether a pod says something else than before."""

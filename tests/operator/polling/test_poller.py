@@ -5,11 +5,12 @@ import hashlib
 import json
 import random
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import pytest
 from aiohttp import web
 
+from lockkeeper.server.admin.destinations import OF_BROKER
 from lockkeeper_operator.polling.admin_endpoint import (
     Address,
     AdminEndpoints,
@@ -184,6 +185,40 @@ def test_a_master_that_tells_of_itself_with_its_list_is_asked_once(
             assert [state.reports[uid].role for uid in "12"] == ["master", "standby"]
 
     asyncio.run(main())
+
+
+def test_what_a_list_told_is_news_although_its_broker_is_no_master_any_more() -> None:
+    class Ending(Pods):
+        """Lets go of everything right behind its list."""
+
+        async def status(self, address: Address) -> dict[str, Any]:
+            return {"role": "fenced"}
+
+    async def main() -> None:
+        pods = Pods({"a": {"role": "master"}}, tells_beside=False)
+        state = PollState(0.0)
+        state.pods = (AskedPod("1", "a", leads=False),)
+        await Poller(cast("AdminEndpoints", pods)).ask(state, with_destinations=True)
+        ending = Ending(pods.said, tells_beside=False, owners={"ORDERS": "a/b"})
+        state.asked_at = state.listed_at = float("-inf")
+        news = await Poller(cast("AdminEndpoints", ending)).ask(state, with_destinations=True)
+        assert news == News(pods=True, master=True, destinations=frozenset({ORDERS}))
+
+    asyncio.run(main())
+
+
+def test_a_broker_tells_with_its_list_all_that_its_report_is_made_of() -> None:
+    class Noting(dict[str, Any]):
+        """Notes what it is asked for."""
+
+        asked: ClassVar[list[str]] = []
+
+        def get(self, key: str, default: Any = None) -> Any:
+            self.asked.append(key)
+            return super().get(key, default)
+
+    report_of(Noting())
+    assert sorted(set(Noting.asked)) == sorted(OF_BROKER)
 
 
 @pytest.mark.parametrize("seed", range(200))

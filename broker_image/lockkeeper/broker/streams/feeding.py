@@ -14,7 +14,7 @@ from typing import Final
 from lockkeeper.broker.context import LOOK_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.flow.space import lack_of_room
-from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.regions.arrival import Arrival
 from lockkeeper.broker.routing.names import check_name
 from lockkeeper.broker.routing.rule import QueueFollower, Region
 from lockkeeper.broker.streams.chores import Chore
@@ -34,7 +34,7 @@ from lockkeeper.message.destination import (
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId
 from lockkeeper.message.message import Message
-from lockkeeper.store.base import Add, Reference, Store
+from lockkeeper.store.base import Add, Reference
 
 FEED_PREFIX: Final = "%QUEUE%"
 """What the name of a feed's group begins with; that of its queue follows."""
@@ -107,7 +107,7 @@ class Feed:
         if not offsets:
             return size
         references = [Reference(message, len(message.body)) for message in messages]
-        receipt = Fed(self, self._context.store, route, references)
+        receipt = Fed(self, Arrival(self._context.store, route, references))
         stored = route.stored_later(references)
         added = [Add(route.destination, stored)] if stored else []
         self._groups.commit_with(self._next_transaction(), self.group, offsets, added, receipt)
@@ -172,26 +172,14 @@ class Feed:
 class Fed:
     """The receipt of a batch: its messages become visible."""
 
-    def __init__(self, feed: Feed, store: Store, route: Route, references: list[Reference]) -> None:
+    def __init__(self, feed: Feed, arrival: Arrival) -> None:
         self._feed = feed
-        self._store = store
-        self._route = route
-        self._references = references
+        self._arrival = arrival
 
     def settle(self) -> None:
         """Show the messages to consumers, once, and go on with the next ones."""
-        references, self._references = self._references, []
-        if self._route.is_gone:
-            self._release(references)
-        elif references:
-            self._route.admit_run(references)
+        self._arrival.settle()
         self._feed.done()
-
-    def _release(self, references: list[Reference]) -> None:
-        """Count messages as gone that ended with their queue before anybody saw them."""
-        for reference in references:
-            if reference.state:
-                self._store.release(reference)
 
 
 class Feeds:

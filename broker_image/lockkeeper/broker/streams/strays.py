@@ -6,12 +6,11 @@ to the dead letters, where somebody finds them, and tells of it.
 """
 
 import logging
-from collections.abc import Sequence
 from typing import Final
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.policies.dead_letters import dead_letter, dead_letter_destination
-from lockkeeper.broker.regions.route import Route
+from lockkeeper.broker.regions.arrival import Arrival
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId
@@ -61,18 +60,4 @@ def _move(
     stored = route.stored_later(moved)
     added = [Add(route.destination, stored)] if stored else []
     operations: list[Operation] = [*added, Remove(origin, [stray])]
-    context.store.commit(transaction, operations, _Moved(route, moved))
-
-
-class _Moved:
-    """The receipt of a message that was moved: it becomes visible."""
-
-    def __init__(self, route: Route, references: Sequence[Reference]) -> None:
-        self._route = route
-        self._references = references
-
-    def settle(self) -> None:
-        """Show the messages to consumers, once."""
-        references, self._references = self._references, ()
-        if references:
-            self._route.admit_run(references)
+    context.store.commit(transaction, operations, Arrival(context.store, route, moved))
