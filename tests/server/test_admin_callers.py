@@ -56,7 +56,7 @@ def test_who_asks_gets_an_answer_however_many_say_nothing() -> None:
 
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: x\r\nA: "])
 def test_who_asks_nothing_is_cut_off(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "SILENT_SECONDS_MAX", 0.2)
+    monkeypatch.setattr(endpoint, "KEPT_SECONDS", 0.2)
 
     async def use(port: int) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

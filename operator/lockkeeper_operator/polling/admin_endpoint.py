@@ -13,8 +13,9 @@ import aiohttp
 
 STATUS_SECONDS = 2.0
 REQUEST_SECONDS = 5.0
-POLL_IDLE_SECONDS = 20.0
-"""How long a connection for polls is kept; longer than between two of any kind."""
+POLL_IDLE_SECONDS = 40.0
+"""How long a connection for polls is kept; longer than between two of any kind (30 s), shorter than
+brokers keep it (45 s)."""
 CHANGE_IDLE_SECONDS = 2.0
 """How long one for changes is kept: they come in bursts."""
 ANSWER_BYTES_MAX = 64 << 20

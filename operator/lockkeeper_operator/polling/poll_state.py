@@ -92,6 +92,10 @@ class PollStates:
     def __init__(self) -> None:
         self._states: dict[BrokerKey, PollState] = {}
 
+    def __len__(self) -> int:
+        """Return how many Brokers there are."""
+        return len(self._states)
+
     def __getitem__(self, broker: BrokerKey) -> PollState:
         return self._states[broker]
 

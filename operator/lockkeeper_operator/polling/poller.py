@@ -20,14 +20,21 @@ from lockkeeper_operator.polling.poll_state import (
 from lockkeeper_operator.polling.views import report_of, view_of
 
 DESTINATIONS_SECONDS = 3.0
-STATUS_SECONDS = 9.0
-"""Of settled Brokers; as long as nothing happens to their destinations, these wait as long, too."""
+REST_SECONDS_MIN, REST_SECONDS_MAX = 9.0, 30.0
+"""Between two questions to a Broker that is settled and to whose destinations nothing happens."""
+SETTLED_PER_SECOND = 25
+"""How many settled Brokers are asked a second at most, as long as the longest pause allows that."""
 UNSETTLED_SECONDS = 1.0
 IMPATIENCE = 1.3
 """By how much longer the next question waits when there was no news: a cluster in which nothing
 gets on must not be kept busy by questions."""
 MISSES_MAX = 2
 """How many times in a row a broker may not answer before what it said last counts no more."""
+
+
+def rest_seconds(brokers: int) -> float:
+    """Return how long a settled Broker is left alone where there are so many."""
+    return min(max(REST_SECONDS_MIN, brokers / SETTLED_PER_SECOND), REST_SECONDS_MAX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +66,21 @@ class Poller:
     def __init__(self, admin: AdminEndpoints) -> None:
         self._admin = admin
 
-    async def ask(self, state: PollState, with_destinations: bool) -> News:
+    async def ask(
+        self, state: PollState, with_destinations: bool, rest: float = REST_SECONDS_MIN
+    ) -> News:
         """Ask the master for its destinations, and all pods what they are, if it is time.
+
+        *rest* is how many seconds it is left alone while nothing happens.
 
         A master says what it is beside its list, so that it need not be asked twice.
         """
         loop = asyncio.get_running_loop()
         begun, pods, before = loop.time(), state.pods, state.master
-        interval = state.patience if state.unsettled else STATUS_SECONDS
+        interval = state.patience if state.unsettled else rest
         is_time = state.stale or begun - state.asked_at >= interval * 0.9
         leader = _leader(state, pods) if with_destinations else None
-        heard = await self._list(state, leader)
+        heard = await self._list(state, leader, rest)
         pods_changed, destinations = heard.report, heard.destinations
         if is_time:
             stale, state.stale, state.asked_at = state.stale, False, begun
@@ -82,7 +93,7 @@ class Poller:
             pods_changed = pods_changed or stale or any(said) or bool(gone)
             found = _leader(state, pods) if with_destinations else None
             if found != leader:
-                heard = await self._list(state, found)
+                heard = await self._list(state, found, rest)
                 pods_changed = pods_changed or heard.report
                 destinations |= heard.destinations
         if (state.master is None) != (before is None):
@@ -108,7 +119,7 @@ class Poller:
             return True
         return _reported(state, pod, said)
 
-    async def _list(self, state: PollState, leader: AskedPod | None) -> _Heard:
+    async def _list(self, state: PollState, leader: AskedPod | None, rest: float) -> _Heard:
         """Ask the master for its destinations, if it is time."""
         if leader is None:
             state.master = None
@@ -134,7 +145,7 @@ class Poller:
             state.listed = said.digest
         longer = max(state.listing_patience, DESTINATIONS_SECONDS) * IMPATIENCE
         is_still = not (changed or was_touched)
-        state.listing_patience = min(longer, STATUS_SECONDS) if is_still else DESTINATIONS_SECONDS
+        state.listing_patience = min(longer, rest) if is_still else DESTINATIONS_SECONDS
         return _Heard(True, told, report, changed)
 
 

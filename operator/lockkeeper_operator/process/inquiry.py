@@ -2,7 +2,7 @@
 
 from lockkeeper_operator.kubernetes.caches.caches import BROKER_GROUP, TARGET_GROUP, Caches
 from lockkeeper_operator.polling.poll_state import AskedPod, asked_pod
-from lockkeeper_operator.polling.poller import DESTINATIONS_SECONDS, STATUS_SECONDS, Poller
+from lockkeeper_operator.polling.poller import DESTINATIONS_SECONDS, Poller, rest_seconds
 from lockkeeper_operator.process.waking import Wakes
 
 
@@ -21,7 +21,8 @@ class Inquiry:
         has_any = bool(self._caches.destinations.names_in(BROKER_GROUP, namespace, name))
         if state.stale:
             state.pods = self._pods(namespace, name)
-        news = await self._poller.ask(state, has_any)
+        rest = rest_seconds(len(self._wakes.poll_states))
+        news = await self._poller.ask(state, has_any, rest)
         first, state.heard = not state.heard, True
         if news.pods or first:
             self._wakes.brokers.add(key)
@@ -34,7 +35,7 @@ class Inquiry:
                 self._wakes.destinations.add(each)
         if state.unsettled:
             return state.patience
-        return max(DESTINATIONS_SECONDS, state.listing_patience) if has_any else STATUS_SECONDS
+        return max(DESTINATIONS_SECONDS, state.listing_patience) if has_any else rest
 
     def _pods(self, namespace: str, name: str) -> tuple[AskedPod, ...]:
         found = self._caches.pods.group(BROKER_GROUP, namespace, name)

@@ -11,7 +11,9 @@ import pytest
 from aiohttp import web
 
 from lockkeeper.server.admin.destinations import OF_BROKER
+from lockkeeper.server.admin.endpoint import KEPT_SECONDS
 from lockkeeper_operator.polling.admin_endpoint import (
+    POLL_IDLE_SECONDS,
     Address,
     AdminEndpoints,
     BrokerRefusedError,
@@ -22,9 +24,10 @@ from lockkeeper_operator.polling.poll_state import AskedPod, PollState
 from lockkeeper_operator.polling.poller import (
     DESTINATIONS_SECONDS,
     IMPATIENCE,
-    STATUS_SECONDS,
+    REST_SECONDS_MAX,
     News,
     Poller,
+    rest_seconds,
 )
 from lockkeeper_operator.polling.views import report_of, view_of
 
@@ -92,7 +95,8 @@ def test_a_master_that_serves_on_without_its_label_is_asked_until_it_stops() -> 
     asyncio.run(main())
 
 
-def test_destinations_to_which_nothing_happens_are_asked_for_less_often() -> None:
+@pytest.mark.parametrize("rest", [9.0, 20.0])
+def test_destinations_to_which_nothing_happens_are_asked_for_less_often(rest: float) -> None:
     async def main() -> None:
         broker, admin = Broker(), AdminEndpoints()
         await broker.start()
@@ -100,15 +104,15 @@ def test_destinations_to_which_nothing_happens_are_asked_for_less_often() -> Non
 
         async def patience() -> float:
             state.listed_at = float("-inf")
-            await poller.ask(state, with_destinations=True)
+            await poller.ask(state, with_destinations=True, rest=rest)
             return state.listing_patience
 
         try:
             changed(state, POD)
-            found = [await patience() for _ in range(7)]
+            found = [await patience() for _ in range(10)]
             assert found[:2] == [DESTINATIONS_SECONDS, DESTINATIONS_SECONDS * IMPATIENCE]
             assert found == sorted(found)
-            assert found[-1] == STATUS_SECONDS
+            assert found[-1] == rest
             broker.owner = "a/c"
             assert await patience() == DESTINATIONS_SECONDS
             assert await patience() > DESTINATIONS_SECONDS
@@ -122,6 +126,39 @@ def test_destinations_to_which_nothing_happens_are_asked_for_less_often() -> Non
             await broker.runner.cleanup()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("brokers", "seconds"),
+    [(0, 9.0), (1, 9.0), (225, 9.0), (226, 9.04), (500, 20.0), (750, 30.0), (5000, 30.0)],
+)
+def test_the_more_brokers_there_are_the_longer_each_is_left_alone(
+    brokers: int, seconds: float
+) -> None:
+    """No more than 25 are asked a second, as long as none waits more than 30 s."""
+    assert rest_seconds(brokers) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("rest", [9.0, 20.0])
+def test_pods_of_a_settled_broker_are_asked_when_it_has_rested(rest: float) -> None:
+    async def main() -> None:
+        pods = Pods({"a": {"role": "master"}}, tells_beside=False)
+        poller, state = Poller(cast("AdminEndpoints", pods)), PollState(0.0)
+        changed(state, AskedPod("1", "a", leads=True))
+        await poller.ask(state, with_destinations=False, rest=rest)
+        state.unsettled = False
+        now = asyncio.get_running_loop().time()
+        for ago, asked in [(rest * 0.8, 1), (rest * 0.95, 2)]:
+            state.asked_at = now - ago
+            await poller.ask(state, with_destinations=False, rest=rest)
+            assert pods.asked == [("status", "a")] * asked
+
+    asyncio.run(main())
+
+
+def test_connections_are_kept_until_the_next_question_and_longer_by_brokers() -> None:
+    """An end that the broker chose could meet a question that is under way."""
+    assert REST_SECONDS_MAX < POLL_IDLE_SECONDS < KEPT_SECONDS
 
 
 @dataclass

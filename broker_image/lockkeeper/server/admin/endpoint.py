@@ -23,6 +23,9 @@ from lockkeeper.server.admin.token import TokenCheck
 from lockkeeper.server.admin.transactions import Transactions
 
 REQUEST_BYTES_MAX = 64 * 1024
+KEPT_SECONDS = 45.0
+"""How long a connection is kept on which nothing is asked: an operator's, which asks every 30 s at
+the latest, needs no handshake each time."""
 logger = logging.getLogger(__name__)
 
 
@@ -93,7 +96,7 @@ class Admin:
             access_log=None,
             logger=logger,
             auto_decompress=False,
-            keepalive_timeout=SILENT_SECONDS_MAX,
+            keepalive_timeout=KEPT_SECONDS,
         )
         await runner.setup()
         assert runner.server is not None
