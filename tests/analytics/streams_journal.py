@@ -17,9 +17,12 @@ from lockkeeper.broker.streams.transactions import Outcome
 from lockkeeper.message.bodies import MessageType, encode_body
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.ids import MessageId, ProducerId
+from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import ActiveMQMapMessage, ActiveMQTextMessage
 from lockkeeper.message.primitives import encode_map
 from lockkeeper.message.rewrite import encoded
+from lockkeeper.store.base import WRITTEN, Reference
+from lockkeeper.store.segment import Segment
 
 NEWS = topic("news")
 KEPT = queue("billing.work")
@@ -79,6 +82,18 @@ class Streams:
         self.clock()
         self.bench.tick()
         taken(self.client)
+
+    def take_out(self, segment: Segment, offset: int) -> Message | None:
+        """Consume a message of a segment, as somebody does at ActiveMQ; None: it is gone."""
+        entry, store = segment.entry(offset), self.bench.store
+        if entry is None:
+            return None
+        taken_out = Reference(None, entry.size, entry.location, WRITTEN)
+        store.load([taken_out], 1)
+        store.remove(segment.destination, taken_out)
+        self.bench.settle()
+        segment.take_out(offset)
+        return taken_out.loaded
 
     def clock(self) -> None:
         """Write what time it is, as the flight recorder does."""

@@ -74,7 +74,8 @@ class Life:
         if partition.minimum < partition.maximum:
             offset = self.chance.randrange(partition.minimum, partition.maximum)
             level = self.chance.choice((1, 2, -1))
-            self.streams.send_back(self.told.client, "b", group, *place, offset, level)
+            if partition.record(offset) is not None:
+                self.streams.send_back(self.told.client, "b", group, *place, offset, level)
 
     def end_group(self):
         group = self.chance.choice(GROUPS)
@@ -86,13 +87,22 @@ class Life:
         if place is not None:
             self.streams.remove(place[0])
 
+    def consume_at_activemq(self):
+        segments = [each for each in self.told.bench.store.streams.segments if len(each)]
+        if segments:
+            segment = self.chance.choice(segments)
+            for offset in range(segment.base, segment.end):
+                if self.chance.random() < 0.7:
+                    self.told.take_out(segment, offset)
+            self.restart()
+
     def restart(self):
         self.told.bench.restart()
         self.told.client = self.told.bench.connect()
 
     def run(self):
         happens = [self.send] * 8 + [self.commit] * 5 + [self.give_back] * 2
-        happens += [self.end_group, self.remove, self.restart]
+        happens += [self.end_group, self.remove, self.restart, self.consume_at_activemq]
         happens += [lambda: self.declare(self.chance.choice(NAMES))] * 2
         for _ in range(STEPS):
             self.chance.choice(happens)()
@@ -150,3 +160,20 @@ def test_tables_and_reports_are_what_the_broker_says(told):
     names = ("consumer_group", "stream", "partition", "next_offset", "end_offset", "waiting")
     rows = asked("FROM groups_report", told.directory)
     assert sorted(tuple(row[name] for name in names) for row in rows) == sorted(lags)
+
+
+def test_what_was_consumed_at_activemq_ends_with_its_segment(tmp_path):
+    bench = DiskBench(tmp_path, file_bytes_max=1 << 15)
+    told = Streams(tmp_path, bench, bench.connect())
+    for name in ("orders", "gone"):
+        bench.broker.streams.declare(name, StreamSettings(1))
+        told.send(name, 0, draft(1), draft(2))
+    for segment in list(bench.store.streams.segments):
+        for offset in (0, 1) if segment.name.stream == "gone" else (0,):
+            told.take_out(segment, offset)
+    bench.restart()
+    bench.broker.streams.remove("gone")
+    bench.settle()
+    rows = asked("FROM partitions_report", tmp_path)
+    told_of = [(row["stream"], row["first_offset"], row["messages"]) for row in rows]
+    assert told_of == [("orders", 0, 1)]
