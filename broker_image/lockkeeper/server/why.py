@@ -70,7 +70,7 @@ async def group_answer(broker: Broker, name: str, stream: str = "") -> dict[str,
     group = broker.streams.groups.find(name)
     if group is None:
         raise UnknownSubjectError(f"there is no group {name}; a member or an offset makes one")
-    known = streams_of(group)
+    known = streams_of(broker, group)
     if stream and stream not in known:
         told = f"consumes {', '.join(known)}" if known else "consumes nothing"
         raise UnknownSubjectError(f"group {name} has nothing to do with {stream}; it {told}")

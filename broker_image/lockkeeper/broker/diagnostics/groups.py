@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from lockkeeper.broker.streams.groups import Group, Member
 
 
-def streams_of(group: "Group") -> list[str]:
-    """Return the names of what a group has an offset of, or a member subscribes to."""
+def streams_of(broker: "Broker", group: "Group") -> list[str]:
+    """Return the names of what a group has an offset of, or a member subscribes to.
+
+    What was given back is among them once it came again, also where nobody ever read it.
+    """
     subscribed = {name for member in group.members.values() for name in member.subscriptions}
+    retries = broker.streams.find(RETRY_PREFIX + group.name)
+    partitions = () if retries is None else retries.partitions
+    if any(broker.streams.queries.lag_in(group, each).messages for each in partitions):
+        subscribed.add(RETRY_PREFIX + group.name)
     return sorted({stream for stream, _ in group.offsets} | subscribed)
 
 

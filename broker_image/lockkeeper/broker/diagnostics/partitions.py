@@ -91,9 +91,9 @@ def _why_unread(
 ) -> Reason:
     """Return why nobody consumes the next message of a partition."""
     progress = group.progress.get((partition.stream, partition.number))
-    if progress is None or progress.read_at is None or progress.reader not in group.members:
+    reader = next((each for each in readers if progress and each.client_id == progress.reader), None)
+    if progress is None or progress.read_at is None or reader is None:
         return _why_never_read(broker, partition, readers)
-    reader = group.members[progress.reader]
     facts = {"clientId": reader.client_id, "address": reader.connection.address}
     name = f"{reader.client_id} at {reader.connection.address}"
     ago = broker.context.steady - progress.read_at
@@ -106,10 +106,11 @@ def _why_unread(
             {**facts, "askedFor": progress.asked_for},
         )
     if progress.asked_for > offset:
-        if (partition.stream, partition.number) not in group.offsets:
+        is_begun = (partition.stream, partition.number) in group.offsets
+        if not is_begun and progress.began > offset:
             return Reason(
                 "begins-later",
-                f"{name} began at offset {progress.asked_for:,}, where its settings say, and "
+                f"{name} began at offset {progress.began:,}, where its settings say, and "
                 "messages before are kept",
                 "the group does not consume those; `lockkeeper groups reset` sets it back",
                 {**facts, "askedFor": progress.asked_for},
@@ -117,7 +118,10 @@ def _why_unread(
         return _why_in_hand(broker, progress, name, facts, offset)
     subscribed = reader.subscriptions.get(partition.stream)
     unwanted = None if subscribed is None else _why_filtered(partition, subscribed, offset)
-    if unwanted is not None:
+    # Who is to pass messages over has to read: more may be behind those that were looked at.
+    looked = 0 if unwanted is None else unwanted.facts.get("looked", 0)
+    is_stuck = ago >= READS_AGAIN_MS and 0 < looked < partition.maximum - offset
+    if unwanted is not None and not is_stuck:
         return unwanted
     if ago >= READS_AGAIN_MS:
         return Reason(

@@ -277,6 +277,8 @@ class Groups:
         group = self._groups.get(name)
         if group is not None:
             progress = group.progress.setdefault(place, Progress())
+            if progress.reader != reader or offset < progress.began:
+                progress.began = offset
             progress.reader, progress.asked_for = reader, offset
             progress.read_at = self._context.steady
 
