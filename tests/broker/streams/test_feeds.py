@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from streams_kit import Bench, DiskBench
 
+from lockkeeper.broker.context import LOOK_BYTES
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.flow.space import PASSING_BYTES_MAX
 from lockkeeper.broker.regions.queue import Queue
@@ -328,3 +329,13 @@ def test_a_queue_that_is_deleted_while_it_is_fed_keeps_no_file(disk_bench: DiskB
     disk_bench.restart()
     files = disk_bench.store._file_references.files.values()
     assert live == sum(each.live for each in files)
+
+
+def test_small_messages_weigh_in_a_batch(bench: Bench) -> None:
+    client = bench.connect()
+    bench.append(client, "orders", *["x"] * 3_000)
+    bench.broker.streams.declare("orders", FED)
+    bench.tick()
+    assert 0 < region(bench).depth() <= feeding.TURN_BYTES // LOOK_BYTES
+    run(bench, 40)
+    assert region(bench).depth() == 3_000

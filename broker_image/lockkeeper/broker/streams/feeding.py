@@ -152,8 +152,9 @@ class Feed:
             partition = partitions[(self._turn + at) % len(partitions)]
             place = partition.stream, partition.number
             offset = self._next_offset(partition)
-            count = MESSAGES_AT_ONCE - len(messages)
-            if count <= 0 or size >= BYTES_AT_ONCE:
+            # Small messages take their time, too.
+            count = min(MESSAGES_AT_ONCE - len(messages), (BYTES_AT_ONCE - size) // LOOK_BYTES)
+            if count <= 0:
                 break
             if offset >= partition.maximum:
                 continue
