@@ -7,8 +7,10 @@ from streams_kit import Bench
 from test_group_diagnostics import PLACE, House, codes
 
 from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.filters import sql_filter
 from lockkeeper.broker.streams.groups import Member, Subscribed
 from lockkeeper.server.why import group_answer
+from lockkeeper.store.segment import Entry, Segment
 
 
 @pytest.fixture
@@ -58,3 +60,22 @@ def test_who_hangs_passes_nothing_over(house: House) -> None:
     assert codes(house.about_partition()) == ["filtered"]
     house.bench.tick(60_000)
     assert codes(house.about_partition()) == ["not-reading"]
+
+
+def test_entries_are_fetched_once_however_few_messages_are_wanted(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    house.bench.append(house.producer, "S", *[Draft(b"x")] * 2_000)
+    partition = house.streams.get("S").partition(0)
+    fetched = []
+    entries = Segment.entries
+
+    def counted(segment: Segment, offset: int, count: int) -> list[Entry]:
+        found = entries(segment, offset, count)
+        fetched.extend(found)
+        return found
+
+    monkeypatch.setattr(Segment, "entries", counted)
+    scan = partition.scan(0, 1, 1, sql_filter("colour = 'red'"))
+    assert not scan.records
+    assert len(fetched) < 3_000

@@ -91,9 +91,10 @@ def _why_unread(
 ) -> Reason:
     """Return why nobody consumes the next message of a partition."""
     progress = group.progress.get((partition.stream, partition.number))
-    reader = next((each for each in readers if progress and each.client_id == progress.reader), None)
-    if progress is None or progress.read_at is None or reader is None:
+    by_client = {each.client_id: each for each in readers}
+    if progress is None or progress.read_at is None or progress.reader not in by_client:
         return _why_never_read(broker, partition, readers)
+    reader = by_client[progress.reader]
     facts = {"clientId": reader.client_id, "address": reader.connection.address}
     name = f"{reader.client_id} at {reader.connection.address}"
     ago = broker.context.steady - progress.read_at
@@ -116,14 +117,14 @@ def _why_unread(
                 {**facts, "askedFor": progress.asked_for},
             )
         return _why_in_hand(broker, progress, name, facts, offset)
+    is_away = ago >= READS_AGAIN_MS
     subscribed = reader.subscriptions.get(partition.stream)
     unwanted = None if subscribed is None else _why_filtered(partition, subscribed, offset)
     # Who is to pass messages over has to read: more may be behind those that were looked at.
-    looked = 0 if unwanted is None else unwanted.facts.get("looked", 0)
-    is_stuck = ago >= READS_AGAIN_MS and 0 < looked < partition.maximum - offset
-    if unwanted is not None and not is_stuck:
+    is_part = unwanted is not None and unwanted.facts.get("isAll") is False
+    if unwanted is not None and not (is_away and is_part):
         return unwanted
-    if ago >= READS_AGAIN_MS:
+    if is_away:
         return Reason(
             "not-reading",
             f"{name} has not read on for {ago // 1_000:,} s",
@@ -189,5 +190,9 @@ def _why_filtered(partition: "Partition", subscribed: "Subscribed", offset: int)
         f"the subscription, {subscribed.expression}, lets none of the next "
         f"{counted(scan.next_offset - offset, 'message')} pass",
         "none is needed, members pass them over; or subscribe to other tags or properties",
-        {"expression": subscribed.expression, "looked": scan.next_offset - offset},
+        {
+            "expression": subscribed.expression,
+            "looked": scan.next_offset - offset,
+            "isAll": scan.next_offset >= partition.maximum,
+        },
     )

@@ -279,19 +279,22 @@ class Partition:
         """
         scan = Scan([], max(offset, self.minimum))
         loaded, is_full, end = 0, False, scan.next_offset + SCANNED_MAX
+        # Whatever is chosen, each entry is fetched once.
+        entries: Sequence[Entry] = ()
         while scan.next_offset < min(end, self.maximum) and len(scan.records) < count:
             if is_full or loaded >= LOADED_BYTES_MAX:
                 break
             at_once = min(ENTRIES_AT_ONCE, count - len(scan.records), end - scan.next_offset)
             if wanted is not EVERYTHING:
                 at_once = min(ENTRIES_AT_ONCE, end - scan.next_offset)
-            entries = self._entries(scan.next_offset, at_once)
+            entries = entries or self._entries(scan.next_offset, at_once)
             if not entries:
                 # Nothing is left up to the end: groups have passed what others took away.
                 scan.next_offset = self.maximum
                 break
             size = sum(record.size for record in scan.records)
             chosen: list[Entry] = []
+            passed = 0
             for entry in entries:
                 if entry.location != GAP and wanted.accepts_hash(entry.tag_hash):
                     is_full = bool(size) and size + entry.size > bytes_max
@@ -301,6 +304,8 @@ class Partition:
                     loaded += LOOK_BYTES + entry.size
                     chosen.append(entry)
                 scan.next_offset = entry.offset + 1
+                passed += 1
+            entries = entries[passed:]
             before = len(scan.records)
             self._load(chosen, wanted, scan)
             # What was read in vain leaves room for more.

@@ -8,7 +8,8 @@ class Progress:
     """Last read of a partition by a group, and when the group's offset moved last.
 
     `reader` is the client id of whoever read, `asked_for` the offset that it asked for: it has in
-    hand, or has consumed, what is before, from `began` on, where it read first. Times are ms of the steady clock; None is never.
+    hand, or has consumed, what is before, from `began` on, where it read first. Times are ms of
+    the steady clock; None is never.
     """
 
     reader: str = ""
