@@ -38,6 +38,7 @@ from lockkeeper.broker.streams.errors import (
     NoSuchStreamError,
     StreamsBusyError,
 )
+from lockkeeper.broker.streams.feeding import FEED_PREFIX
 from lockkeeper.broker.streams.groups import Groups, Place
 from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
@@ -405,6 +406,8 @@ class Streams:
         """
         place = self.get(stream).partition(partition)
         self.groups.commit(group, (stream, partition), max(0, min(offset, place.maximum)))
+        if group.startswith(FEED_PREFIX):
+            self._bridges.published(stream)
 
     def reset_offsets(self, group: str, stream: str, to: int | Mapping[int, int]) -> dict[int, int]:
         """Let a group go on at what was stored at a time, or at offsets by partition.
