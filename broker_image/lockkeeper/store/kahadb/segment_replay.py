@@ -6,11 +6,17 @@ from typing import Final
 from lockkeeper.journal.records import AddMessage
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.segments import SEGMENT_PREFIX, SegmentName, parse_key, parse_segment
+from lockkeeper.message.segments import (
+    SEGMENT_PREFIX,
+    SegmentName,
+    lane_of,
+    parse_key,
+    parse_segment,
+)
 from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.kahadb.extracts import Part
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, FileReferences
-from lockkeeper.store.segment import SEGMENT_ENTRIES_MAX, Entry, Segment, key_hash_of, lane_of
+from lockkeeper.store.segment import SEGMENT_ENTRIES_MAX, Entry, Segment, key_hash_of
 
 MakeSegment = Callable[[SegmentName], Segment]
 SEGMENT_MARK: Final = SEGMENT_PREFIX.encode()
@@ -97,9 +103,9 @@ class SegmentReplay:
     """One segment, as the records applied so far leave it.
 
     `strays` are messages in its queue that have no place in the stream, by their ids: somebody
-    sent them at ActiveMQ, or moved them there, perhaps out of another segment. Of this one are those in
-    the lane of its partition, with offsets before the next one of its *siblings*; at an offset that
-    it has already, only the very message that is there.
+    sent them at ActiveMQ, or moved them there, perhaps out of another segment. Of this one are
+    those in the lane of its partition, with offsets before the next one of its *siblings*; at an
+    offset that it has already, only the very message that is there.
     """
 
     def __init__(
@@ -107,7 +113,7 @@ class SegmentReplay:
     ) -> None:
         self.segment = segment
         self._siblings = siblings
-        self._lane = lane_of(segment.name.stream, segment.name.partition) + b":"
+        self._lane = lane_of(segment.name.stream, segment.name.partition)
         self.strays: dict[bytes, Reference] = {}
         self._file_references = file_references
 
@@ -137,7 +143,7 @@ class SegmentReplay:
             # Messages that came together differ by their offsets alone.
             ahead, _, number = message_id.rpartition(b":")
             if ahead != lead or not number.isdigit():
-                parsed = self._parse(message_id)
+                parsed = parse_key(message_id, self._lane)
                 if parsed is None:
                     self._operate_stray(command, message_id, base | offset, size)
                     continue
@@ -172,10 +178,6 @@ class SegmentReplay:
             self.segment.append([entry], [(each, entry.offset) for each in hashes])
         else:
             self._operate_stray(command, message_id, entry.location, entry.size)
-
-    def _parse(self, message_id: bytes) -> tuple[int, int, int] | None:
-        """Return offset, tag hash and time of the partition's message; None for any other one."""
-        return parse_key(message_id) if message_id.startswith(self._lane) else None
 
     def _limit(self) -> int:
         """Return the offset from which on messages belong into other segments."""
@@ -214,7 +216,7 @@ class SegmentReplay:
     def update(self, add: AddMessage, size: int, location: int) -> None:
         """Note that a message was written anew at *location*."""
         message_id = add.message_id.encode()
-        parsed = self._parse(message_id)
+        parsed = parse_key(message_id, self._lane)
         moved = None
         if parsed is not None and message_id not in self.strays:
             entry = Entry(parsed[0], location, size, *parsed[1:])
