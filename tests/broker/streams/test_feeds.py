@@ -380,6 +380,28 @@ def test_a_queue_that_is_deleted_while_it_is_fed_keeps_no_file(disk_bench: DiskB
     assert live == sum(each.live for each in files)
 
 
+def test_a_crash_while_a_stream_is_deleted_feeds_nothing_twice(
+    disk_bench: DiskBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, streams = disk_bench.connect(), disk_bench.broker.streams
+    streams.declare("orders", FED)
+    disk_bench.append(client, "orders", *"ab")
+    run(disk_bench)
+    forget = streams.groups.forget_stream
+
+    def forget_and_die(name: str) -> None:
+        forget(name)
+        raise InterruptedError
+
+    monkeypatch.setattr(streams.groups, "forget_stream", forget_and_die)
+    with pytest.raises(InterruptedError):
+        streams.remove("orders")
+    disk_bench.settle()
+    disk_bench.crash()
+    run(disk_bench)
+    assert bodies(disk_bench) == [*"ab"]
+
+
 def test_small_messages_weigh_in_a_batch(bench: Bench) -> None:
     client = bench.connect()
     bench.append(client, "orders", *["x"] * 3_000)

@@ -215,13 +215,13 @@ class Streams:
         error = NoSuchStreamError(f"stream {name} was deleted")
         del self._streams[name]
         self._bridges.forget(name)
-        # First: whatever a crash leaves, no group has an offset of what comes under the name again.
+        # So a crash leaves neither feeds without offsets, nor offsets of what comes again by name.
+        self._book.remove(STREAM_PREFIX + name)
         self.groups.forget_stream(name)
         self._capacity.partitions -= len(stream.partitions)
         for partition in stream.partitions:
             self._reads.refuse(partition, error)
             partition.end()
-        self._book.remove(STREAM_PREFIX + name)
 
     def _route(self, name: str, number: int) -> Partition:
         """Return a partition for a message of the broker's own, whatever the settings."""
