@@ -83,6 +83,12 @@ class Streams:
         self.bench.tick()
         taken(self.client)
 
+    def put(self, segment: Segment, message: Message) -> None:
+        """Send a message to the queue of a segment, as somebody does at ActiveMQ."""
+        reference = Reference(message, len(message.body))
+        self.bench.store.add(segment.destination, reference, None)
+        self.bench.settle()
+
     def take_out(self, segment: Segment, offset: int) -> Message | None:
         """Consume a message of a segment, as somebody does at ActiveMQ; None: it is gone."""
         entry, store = segment.entry(offset), self.bench.store

@@ -5,7 +5,8 @@ from collections import Counter
 import pytest
 from journal_maker import rows_of
 from journal_reports import asked, page_of, reports_of
-from streams_journal import KEPT, write_streams
+from streams_journal import KEPT, Streams, draft, write_streams
+from streams_kit import DiskBench
 
 from lockkeeper.broker.streams.originals import BODY
 from lockkeeper_analytics.reports import REPORTS
@@ -263,3 +264,29 @@ def test_streams_are_chosen_by_name(told, destination, streams):
     assert {row["stream"] for row in rows} == streams & {"orders", "log", "gone", "%RETRY%billing"}
     shown = asked("FROM partitions_report", told.directory, destination=destination)
     assert {row["stream"] for row in shown} == streams - {DELAYED, "gone"}
+
+
+def test_a_message_of_another_partition_is_none_of_the_stream(tmp_path):
+    bench = DiskBench(tmp_path)
+    told = Streams(tmp_path, bench, bench.connect())
+    for number in range(3):
+        told.send("or-de_rs|2", 0, draft(number))
+        told.send("orders", 0, draft(number), draft(number))
+    moved, segment = (
+        next(each for each in bench.store.streams.segments if each.name.stream == name)
+        for name in ("orders", "or-de_rs|2")
+    )
+    for offset in (1, 3, 4):
+        message = told.take_out(moved, offset)
+        assert message is not None
+        told.put(segment, message)
+    names = ("stream", "first_offset", "end_offset", "messages")
+    for _ in range(2):
+        rows = rows_of(tmp_path, table="stream_messages", destination="or-de_rs|2")
+        assert [(row["stream"], row["offset"]) for row in rows] == [
+            ("or-de_rs|2", at) for at in range(3)
+        ]
+        rows = asked("FROM partitions_report", tmp_path)
+        found = sorted(tuple(row[name] for name in names) for row in rows if row["messages"])
+        assert found == [("or-de_rs|2", 0, 3, 3), ("orders", 0, 6, 3)]
+        bench.restart()

@@ -1,7 +1,8 @@
 -- Messages of streams, by their place: each stay in a segment's queue, where `entry` is the offset
 -- and `base` the first of the segment. `is_kept` tells that it is there still, `is_there` that its
 -- segment is: retention ends whole segments, at `dropped_at`, with the gaps that messages left which
--- somebody consumed at ActiveMQ.
+-- somebody consumed at ActiveMQ. What somebody sent or moved to a segment's queue there is none of the
+-- stream: its id is not in the lane of the partition.
 WITH placed AS (
     SELECT /*+ BROADCAST(periods) */ told.directory, told.destination_kind, told.destination,
         message_id, message_bytes, stored, ended, purged, purge
@@ -29,3 +30,5 @@ SELECT directory, stream, CAST(number AS INT) AS partition, CAST(first_one AS BI
     CASE WHEN purged IS NOT NULL THEN purge.happened_at END AS dropped_at
 FROM named
 WHERE number <> ''
+    AND substr(message_id, 1, 30) = concat('ID:lockkeeper-stream-',
+        lower(lpad(hex(crc32(concat(number, '.', stream))), 8, '0')), ':')

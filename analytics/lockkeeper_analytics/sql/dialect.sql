@@ -1,5 +1,14 @@
 -- Spark's functions that the texts of views call, where DuckDB has them by another name.
 CREATE MACRO array_join(list, separator) AS array_to_string(list, separator);
+-- Of a text in UTF-8, four bits after the other, the lower ones of each byte first.
+CREATE MACRO crc32(words) AS xor(4294967295, list_reduce(
+    [4294967295] || [instr('123456789ABCDEF', hex(words)[place + 2 * (place % 2) - 1])::BIGINT
+        FOR place IN range(1, length(hex(words)) + 1)],
+    lambda sum, digit: xor(sum >> 4, [
+        0, 498536548, 997073096, 651767980, 1994146192, 1802195444, 1303535960, 1342533948,
+        3988292384, 4027552580, 3604390888, 3412177804, 2607071920, 2262029012, 2685067896,
+        3183342108
+    ][(xor(sum, digit) & 15) + 1])));
 CREATE MACRO div(number, other) AS number // other;
 CREATE MACRO explode(list) AS unnest(list);
 CREATE MACRO "get"(list, place) AS list[place + 1];

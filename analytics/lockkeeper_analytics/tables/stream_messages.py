@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from lockkeeper.journal.files import data_file_name
-from lockkeeper.message.segments import parse_key
+from lockkeeper.message.segments import lane_of, parse_key
 from lockkeeper_analytics.reading.arrays import microseconds
 from lockkeeper_analytics.reading.asked import ReadOptions
 from lockkeeper_analytics.reading.beginnings import last_file_until
@@ -186,8 +186,10 @@ def _messages(batch: pa.RecordBatch, options: ReadOptions) -> Iterator[_Message]
     for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
         told = dict(zip(names, values, strict=True))
         segment = segment_of(told["destination"])
-        key = parse_key((told["message_id"] or "").encode())
-        if segment is not None and key is not None:
+        if segment is None:
+            continue
+        key = parse_key((told["message_id"] or "").encode(), lane_of(*segment[:2]))
+        if key is not None:
             offset, _, stored_ms = key
             yield _Message(*segment[:2], offset, stored_ms, told, options.body_bytes_max)
 

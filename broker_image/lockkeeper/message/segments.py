@@ -4,6 +4,8 @@ Each segment of a stream's partition is a queue, and its messages are those of t
 to be known of groups, declared streams and delays is a text each in the queue STATES.
 """
 
+import zlib
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from lockkeeper.message.destination import Destination, queue
@@ -16,6 +18,7 @@ GROUP_PREFIX, STREAM_PREFIX = "group/", "stream/"
 """What the names of texts begin with: of consumer groups, and of declared streams."""
 KEY_PREFIX: Final = b"ID:lockkeeper-stream-"
 """What the key of every message of a segment begins with: see `parse_key`."""
+LANE_BYTES: Final = len(KEY_PREFIX) + 8
 PARTITIONS_MAX: Final = 1_024
 """No stream has more partitions: a queue that is named like one of a later is any queue."""
 _OFFSET_DIGITS: Final = 20
@@ -54,10 +57,23 @@ def parse_segment(destination: Destination) -> SegmentName | None:
     return name if is_ours and name.destination == destination else None
 
 
-def parse_key(key: bytes) -> tuple[int, int, int] | None:
-    """Return offset, tag hash and time of a segment's message; None for another message's key."""
+@lru_cache(maxsize=4096)
+def lane_of(stream: str, partition: int) -> bytes:
+    """Return what the keys of a partition's messages begin with, LANE_BYTES of them.
+
+    ActiveMQ takes it for the connection of a producer. Its audit of producers counts through all
+    numbers between two of the same one, so partitions, whose offsets are far apart, must differ.
+    """
+    return b"%b%08x" % (KEY_PREFIX, zlib.crc32(f"{partition}.{stream}".encode()))
+
+
+def parse_key(key: bytes, lane: bytes) -> tuple[int, int, int] | None:
+    """Return offset, tag hash and time of a message of the partition that has this *lane*.
+
+    None for another message's key: somebody sent it to the segment at ActiveMQ, or moved it there.
+    """
     prefix, *numbers = key.rsplit(b":", 3)
-    if not prefix.startswith(KEY_PREFIX) or len(numbers) < 3 or not numbers[2].isdigit():
+    if prefix != lane or len(numbers) < 3 or not numbers[2].isdigit():
         return None
     stored_at, tag_hash, offset = numbers
     try:

@@ -12,9 +12,8 @@ from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.segments import KEY_PREFIX, SegmentName
+from lockkeeper.message.segments import SegmentName
 
-LANE_BYTES: Final = len(KEY_PREFIX) + 8
 SEGMENT_BYTES_MAX: Final = 32 << 20
 """So many bytes of records fill a segment: those of a data file."""
 SEGMENT_ENTRIES_MAX: Final = 1 << 20
@@ -37,15 +36,6 @@ class Entry(NamedTuple):
     size: int
     tag_hash: int
     stored_at: int
-
-
-def lane_of(stream: str, partition: int) -> bytes:
-    """Return what the keys of a partition's messages begin with, LANE_BYTES of them.
-
-    ActiveMQ takes it for the connection of a producer. Its audit of producers counts through all
-    numbers between two of the same one, so partitions, whose offsets are far apart, must differ.
-    """
-    return b"%b%08x" % (KEY_PREFIX, zlib.crc32(f"{partition}.{stream}".encode()))
 
 
 def key_hash_of(key: bytes) -> int:

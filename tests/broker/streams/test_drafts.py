@@ -18,9 +18,8 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import decode_map, encode_map
 from lockkeeper.message.reader import MessageReader
-from lockkeeper.message.segments import parse_key, parse_segment
+from lockkeeper.message.segments import lane_of, parse_key, parse_segment
 from lockkeeper.store.kahadb.segment_replay import keys_of
-from lockkeeper.store.segment import lane_of
 
 ORDERS, LANE, AT = topic("orders"), lane_of("orders", 3), 1_700_000_000_123
 DRAFT = Draft(b"x" * 40, {"TAGS": "TagA", "KEYS": "a b"}, 3, 8, AT - 9, "10.0.0.7:1", 2)
@@ -56,7 +55,7 @@ def test_any_message_is_whole_openwire_and_reads_back(
     )
     assert read_draft(message.body) == draft
     assert offset_of(message.body) == offset
-    assert parse_key(message.key) == (offset, tag_hash_of(draft.tags), AT)
+    assert parse_key(message.key, LANE) == (offset, tag_hash_of(draft.tags), AT)
 
 
 def test_a_message_that_was_written_anew_is_read_all_the_same() -> None:
@@ -94,6 +93,6 @@ def test_keys_are_found_without_reading_a_message() -> None:
 
 def test_other_keys_and_queues_are_none_of_a_stream() -> None:
     for key in (b"ID:producer-1:1:1:7", b"ID:lockkeeper-stream-1:2", b"x", b""):
-        assert parse_key(key) is None
+        assert parse_key(key, LANE) is None
     for name in ("Lockkeeper.Stream.States", "Lockkeeper.Stream.1.x.orders", "A.1.2.B"):
         assert parse_segment(queue(name)) is None

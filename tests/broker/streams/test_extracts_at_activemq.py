@@ -9,10 +9,9 @@ from lockkeeper.journal.batch import build_batch
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.records import AddMessage, Commit, Record, RemoveMessage
 from lockkeeper.message.ids import LocalTransactionId
-from lockkeeper.message.segments import SegmentName
+from lockkeeper.message.segments import SegmentName, lane_of
 from lockkeeper.store.kahadb.extracts import read_extract
 from lockkeeper.store.kahadb.recovery import no_extract
-from lockkeeper.store.segment import lane_of
 
 FIRST = SegmentName("s", 0, 0).destination
 MOVED = LocalTransactionId("ID:activemq", 1)

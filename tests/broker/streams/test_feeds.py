@@ -138,6 +138,55 @@ def test_a_feed_is_a_group_with_a_lag_and_may_begin_again(any_bench: Bench) -> N
     assert bodies(any_bench) == [*"abab"]
 
 
+def test_an_offset_of_a_feed_that_somebody_sets_counts_at_once(any_bench: Bench) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    streams.declare("orders", FED)
+    any_bench.append(client, "orders", *"ab")
+    run(any_bench)
+    streams.commit_offset(GROUP, "orders", 0, 1)
+    run(any_bench)
+    assert bodies(any_bench) == [*"abb"]
+
+
+@pytest.mark.parametrize("settings", [FED, ON_DEMAND], ids=["named", "wildcard"])
+def test_the_group_of_a_feed_is_deleted_once_its_queue_is_not_fed(
+    any_bench: Bench, settings: StreamSettings
+) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    name = "billing" if settings is FED else READER
+    open_queue(any_bench, name)
+    for stream in ("orders", "invoices"):
+        streams.declare(stream, settings)
+        any_bench.append(client, stream, *"ab")
+    run(any_bench)
+    group = f"%QUEUE%{name}"
+    before = dict(streams.groups.find(group).offsets)  # type: ignore[union-attr]
+    with pytest.raises(BrokerError, match="queue from invoices, orders: reset it to feed every"):
+        streams.groups.delete(group)
+    run(any_bench)
+    assert streams.groups.find(group).offsets == before  # type: ignore[union-attr]
+    streams.declare("orders", StreamSettings(2))
+    with pytest.raises(BrokerError, match="queue from invoices: reset"):
+        streams.groups.delete(group)
+    streams.remove("invoices")
+    assert streams.groups.delete(group)
+    assert not streams.groups.delete(group)
+    streams.declare("orders", settings)
+    run(any_bench)
+    assert sorted(bodies(any_bench, name)) == [*"aaabbb"]
+
+
+def test_the_group_of_a_queue_that_nobody_has_opened_is_deleted(any_bench: Bench) -> None:
+    client, streams = any_bench.connect(), any_bench.broker.streams
+    streams.declare("orders", ON_DEMAND)
+    any_bench.append(client, "orders", *"ab")
+    streams.reset_offsets(f"%QUEUE%{READER}", "orders", {0: 2})
+    assert streams.groups.delete(f"%QUEUE%{READER}")
+    open_queue(any_bench)
+    run(any_bench)
+    assert bodies(any_bench, READER) == [*"ab"]
+
+
 def test_a_feed_waits_for_room(any_bench: Bench) -> None:
     client, memory = any_bench.connect(), any_bench.broker.memory
     any_bench.broker.streams.declare("orders", FED)
@@ -329,6 +378,28 @@ def test_a_queue_that_is_deleted_while_it_is_fed_keeps_no_file(disk_bench: DiskB
     disk_bench.restart()
     files = disk_bench.store._file_references.files.values()
     assert live == sum(each.live for each in files)
+
+
+def test_a_crash_while_a_stream_is_deleted_feeds_nothing_twice(
+    disk_bench: DiskBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, streams = disk_bench.connect(), disk_bench.broker.streams
+    streams.declare("orders", FED)
+    disk_bench.append(client, "orders", *"ab")
+    run(disk_bench)
+    forget = streams.groups.forget_stream
+
+    def forget_and_die(name: str) -> None:
+        forget(name)
+        raise InterruptedError
+
+    monkeypatch.setattr(streams.groups, "forget_stream", forget_and_die)
+    with pytest.raises(InterruptedError):
+        streams.remove("orders")
+    disk_bench.settle()
+    disk_bench.crash()
+    run(disk_bench)
+    assert bodies(disk_bench) == [*"ab"]
 
 
 def test_small_messages_weigh_in_a_batch(bench: Bench) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from streams_kit import DiskBench, replayed
 
-from lockkeeper.broker.streams.settings import StreamSettings, StreamsSettings
+from lockkeeper.broker.streams.settings import Retention, StreamSettings, StreamsSettings
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.message import Message
@@ -15,6 +15,7 @@ from lockkeeper.message.rewrite import decoded, encoded, properties_of
 from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.kahadb.extracts import read_extract
 from lockkeeper.store.kahadb.recovery import no_extract
+from lockkeeper.store.segment import Segment
 
 DEAD_LETTERS = queue("ActiveMQ.DLQ")
 SETTINGS = StreamsSettings(defaults=StreamSettings(1))
@@ -40,9 +41,24 @@ def stray(bench: DiskBench, number: int) -> Message:
     )
 
 
+def segments(bench: DiskBench, stream: str = "orders") -> list[Segment]:
+    """Return the segments of a stream, oldest first."""
+    found = [each for each in bench.store.streams.segments if each.name.stream == stream]
+    return sorted(found, key=lambda each: each.base)
+
+
+def message_at(bench: DiskBench, segment: Segment, offset: int) -> Message:
+    """Return a message of a stream, as ActiveMQ reads it."""
+    entry = segment.entry(offset)
+    assert entry is not None
+    found = Reference(None, entry.size, entry.location, WRITTEN)
+    bench.store.load([found], 1)
+    return found.loaded
+
+
 def put(bench: DiskBench, message: Message) -> Reference:
     """Add a message to the queue of the first segment, as ActiveMQ does."""
-    segment = next(iter(bench.store.streams.segments))
+    (segment, *_) = segments(bench)
     reference = Reference(message, len(message.body))
     bench.store.add(segment.destination, reference, None)
     bench.settle()
@@ -131,3 +147,62 @@ def test_strays_are_found_beside_extracts_and_keep_their_file(bench: DiskBench) 
         each.bytes_in(reference.location >> 32) for each in segments
     )
     bench.store.close()
+
+
+@pytest.mark.parametrize("offset", [3, 40, 41], ids=["of another", "the next one", "beyond"])
+def test_a_message_of_another_partition_is_none_of_the_stream(
+    bench: DiskBench, offset: int
+) -> None:
+    bench.append(bench.connect(), "invoices", *["y" * 600] * 45)
+    (invoices,) = segments(bench, "invoices")
+    put(bench, message_at(bench, invoices, offset))
+    for _ in range(2):
+        bench.crash()
+        assert len(dead_letters(bench)) == 1
+        client = bench.connect()
+        assert bench.bodies(client, "orders", count=100) == ["x" * 600] * 40
+        assert bench.bodies(client, "invoices", count=100) == ["y" * 600] * 45
+    bench.append(bench.connect(), "orders", "z")
+    bench.crash()
+    assert bench.bodies(bench.connect(), "orders", offset=40, count=100) == ["z"]
+
+
+def test_to_consume_a_message_of_another_partition_takes_nothing_out(bench: DiskBench) -> None:
+    bench.append(bench.connect(), "invoices", *["y" * 600] * 5)
+    (invoices,), (orders,) = segments(bench, "invoices"), segments(bench)
+    reference = put(bench, message_at(bench, invoices, 3))
+    bench.store.remove(orders.destination, reference)
+    bench.settle()
+    bench.crash()
+    assert dead_letters(bench) == []
+    assert count(bench) == 40
+
+
+def test_a_message_of_a_later_segment_is_none_of_an_earlier_one(tmp_path: Path) -> None:
+    settings = StreamsSettings(defaults=StreamSettings(1, Retention(time=80_000)))
+    bench = DiskBench(tmp_path / "kahadb", settings)
+    for _ in range(2):
+        bench.append(bench.connect(), "orders", *"xyz")
+        bench.tick(20_000)
+    first, second = segments(bench)
+    assert (first.base, second.base) == (0, 3)
+    for offset in (3, 5):
+        put(bench, message_at(bench, second, offset))
+    bench.crash()
+    assert len(dead_letters(bench)) == 2
+    assert bench.bodies(bench.connect(), "orders", count=100) == [*"xyzxyz"]
+    assert [(each.base, each.end) for each in segments(bench)] == [(0, 3), (3, 6)]
+
+
+def test_a_message_of_a_stream_that_was_deleted_is_none_of_one_of_its_name(
+    bench: DiskBench,
+) -> None:
+    (before,) = segments(bench)
+    message = message_at(bench, before, 3)
+    bench.broker.streams.remove("orders")
+    bench.tick(1_000)
+    bench.append(bench.connect(), "orders", *["z" * 600] * 40)
+    put(bench, message)
+    bench.crash()
+    assert len(dead_letters(bench)) == 1
+    assert bench.bodies(bench.connect(), "orders", count=100) == ["z" * 600] * 40

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from lockkeeper.broker.streams.drafts import Draft, StreamRecord, compose, read_plain
 from lockkeeper.message.destination import queue
+from lockkeeper.message.segments import lane_of
 from lockkeeper.protocols.rocketmq.convert import stored_message
 from lockkeeper.protocols.rocketmq.messages import Host, Stored, decode_stored, parse_host
-from lockkeeper.store.segment import lane_of
 
 HOST = Host(bytes((10, 0, 0, 9)), 9876)
 LANE = lane_of("orders", 2)

@@ -20,9 +20,9 @@ from lockkeeper.message.layout import Lead
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value, decode_map, encode_map
 from lockkeeper.message.reader import MessageReader
-from lockkeeper.message.segments import KEY_PREFIX
+from lockkeeper.message.segments import KEY_PREFIX, LANE_BYTES
 from lockkeeper.message.text import decode_text, encode_text
-from lockkeeper.store.segment import LANE_BYTES, key_hash_of
+from lockkeeper.store.segment import key_hash_of
 
 TAGS, KEYS, UNIQUE_KEY = "TAGS", "KEYS", "UNIQ_KEY"
 """Names of properties with a meaning: the tag, keys with spaces between, the unique id."""

@@ -203,6 +203,7 @@ class Feeds:
         self._moving = Chore(context, self._move_some, TURN_BYTES)
         self._is_called = False
         self._count = 0
+        groups.streams_fed_by = self._streams_fed_by
 
     def adopt(self, stream: Stream) -> None:
         """Feed the queues that a stream's settings name, and no others."""
@@ -269,6 +270,13 @@ class Feeds:
         """Hear that there is more of a stream."""
         for feed in self._by_stream.get(stream, {}).values():
             self._wake(feed)
+
+    def _streams_fed_by(self, group: str) -> list[str]:
+        """Return the names of the streams whose messages a group's feeds move."""
+        if not group.startswith(FEED_PREFIX):
+            return []
+        fed = queue(group[len(FEED_PREFIX) :])
+        return sorted(name for name, feeds in self._by_stream.items() if fed in feeds)
 
     def _next_transaction(self) -> LocalTransactionId:
         self._count += 1

@@ -123,6 +123,8 @@ class Groups:
         self._settings = settings
         self._book = book
         self._is_there = is_there
+        # Set by whoever moves messages for groups of the broker's own.
+        self.streams_fed_by: Callable[[str], Sequence[str]] = _none
         self._groups: dict[str, Group] = {}
         self._members: dict[Connection, dict[tuple[str, str], None]] = {}
         # Names of groups whose state is to be written.
@@ -163,10 +165,18 @@ class Groups:
                 group.locks[place] = Lock(owner, until)
 
     def delete(self, name: str) -> bool:
-        """Forget a group without members; tells whether it was there. Raises BrokerError."""
+        """Forget a group without members; tells whether it was there. Raises BrokerError.
+
+        A feed is a member of its group: without offsets it would move everything again.
+        """
         group = self._groups.get(name)
         if group is None:
             return False
+        if streams := self.streams_fed_by(name):
+            raise BrokerError(
+                f"group {name} feeds a queue from {', '.join(streams)}: reset it to feed "
+                "everything again, or take the queue out of toQueues first"
+            )
         if group.members:
             raise BrokerError(f"group {name} has {len(group.members)} members; stop them first")
         del self._groups[name]
@@ -395,6 +405,11 @@ class Groups:
         group = self._groups.get(name)
         lock = None if group is None else group.locks.get(place)
         return None if lock is None or lock.until <= self._context.steady else lock.owner
+
+
+def _none(group: str) -> Sequence[str]:
+    """Tell that a group is no feed's."""
+    return ()
 
 
 def allocate(members: Iterable[str], partitions: int) -> dict[str, list[int]]:

@@ -22,10 +22,10 @@ from lockkeeper.broker.streams.filters import EVERYTHING, Filter
 from lockkeeper.broker.streams.settings import Retention
 from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
-from lockkeeper.message.segments import SegmentName
+from lockkeeper.message.segments import SegmentName, lane_of
 from lockkeeper.message.text import encode_text
 from lockkeeper.store.base import Add, Reference
-from lockkeeper.store.segment import GAP, Entry, Segment, key_hash_of, lane_of
+from lockkeeper.store.segment import GAP, Entry, Segment, key_hash_of
 
 SCANNED_MAX: Final = 16_384
 """So many entries are looked at for one read, which may end before it has found anything."""

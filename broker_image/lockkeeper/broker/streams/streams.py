@@ -38,6 +38,7 @@ from lockkeeper.broker.streams.errors import (
     NoSuchStreamError,
     StreamsBusyError,
 )
+from lockkeeper.broker.streams.feeding import FEED_PREFIX
 from lockkeeper.broker.streams.groups import Groups, Place
 from lockkeeper.broker.streams.names import check_stream_name
 from lockkeeper.broker.streams.outputs import Appended, Done
@@ -214,13 +215,13 @@ class Streams:
         error = NoSuchStreamError(f"stream {name} was deleted")
         del self._streams[name]
         self._bridges.forget(name)
-        # First: whatever a crash leaves, no group has an offset of what comes under the name again.
+        # So a crash leaves neither feeds without offsets, nor offsets of what comes again by name.
+        self._book.remove(STREAM_PREFIX + name)
         self.groups.forget_stream(name)
         self._capacity.partitions -= len(stream.partitions)
         for partition in stream.partitions:
             self._reads.refuse(partition, error)
             partition.end()
-        self._book.remove(STREAM_PREFIX + name)
 
     def _route(self, name: str, number: int) -> Partition:
         """Return a partition for a message of the broker's own, whatever the settings."""
@@ -405,6 +406,8 @@ class Streams:
         """
         place = self.get(stream).partition(partition)
         self.groups.commit(group, (stream, partition), max(0, min(offset, place.maximum)))
+        if group.startswith(FEED_PREFIX):
+            self._bridges.published(stream)
 
     def reset_offsets(self, group: str, stream: str, to: int | Mapping[int, int]) -> dict[int, int]:
         """Let a group go on at what was stored at a time, or at offsets by partition.

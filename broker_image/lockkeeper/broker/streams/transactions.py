@@ -25,9 +25,8 @@ from lockkeeper.broker.timers import NEVER, Timer
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId
-from lockkeeper.message.segments import SEGMENT_PREFIX
+from lockkeeper.message.segments import SEGMENT_PREFIX, lane_of
 from lockkeeper.store.base import Reference, Remove
-from lockkeeper.store.segment import lane_of
 
 HALVES: Final = queue(f"{SEGMENT_PREFIX}Halves")
 UNDECIDED_STREAM: Final = "TRANS_CHECK_MAX_TIME_TOPIC"

@@ -6,7 +6,13 @@ from typing import Final
 from lockkeeper.journal.records import AddMessage
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.segments import SEGMENT_PREFIX, SegmentName, parse_key, parse_segment
+from lockkeeper.message.segments import (
+    SEGMENT_PREFIX,
+    SegmentName,
+    lane_of,
+    parse_key,
+    parse_segment,
+)
 from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.kahadb.extracts import Part
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, FileReferences
@@ -78,29 +84,36 @@ class SegmentReplays:
     def __init__(self, make: MakeSegment, file_references: FileReferences) -> None:
         self._make = make
         self._file_references = file_references
-        self._last: dict[tuple[str, int], Segment] = {}
+        self._begun: dict[tuple[str, int], list[Segment]] = {}
 
     def begin(self, destination: Destination) -> "SegmentReplay | None":
         """Return the replay of the segment that a destination is, None for any other one."""
         name = parse_segment(destination)
         if name is None:
             return None
-        place = name.stream, name.partition
-        if place in self._last:
-            self._last[place].seal()
-        self._last[place] = self._make(name)
-        return SegmentReplay(self._last[place], self._file_references)
+        siblings = self._begun.setdefault((name.stream, name.partition), [])
+        if siblings:
+            siblings[-1].seal()
+        siblings[:] = [each for each in siblings if not each.is_dropped]
+        siblings.append(self._make(name))
+        return SegmentReplay(siblings[-1], siblings, self._file_references)
 
 
 class SegmentReplay:
     """One segment, as the records applied so far leave it.
 
     `strays` are messages in its queue that have no place in the stream, by their ids: somebody
-    sent them at ActiveMQ, or moved them there.
+    sent them at ActiveMQ, or moved them there, perhaps out of another segment. Of this one are
+    those in the lane of its partition, with offsets before the next one of its *siblings*; at an
+    offset that it has already, only the very message that is there.
     """
 
-    def __init__(self, segment: Segment, file_references: FileReferences) -> None:
+    def __init__(
+        self, segment: Segment, siblings: Sequence[Segment], file_references: FileReferences
+    ) -> None:
         self.segment = segment
+        self._siblings = siblings
+        self._lane = lane_of(segment.name.stream, segment.name.partition)
         self.strays: dict[bytes, Reference] = {}
         self._file_references = file_references
 
@@ -123,19 +136,20 @@ class SegmentReplay:
         hashes: list[tuple[int, int]] = []
         lead, tag_hash, stored_at = b"", 0, 0
         base, following = file_id << OFFSET_BITS, self.segment.end
+        is_last = self._siblings[-1] is self.segment
         for row in rows:
             command, offset, size, _, message_id, _, _, _, _, _ = row
             found = _hashes(row, data) if data else keys.take_hashes(message_id)
             # Messages that came together differ by their offsets alone.
             ahead, _, number = message_id.rpartition(b":")
             if ahead != lead or not number.isdigit():
-                parsed = parse_key(message_id)
+                parsed = parse_key(message_id, self._lane)
                 if parsed is None:
                     self._operate_stray(command, message_id, base | offset, size)
                     continue
                 lead, (_, tag_hash, stored_at) = ahead, parsed
             entry = Entry(int(number), base | offset, size, tag_hash, stored_at)
-            if command == ADD and entry.offset == following:
+            if command == ADD and entry.offset == following and is_last:
                 following += 1
                 entries.append(entry)
                 hashes += [(each, entry.offset) for each in found]
@@ -151,7 +165,8 @@ class SegmentReplay:
     ) -> None:
         """Apply what is no add of the next message: *entry* has its offset, and where this is."""
         present = self.segment.entry(entry.offset)
-        if message_id in self.strays:
+        is_another = present is not None and not _is_same(present, entry)
+        if message_id in self.strays or is_another:
             self._operate_stray(command, message_id, entry.location, entry.size)
         elif command != ADD:
             self._take_out(entry.offset, entry.location >> OFFSET_BITS)
@@ -159,10 +174,16 @@ class SegmentReplay:
             # Which of two adds counts is told by the order of all records.
             self.segment.is_plain = False
             self._shadow(present.location, entry.location)
-        elif self.segment.end <= entry.offset < self.segment.base + SEGMENT_ENTRIES_MAX * 2:
+        elif self.segment.end <= entry.offset < self._limit():
             self.segment.append([entry], [(each, entry.offset) for each in hashes])
         else:
             self._operate_stray(command, message_id, entry.location, entry.size)
+
+    def _limit(self) -> int:
+        """Return the offset from which on messages belong into other segments."""
+        base = self.segment.base
+        behind = [each.base for each in self._siblings if each.base > base and len(each)]
+        return min([*behind, base + SEGMENT_ENTRIES_MAX * 2])
 
     def _operate_stray(self, command: int, message_id: bytes, location: int, size: int) -> None:
         """Apply an add or a removal of a message that has no place in the stream."""
@@ -195,8 +216,12 @@ class SegmentReplay:
     def update(self, add: AddMessage, size: int, location: int) -> None:
         """Note that a message was written anew at *location*."""
         message_id = add.message_id.encode()
-        parsed = parse_key(message_id)
-        moved = None if parsed is None else self.segment.move(parsed[0], location, size)
+        parsed = parse_key(message_id, self._lane)
+        moved = None
+        if parsed is not None and message_id not in self.strays:
+            entry = Entry(parsed[0], location, size, *parsed[1:])
+            if _is_same(self.segment.entry(entry.offset), entry):
+                moved = self.segment.move(entry.offset, location, size)
         if moved is not None:
             self._file_references.files[location >> OFFSET_BITS].refers.add(
                 moved.location >> OFFSET_BITS
@@ -210,3 +235,10 @@ class SegmentReplay:
         for file_id, size in self.segment.bytes_by_file().items():
             self._file_references.files[file_id].live += size
         return self.segment
+
+
+def _is_same(present: Entry | None, entry: Entry) -> bool:
+    """Tell whether there is a message at an offset, and its key is that of *entry*."""
+    if present is None:
+        return False
+    return (present.tag_hash, present.stored_at) == (entry.tag_hash, entry.stored_at)
