@@ -98,6 +98,18 @@ def test_rows_that_executors_keep_are_those_of_files_and_their_plans_as_small(
         assert ours.toArrow().equals(theirs.toArrow()), name
 
 
+@each_of(("groups", "lag_over_time"), [each.name for each in GROUPS["Streams"]])
+def test_reports_of_streams_take_nothing_where_there_are_none(source, written, tmp_path, names):
+    small = settled(source, tmp_path / "small", is_small=True)
+    for name in names:
+        found = written.report(name)
+        plan = found._jdf.queryExecution().executedPlan().toString()
+        assert plan.split()[:2] == ["LocalTableScan", "<empty>,"], plan
+        theirs = small.report(name).toArrow()
+        assert found.toArrow().equals(theirs) and theirs.num_rows == 0
+        assert found.toArrow().schema.equals(theirs.schema), name
+
+
 def exchanges_of(journal, name):
     """Return how often rows change partitions for a report."""
     plan = journal.report(name)._jdf.queryExecution().executedPlan().toString()

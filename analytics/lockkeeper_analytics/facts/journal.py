@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
+from lockkeeper_analytics.facts.streamless import empty_facts
 from lockkeeper_analytics.facts.tables import RECORDED, Source, frames_of, in_one_piece, listed
 from lockkeeper_analytics.narrowing import (
     COUNTING,
@@ -170,6 +171,7 @@ def settled(
         cells = pool.submit(frames.frame("cells").collect)
         if not is_small:
             settle("acknowledged", "message_lifetimes", "counted")
+            frames.keep(empty_facts(frames))
             settle("moves")
     (seconds,) = cells.result()[0]
     # As a constant it costs no job of each query.
