@@ -104,7 +104,7 @@ def test_reports_of_streams_take_nothing_where_there_are_none(source, written, t
     for name in names:
         found = written.report(name)
         plan = found._jdf.queryExecution().executedPlan().toString()
-        assert plan.split()[:2] == ["LocalTableScan", "<empty>,"], plan
+        assert plan.startswith("LocalTableScan <empty>"), plan
         theirs = small.report(name).toArrow()
         assert found.toArrow().equals(theirs) and theirs.num_rows == 0
         assert found.toArrow().schema.equals(theirs.schema), name
@@ -131,7 +131,8 @@ def test_a_small_journal_is_shuffled_only_where_tables_are_put_together(
     put_together.add("bodies")
     shuffled = {name for name in names if exchanges_of(small, name)}
     assert shuffled == put_together.intersection(names)
-    assert all(exchanges_of(written, name) for name in names)
+    without = {each.name for each in GROUPS["Streams"]}
+    assert all(exchanges_of(written, name) for name in names if name not in without)
 
 
 def test_reports_of_a_group_are_one_query():

@@ -1,5 +1,7 @@
 """Journals without streams: nothing need be worked out of what is told of streams alone."""
 
+from typing import Any
+
 from pyspark.sql import DataFrame
 
 from lockkeeper_analytics.facts.frames import Frames
@@ -21,6 +23,8 @@ def empty_facts(frames: Frames) -> dict[str, DataFrame]:
 
 
 def _empty(frames: Frames, name: str) -> DataFrame:
-    fields = frames.planned(name).schema.fields
-    nothing = (f"CAST(NULL AS {each.dataType.simpleString()}) AS {each.name}" for each in fields)
-    return frames.session.sql(f"SELECT {', '.join(nothing)} WHERE false")
+    session: Any = frames.session
+    schema = frames.planned(name)._jdf.schema()
+    # One that Python makes is not known to be empty when queries over it are planned.
+    made = session._jsparkSession.createDataFrame(session._jvm.java.util.ArrayList(), schema)
+    return DataFrame(made, session)
