@@ -106,6 +106,8 @@ class Disk:
         self._inodes, self._names, self._changes = {}, {}, []
         for path, key in names.items():
             data = contents.get(key, b"")
+            # Its folder may have been removed since, and be there again, too.
+            real_os.makedirs(real_os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as file:
                 file.write(data)
             self._adopt(path, data)

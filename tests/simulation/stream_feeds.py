@@ -19,9 +19,12 @@ def is_fed(broker: Broker) -> bool:
     group, stream = broker.streams.groups.find(FEED_PREFIX + FED), broker.streams.find(LOG)
     if group is None or stream is None:
         return stream is None
-    return all(
-        group.offsets.get((LOG, each.number), 0) == each.maximum for each in stream.partitions
-    )
+    partitions, region = stream.partitions, broker.registry.find_queue(queue(FED))
+    if any(group.offsets.get((LOG, each.number), 0) != each.maximum for each in partitions):
+        return False
+    # What is moved shows once it is on the disk.
+    there = 0 if region is None else sum(1 for _ in region.waiting())
+    return there >= sum(each.maximum - each.minimum for each in partitions)
 
 
 def problem_of(broker: Broker) -> str | None:
