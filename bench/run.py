@@ -70,9 +70,9 @@ def alone(broker: Measured, running: list[Measured]) -> Iterator[None]:
         for root in [psutil.Process(each.running.process.pid)]
         for process in [root, *root.children(recursive=True)]
     ]
-    for process in others:
-        process.suspend()
     try:
+        for process in others:
+            process.suspend()
         yield
     finally:
         for process in others:

@@ -28,6 +28,26 @@ def test_reports_are_planned_once(spark, size):
     assert own.read.format(FORMAT) is not None
 
 
+@pytest.mark.parametrize(
+    ("size", "said", "tasks"),
+    [
+        (2**28, None, "2"),
+        (2**30, None, "2"),
+        (2**30 + 1, None, "3"),
+        (2**30, "77", "77"),
+        (0, None, "1"),
+        (0, "77", "1"),
+    ],
+)
+def test_tasks_behind_a_shuffle_are_as_many_as_cores_or_bytes_ask_for(spark, size, said, tasks):
+    setting = "spark.sql.shuffle.partitions"
+    given = suited(spark, 0)
+    given.conf.unset(setting)
+    if said is not None:
+        given.conf.set(setting, said)
+    assert suited(given, size).conf.get(setting) == tasks
+
+
 def test_runs_in_several_threads_leave_a_session_as_it_was(spark, tmp_path):
     given = suited(spark, 2**30)
     given.conf.set(ADAPTIVE, "true")

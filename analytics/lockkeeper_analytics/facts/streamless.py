@@ -14,8 +14,7 @@ _ANY = "SELECT 1 FROM message_lifetimes WHERE is_of_streams(destination_kind, de
 def empty_facts(frames: Frames) -> dict[str, DataFrame]:
     """Return OF_STREAMS without rows if *frames* are of a journal that never had a stream.
 
-    Spark drops what reads only such frames from its plan: 28 reports of the demo otherwise begin
-    a third of their tasks for them. Returns nothing where there are streams.
+    Spark drops what reads only such frames from its plan. Returns nothing where there are streams.
     """
     if frames.ask(_ANY).take(1):
         return {}

@@ -74,10 +74,9 @@ _SMALL_SETTINGS = {
 }
 """Where there is little to read, compiling code for it takes longer than doing without."""
 
-
 PARTITION_BYTES = 512 * 1024 * 1024
-"""Of journals, what a task behind a shuffle has of them at most. More tasks than cores cost only
-their beginning: those of the demo (268 MB, two cores) took 339 s of processor time with eight, and
+"""Of journals, what a task behind a shuffle has of them at most. More tasks than cores only cost
+their beginning: the demo's report (268 MB, two cores) took 339 s of processor time with eight, and
 255 s with two."""
 
 

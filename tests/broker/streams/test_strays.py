@@ -104,7 +104,7 @@ def test_what_is_none_of_the_stream_goes_to_the_dead_letters(
 
 
 def test_what_somebody_consumed_there_is_gone(bench: DiskBench) -> None:
-    segment = next(iter(bench.store.streams.segments))
+    (segment, *_) = segments(bench)
     reference = put(bench, stray(bench, 1))
     bench.store.remove(segment.destination, reference)
     bench.settle()
@@ -114,7 +114,7 @@ def test_what_somebody_consumed_there_is_gone(bench: DiskBench) -> None:
 
 
 def test_a_message_that_was_taken_out_and_moved_back_is_kept(bench: DiskBench) -> None:
-    segment = next(iter(bench.store.streams.segments))
+    (segment, *_) = segments(bench)
     entry = segment.entry(3)
     assert entry is not None
     taken = Reference(None, entry.size, entry.location, WRITTEN)
@@ -142,9 +142,8 @@ def test_strays_are_found_beside_extracts_and_keep_their_file(bench: DiskBench) 
     bench.store = bench._open()
     (reference,) = bench.store.open().strays.popitem()[1]
     live = bench.store._file_references.files[reference.location >> 32].live
-    segments = bench.store.streams.segments
     assert live == reference.size + sum(
-        each.bytes_in(reference.location >> 32) for each in segments
+        each.bytes_in(reference.location >> 32) for each in segments(bench)
     )
     bench.store.close()
 
