@@ -6,7 +6,6 @@ located here with a few operations for all together. A chunk that holds anything
 """
 
 from collections.abc import Sequence
-from struct import Struct
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +14,7 @@ import pyarrow as pa
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
 from lockkeeper.message.layout import BLOB_MESSAGE, BROKER_IN_TIME_FROM_END
+from lockkeeper_analytics.reading.record_sizes import Numbers, sizes_of
 from lockkeeper_analytics.reading.records import (
     ACK_MAP,
     AUDIT,
@@ -25,13 +25,10 @@ from lockkeeper_analytics.reading.records import (
     complete,
 )
 
-Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 WITHOUT_DESTINATION = (TRACE, PREPARE, COMMIT, ROLLBACK, AUDIT, ACK_MAP)
 _TAGS = {"transaction": 0x0A, "destination": 0x12, "id": 0x1A, "value": 0x22, "key": 0x2A}
-_HEADER = Struct(">iB")
-_SIZE_MIN = 7
 _ONE_BYTE_MAX = 128
 _FRAME_MIN = 4 + 1 + BROKER_IN_TIME_FROM_END
 
@@ -112,10 +109,10 @@ def slices_of(data: bytes, start: Numbers, size: Numbers) -> pa.Array:
 
 def bulk_of(data: bytes, batches: Sequence[tuple[int, int]]) -> Bulk | None:
     """Return the records in all *batches* of *data*; None when some need a closer look."""
-    walked = _sizes(data, batches)
+    walked = sizes_of(data, batches)
     if walked is None:
         return None
-    offsets, sizes, batch = (np.array(each, np.int64) for each in walked)
+    offsets, sizes, batch = walked
     octets = np.frombuffer(data, np.uint8)
     commands = octets[offsets + 5].astype(np.int64)
     plain = (commands == ADD) | (commands == REMOVE)
@@ -140,29 +137,6 @@ def bulk_of(data: bytes, batches: Sequence[tuple[int, int]]) -> Bulk | None:
         others[index] = quick
         arrays["value_at"][index], arrays["value_size"][index] = quick[5], quick[6]
     return Bulk(data, arrays, others)
-
-
-def _sizes(
-    data: bytes, batches: Sequence[tuple[int, int]]
-) -> tuple[list[int], list[int], list[int]] | None:
-    """Return offset, size and batch of every record, None unless they fill their batches."""
-    offsets: list[int] = []
-    sizes: list[int] = []
-    counts: list[int] = []
-    unpack = _HEADER.unpack_from
-    for start, end in batches:
-        position, before = start, len(offsets)
-        while position + _SIZE_MIN <= end:
-            size, kind = unpack(data, position)
-            if kind != 1 or size < _SIZE_MIN:
-                return None
-            offsets.append(position)
-            sizes.append(size)
-            position += size
-        if position != end:
-            return None
-        counts.append(len(offsets) - before)
-    return offsets, sizes, np.repeat(np.arange(len(counts)), counts).tolist()
 
 
 class _Located:

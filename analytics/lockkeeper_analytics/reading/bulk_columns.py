@@ -11,9 +11,10 @@ from lockkeeper.journal.walk import ADD
 from lockkeeper.message.destination import SCHEMES, Destination
 from lockkeeper.message.segments import STATES
 from lockkeeper_analytics.reading.arrays import array_of, texts_of, times_of
-from lockkeeper_analytics.reading.bulk import Bulk, Numbers
+from lockkeeper_analytics.reading.bulk import Bulk
 from lockkeeper_analytics.reading.bulk_facts import FACTS
 from lockkeeper_analytics.reading.columns import MESSAGE_TYPES, trace_text
+from lockkeeper_analytics.reading.record_sizes import Numbers
 from lockkeeper_analytics.reading.records import KINDS, OTHER_KIND
 from lockkeeper_analytics.reading.rowset import Rows
 from lockkeeper_analytics.reading.schema import COLUMNS

@@ -15,7 +15,8 @@ from lockkeeper.message.layout import (
     PRODUCER_ID_AT,
     XA_TRANSACTION_ID,
 )
-from lockkeeper_analytics.reading.bulk import Bulk, Flags, Numbers
+from lockkeeper_analytics.reading.bulk import Bulk, Flags
+from lockkeeper_analytics.reading.record_sizes import Numbers
 
 _NOTHING = 7
 """So many zeros where there is no original transaction, group, sequence and correlation id."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from lockkeeper_analytics.reading.bulk import Bulk, Numbers
+from lockkeeper_analytics.reading.bulk import Bulk
+from lockkeeper_analytics.reading.record_sizes import Numbers
 from lockkeeper_analytics.reading.records import TRACE
 from lockkeeper_analytics.reading.times import Known, Passed, clock_in, ends_clocks
 

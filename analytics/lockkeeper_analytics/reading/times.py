@@ -17,8 +17,9 @@ import numpy as np
 
 from lockkeeper.journal.walk import ADD, QuickRecord
 from lockkeeper.message.errors import MalformedMessageError
-from lockkeeper_analytics.reading.bulk import Flags, Numbers
+from lockkeeper_analytics.reading.bulk import Flags
 from lockkeeper_analytics.reading.frames import stored_time
+from lockkeeper_analytics.reading.record_sizes import Numbers
 from lockkeeper_analytics.reading.recorder import (
     STARTING_EVENTS,
     STOPPING_EVENT,
