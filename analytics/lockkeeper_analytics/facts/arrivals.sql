@@ -22,6 +22,6 @@ SELECT came.*,
     END AS arrival
 FROM came
 LEFT JOIN message_stays stays
-    ON came.directory = stays.directory AND came.record_position = stays.stored
+    ON came.record_position = stays.stored AND came.directory = stays.directory
 LEFT JOIN wanted
-    ON came.directory = wanted.directory AND came.record_position = wanted.record_position
+    ON came.record_position = wanted.record_position AND came.directory = wanted.directory
