@@ -55,6 +55,7 @@ class JournalStreamReader(
         self._target: dict[str, JournalOffset] = {}
         self._planned: dict[str, JournalOffset] = {}
         self._last_files: dict[str, int] = {}
+        self._passed_over: dict[str, set[int]] = {name: set() for name in self._journals}
 
     def initialOffset(self) -> StreamOffset:
         """Return where a new query begins. Raises NoJournalError."""
@@ -165,7 +166,7 @@ class JournalStreamReader(
             begin = tail.latest(tail.earliest())
         end = tail.advance(begin, share)
         if target and end.place > target.place:
-            end = replace(target, first=begin.first)
+            end = replace(begin, file=target.file, position=target.position)
         self._check_loss([span for span in tail.spans(begin, end) if isinstance(span, Lost)])
         return begin, end, tail.bytes_behind(begin, end)
 
@@ -175,7 +176,7 @@ class JournalStreamReader(
         files = self._holder(name).hold(first) if first else all_files(directory)
         if not files:
             raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
-        return Tail(directory, files, self.options.skip_corrupt)
+        return Tail(directory, files, self.options.skip_corrupt, self._passed_over[name])
 
     def _last_file(self, name: str, files: Sequence[DataFile]) -> int:
         """Return the number of the last file of a journal that may have rows until `until`."""

@@ -15,14 +15,14 @@ StreamOffset = dict[str, dict[str, Any]]
 class JournalOffset:
     """Everything before byte `position` of data file `file` has been read; batches begin there.
 
-    `first` is the file that the stream began with, `seen` the last one that was there when the
-    offset was made, and `gone` the numbers between that were not: ranges such as `5-6,9`.
+    `first` is the file that the stream began with. `gone` are the numbers of later ones that need
+    not be read, as ranges such as `5-6,9`: they were not there when the stream began, or hold again
+    what others hold.
     """
 
     file: int
     position: int
     first: int
-    seen: int
     gone: str = ""
 
     @property
@@ -56,8 +56,10 @@ class Lost:
 
 def offset_from(told: Mapping[str, Any], name: str) -> JournalOffset:
     """Return the offset of the journal *name* in a checkpoint of Spark; raises AnalyticsError."""
+    # Earlier versions also noted which file was the last one.
+    fields = {field: value for field, value in told.items() if field != "seen"}
     try:
-        return JournalOffset(**told)
+        return JournalOffset(**fields)
     except TypeError as error:
         reason = f"the checkpoint's offset of {name} is not one of this version: {error}"
         raise AnalyticsError(f"{reason}; begin with a new checkpoint") from error

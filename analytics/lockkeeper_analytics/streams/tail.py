@@ -42,20 +42,29 @@ class Span:
 
 
 class Tail:
-    """One journal as it is now: *files* by number, those that are held after their removal too."""
+    """One journal as it is now: *files* by number, those that are held after their removal too.
+
+    *passed_over* are the numbers of files that hold again what others hold; more are added.
+    """
 
     def __init__(
-        self, directory: str, files: Mapping[int, DataFile], skip_corrupt: bool = False
+        self,
+        directory: str,
+        files: Mapping[int, DataFile],
+        skip_corrupt: bool = False,
+        passed_over: set[int] | None = None,
     ) -> None:
         self.directory = directory
         self.files = dict(sorted(files.items()))
         self._skip_corrupt = skip_corrupt
-        self._passed_over: set[int] = set()
+        self._passed_over = set() if passed_over is None else passed_over
 
     def earliest(self) -> JournalOffset:
         """Return the offset before everything that is there."""
         first, last = min(self.files), max(self.files)
-        return JournalOffset(first, 0, first, last, str(self._missing(first, last)))
+        # Brokers number files without gaps: what is missing later was there and is lost.
+        missing = between(first, last) - ranges_of(self.files)
+        return JournalOffset(first, 0, first, str(missing))
 
     def latest(self, offset: JournalOffset) -> JournalOffset:
         """Return the offset behind everything that is sound."""
@@ -84,16 +93,12 @@ class Tail:
                 break
         if (file_id, position) == offset.place:
             return offset
-        seen = max([offset.seen, *self.files])
-        # What was there before is lost if it went unread, and no gap.
-        missing = self._missing(max(file_id, offset.seen), seen)
-        gone = missing | ranges_of(self._passed_over) | offset.known_gone
-        later = gone - between(0, file_id) - self._unread()
-        return JournalOffset(file_id, position, offset.first, seen, str(later))
+        gone = self._skipped(offset) | ranges_of(self._passed_over)
+        return JournalOffset(file_id, position, offset.first, str(gone - between(0, file_id)))
 
     def spans(self, start: JournalOffset, end: JournalOffset) -> Iterator[Span | Lost]:
         """Yield what is to be read between two offsets, in order, and what of it is gone."""
-        skipped = start.known_gone
+        skipped = self._skipped(start)
         there = [number for number in self.files if start.file <= number <= end.file]
         gone = between(start.file, end.file) - ranges_of(there) - skipped
         present = [number for number in there if number not in skipped]
@@ -138,12 +143,11 @@ class Tail:
                 "false to go on from the journal's present end"
             )
 
-    def _missing(self, after: int, last: int) -> Ranges:
-        return between(after + 1, last - 1) - ranges_of(self.files)
-
-    def _unread(self) -> Ranges:
-        """Return the files that are there and are to be read."""
-        return ranges_of(self.files.keys() - self._passed_over)
+    def _skipped(self, offset: JournalOffset) -> Ranges:
+        """Return the files behind *offset* that need not be read."""
+        known = offset.known_gone
+        there = [number for number in self.files if number in known]
+        return known - ranges_of(each for each in there if not self._is_passed_over(each, offset))
 
     def _is_passed_over(self, number: int, offset: JournalOffset) -> bool:
         """Tell whether file *number* holds again what the stream reads in another file."""
@@ -151,7 +155,8 @@ class Tail:
         if record is None:
             return False
         source = record.source_data_file_id
-        again = source >= offset.first or source in self.files
+        known = number in offset.known_gone or number in self._passed_over
+        again = known or source >= offset.first or source in self.files
         if again:
             self._passed_over.add(number)
         return again
