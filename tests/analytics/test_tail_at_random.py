@@ -21,6 +21,7 @@ class Life:
         self.maker = JournalMaker(directory)
         self.batches = Counter()
         self.passed_over = set()
+        self.there = set()
         self.rows = []
         for _ in range(self.chance.randint(2, 6)):
             self.write()
@@ -44,8 +45,8 @@ class Life:
 
     def roll(self):
         self.maker.roll()
-        if self.chance.random() < 0.1 and self.batches:
-            source = self.chance.choice([*self.batches])
+        if self.there and self.chance.random() < 0.1:
+            source = self.chance.randint(min(self.there), self.maker.file_id - 1)
             self.maker.record(RewrittenDataFile(source)).remove(1).flush()
             self.passed_over.add(self.maker.file_id)
             self.maker.roll()
