@@ -14,7 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from lockkeeper.journal.compacted import compaction_in
 from lockkeeper_analytics.errors import NoJournalError
+from lockkeeper_analytics.reading.compacted import head_of
 from lockkeeper_analytics.reading.storage import DataFile
 
 FILES_MAX = 256
@@ -29,10 +31,10 @@ class _Held:
     removed_at: float = 0.0
 
     def is_at(self, path: str) -> bool:
-        """Tell whether the file is the one at *path*; a broker may have put a copy there."""
+        """Tell whether the file is the one at *path*, or nothing is there any more."""
         with suppress(OSError):
             return os.path.samestat(os.fstat(self.descriptor), Path(path).stat())
-        return False
+        return True
 
 
 class Holder:
@@ -56,7 +58,7 @@ class Holder:
     def hold(self, first: int) -> dict[int, DataFile]:
         """Hold the files from number *first* on; return what is there, removed ones among them.
 
-        Of a file in whose place is another one now, what is held is returned.
+        Of a file that was compacted meanwhile, what is held is returned.
 
         Raises NoJournalError.
         """
@@ -87,8 +89,15 @@ class Holder:
         # The newest stay the longest: what is lost then is one range from the beginning on.
         for number in sorted(self._held, reverse=True):
             held = self._held[number]
-            if number in files and held.is_at(files[number].path):
-                continue
+            if number in files:
+                path = files[number].path
+                head = b"" if held.is_at(path) else head_of(path)
+                if compaction_in(head) is None:
+                    if head:
+                        # The number was given to another file.
+                        self._close(number)
+                        self._open(files[number])
+                    continue
             held.removed_at = held.removed_at or now
             state = os.fstat(held.descriptor)
             room -= state.st_size
