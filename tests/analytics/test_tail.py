@@ -290,7 +290,7 @@ def test_a_file_that_came_and_went_between_two_looks_is_lost(maker):
     maker.file_id = 5
     maker.add(7, 7).flush()
     rows = []
-    while step := query.step():
+    while (step := query.step()) is not None:
         rows += step
     ids = [(row["file_id"], row["message_id"]) for row in rows]
     assert ids == [*zip((3, 3, 4, 5), (*wanted(5, 6), None, *wanted(7)), strict=True)]
