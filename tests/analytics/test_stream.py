@@ -163,7 +163,9 @@ def test_exactly_the_records_across_rotation_cleanup_a_crash_and_a_restart(
     standby = start_broker(port, data, archive, waits=False)
     load = Load(port)
     journal = _wait_for(lambda: next(data.rglob("db-1.log"), None)).parent
-    sink = Sink(spark, journal, tmp_path, maxBytesPerTrigger="200000", columns=",".join(PLACE))
+    # Without an archive a file may come and go unseen when the machine is slow.
+    options = {"columns": ",".join(PLACE), "failOnDataLoss": str(archive).lower()}
+    sink = Sink(spark, journal, tmp_path, maxBytesPerTrigger="200000", **options)
     query = sink.start(processingTime="100 milliseconds")
     time.sleep(5)
     master.kill()
@@ -180,16 +182,19 @@ def test_exactly_the_records_across_rotation_cleanup_a_crash_and_a_restart(
     query.processAllAvailable()
     query.stop()
     assert query.exception() is None
-    rows = sink.rows()
+    told = sink.rows()
+    rows = [row for row in told if row[2] != "lost"]
+    lost = [row[0] for row in told if row[2] == "lost"]
     files = {row[0] for row in rows}
     assert len(files) > 5 and not (journal / "db-1.log").exists()
     assert max(Counter(row[:2] for row in rows).values()) == 1
-    assert not [row for row in rows if row[2] == "lost"]
     if archive:
+        assert not lost
         batch = spark.read.format("lockkeeper").load(str(journal)).select(*PLACE).collect()
         assert rows == sorted((tuple(row) for row in batch), key=lambda row: row[:2])
     else:
-        assert files == set(range(min(files), max(files) + 1))
+        assert files | {*lost} == set(range(min(files), max(files) + 1))
+        assert len({*lost}) == len(lost) < len(files) / 2
 
 
 def _wait_for(condition):

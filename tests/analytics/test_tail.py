@@ -283,6 +283,19 @@ def test_a_file_that_goes_while_an_earlier_one_is_read_is_lost(tmp_path):
         query.all_ids()
 
 
+def test_a_file_that_came_and_went_between_two_looks_is_lost(maker):
+    query = Query(maker.directory, maxBytesPerTrigger="1", holdBytes="0", failOnDataLoss="false")
+    query.all_ids()
+    maker.roll().add(5, 5).flush().add(6, 6).flush()
+    maker.file_id = 5
+    maker.add(7, 7).flush()
+    rows = []
+    while (step := query.step()) is not None:
+        rows += step
+    ids = [(row["file_id"], row["message_id"]) for row in rows]
+    assert ids == [*zip((3, 3, 4, 5), (*wanted(5, 6), None, *wanted(7)), strict=True)]
+
+
 def test_archived_files_are_no_loss(maker):
     query = Query(maker.directory, maxBytesPerTrigger="1")
     assert query.ids() == wanted(1)

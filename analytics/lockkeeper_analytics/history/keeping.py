@@ -17,18 +17,13 @@ import pyarrow.compute as pc
 
 from lockkeeper.journal.batch import EOF_SIZE
 from lockkeeper_analytics.errors import NoJournalError, OptionError
-from lockkeeper_analytics.history.compacted import (
-    Known,
-    compaction_of,
-    known_in,
-    unknown_rows,
-    whole_files,
-)
+from lockkeeper_analytics.history.compacted import Known, known_in, unknown_rows
 from lockkeeper_analytics.history.formats import Format
 from lockkeeper_analytics.history.place import Place, Step
 from lockkeeper_analytics.history.places import format_of, place_in
 from lockkeeper_analytics.history.sameness import NOTED, Marks
 from lockkeeper_analytics.reading.asked import ReadOptions
+from lockkeeper_analytics.reading.compacted import compaction_of, whole_files
 from lockkeeper_analytics.reading.kept import NO_DAY
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.reading.records import LOST

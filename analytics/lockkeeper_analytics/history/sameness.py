@@ -5,7 +5,7 @@ from typing import Any
 from zlib import crc32
 
 from lockkeeper_analytics.errors import AnalyticsError
-from lockkeeper_analytics.history.compacted import compaction_of, first_of
+from lockkeeper_analytics.reading.compacted import compaction_of, first_of
 from lockkeeper_analytics.reading.storage import open_file
 from lockkeeper_analytics.streams.offsets import JournalOffset
 from lockkeeper_analytics.streams.tail import Tail

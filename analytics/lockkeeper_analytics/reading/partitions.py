@@ -41,7 +41,8 @@ class Part:
     `before` and `behind` name the neighbouring files, the nearest first: where to look for a time
     when the part has none at its edge. `there` are the numbers of the files of the journal: one
     that holds again what another of these holds does not count. With `must_exist` it is an error
-    that the file is gone; `held` is where it can be read even then, if anywhere. With `is_pinned`
+    that the file is gone, or that a compacted one shorter than `size` is in its place; `held` is
+    where it can be read even then, if anywhere. With `is_pinned`
     the journal ends with the part's files: nothing is read behind their ends.
     """
 
@@ -54,6 +55,7 @@ class Part:
     behind: tuple[Neighbour, ...] = ()
     there: str = ""
     must_exist: bool = False
+    size: int = 0
     held: str = ""
     is_pinned: bool = False
 

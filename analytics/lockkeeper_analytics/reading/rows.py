@@ -1,11 +1,13 @@
 """Records of a part of a journal to Arrow batches: only the columns asked for are decoded."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
+from lockkeeper.journal.compacted import HEAD_BYTES, compaction_in
 from lockkeeper.journal.errors import BadRecordError
 from lockkeeper_analytics.reading.asked import ReadOptions, is_asked_for
 from lockkeeper_analytics.reading.batches import Chunk, read_chunks
@@ -33,8 +35,9 @@ def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
 
     Raises CorruptBatchError or BadRecordError, with directory, file and offset, unless what is
     damaged is to be skipped. A file that a broker has archived meanwhile is read there; one that
-    it has deleted has no rows, or with `must_exist` raises FileNotFoundError. Of a part that is
-    pinned, GoneError tells that the file is gone or shorter.
+    it has deleted has no rows, or with `must_exist` raises FileNotFoundError; so it does with a
+    `size` that tells that the file was compacted. Of a part that is pinned, GoneError tells that
+    the file is gone or shorter.
     """
     if is_kept(part.path):
         yield from read_kept(part, options)
@@ -44,7 +47,16 @@ def read_part(part: Part, options: ReadOptions) -> Iterator[pa.RecordBatch]:
             if part.is_pinned:
                 _check_length(place, part)
             shown = part.path if place == part.held else place
-            yield from _PartReader(replace(part, path=place), options, shown).batches()
+            batches = _PartReader(replace(part, path=place), options, shown).batches()
+            if _is_replaced(place, part):
+                continue
+            first = next(batches, None)
+            # It is open now: what takes its place from here on is not read.
+            if _is_replaced(place, part):
+                continue
+            if first is not None:
+                yield first
+                yield from batches
         except FileNotFoundError:
             continue
         return
@@ -59,6 +71,17 @@ def _check_length(place: str, part: Part) -> None:
         size = file.seek(0, 2)
     if part.end is not None and size < part.end:
         raise gone(place, f"with {part.end} bytes, and has {size}")
+
+
+def _is_replaced(place: str, part: Part) -> bool:
+    """Tell whether a compacted file has taken the place of the one that is to be read."""
+    if not part.size:
+        return False
+    with suppress(OSError), open_file(place, HEAD_BYTES) as file:
+        if file.seek(0, 2) < part.size:
+            file.seek(0)
+            return compaction_in(file.read(HEAD_BYTES)) is not None
+    return False
 
 
 class _PartReader:

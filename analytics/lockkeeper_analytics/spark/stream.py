@@ -55,6 +55,7 @@ class JournalStreamReader(
         self._target: dict[str, JournalOffset] = {}
         self._planned: dict[str, JournalOffset] = {}
         self._last_files: dict[str, int] = {}
+        self._passed_over: dict[str, set[int]] = {name: set() for name in self._journals}
 
     def initialOffset(self) -> StreamOffset:
         """Return where a new query begins. Raises NoJournalError."""
@@ -110,9 +111,10 @@ class JournalStreamReader(
             until = offset_from(told, name)
             tail = self._tail(name, offset_from(start[name], name).file if name in start else 0)
             since = offset_from(start[name], name) if name in start else self._beginning(tail)
+            spans = list(tail.spans(since, until))
             files = list(tail.files.values())
             last = self._last_file(name, files)
-            for span in tail.spans(since, until):
+            for span in spans:
                 if isinstance(span, Lost):
                     self._check_loss([span])
                     pieces.append(InputPartition(span))
@@ -121,7 +123,8 @@ class JournalStreamReader(
                     continue
                 part = part_of(tail.directory, files, files.index(span.file), span.start, span.end)
                 held = self._holder(name).place_of(span.file.file_id)
-                pieces.append(InputPartition(replace(part, must_exist=True, held=held)))
+                part = replace(part, must_exist=True, size=span.file.size, held=held)
+                pieces.append(InputPartition(part))
         return pieces
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -162,10 +165,10 @@ class JournalStreamReader(
         except DataLossError:
             if self.options.stream.fails_on_data_loss:
                 raise
-            begin = tail.latest(tail.earliest())
+            begin = tail.noted(tail.latest(tail.earliest()))
         end = tail.advance(begin, share)
         if target and end.place > target.place:
-            end = replace(target, first=begin.first)
+            end = replace(begin, file=target.file, position=target.position)
         self._check_loss([span for span in tail.spans(begin, end) if isinstance(span, Lost)])
         return begin, end, tail.bytes_behind(begin, end)
 
@@ -175,7 +178,8 @@ class JournalStreamReader(
         files = self._holder(name).hold(first) if first else all_files(directory)
         if not files:
             raise NoJournalError(f"{directory}: no journal file (db-1.log, db-2.log, …) in it")
-        return Tail(directory, files, self.options.skip_corrupt)
+        skip_corrupt, passed_over = self.options.skip_corrupt, self._passed_over[name]
+        return Tail(directory, files, skip_corrupt, passed_over, minds_copies=True)
 
     def _last_file(self, name: str, files: Sequence[DataFile]) -> int:
         """Return the number of the last file of a journal that may have rows until `until`."""
@@ -195,9 +199,9 @@ class JournalStreamReader(
     def _beginning(self, tail: Tail) -> JournalOffset:
         earliest = tail.earliest()
         if not self.options.stream.from_latest:
-            return earliest
+            return tail.noted(earliest)
         latest = tail.latest(earliest)
-        return replace(latest, first=latest.file)
+        return tail.noted(replace(latest, first=latest.file))
 
     def _check_names(self, start: StreamOffset) -> None:
         unknown = [name for name in start if name not in self._journals]
@@ -211,5 +215,6 @@ class JournalStreamReader(
         if lost and self.options.stream.fails_on_data_loss:
             what = ", ".join(map(str, lost))
             raise DataLossError(
-                f"{lost[0].directory}: {what} was removed before it was read; {WAY_OUT}"
+                f"{lost[0].directory}: {what} was removed before it was read, with its file or "
+                f"when that was compacted; {WAY_OUT}"
             )

@@ -1,9 +1,9 @@
 """Files that a stream has yet to read, held open: what a broker removes can still be read.
 
-An open file keeps its bytes after its removal, and neither writes nor locks anything. The bytes
-take room on the disk until then, so there are limits. Works where the file system is one of this
-machine's, and for readers on this machine. A thread looks for files that come and go between two
-triggers.
+An open file keeps its bytes after its removal, also when a compacted one takes its place, and
+neither writes nor locks anything. The bytes take room on the disk until then, so there are limits.
+Works where the file system is one of this machine's, and for readers on this machine. A thread
+looks for files that come and go between two triggers.
 """
 
 import os
@@ -12,8 +12,11 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
+from lockkeeper.journal.compacted import compaction_in
 from lockkeeper_analytics.errors import NoJournalError
+from lockkeeper_analytics.reading.compacted import head_of
 from lockkeeper_analytics.reading.storage import DataFile
 
 FILES_MAX = 256
@@ -26,6 +29,12 @@ LOOK_SECONDS = 0.2
 class _Held:
     descriptor: int
     removed_at: float = 0.0
+
+    def is_at(self, path: str) -> bool:
+        """Tell whether the file is the one at *path*, or nothing is there any more."""
+        with suppress(OSError):
+            return os.path.samestat(os.fstat(self.descriptor), Path(path).stat())
+        return True
 
 
 class Holder:
@@ -49,6 +58,8 @@ class Holder:
     def hold(self, first: int) -> dict[int, DataFile]:
         """Hold the files from number *first* on; return what is there, removed ones among them.
 
+        Of a file that was compacted meanwhile, what is held is returned.
+
         Raises NoJournalError.
         """
         if self._watcher is None and self._bytes_max and self._seconds_max:
@@ -66,7 +77,7 @@ class Holder:
                 self._update(self._look())
 
     def _update(self, files: Mapping[int, DataFile]) -> dict[int, DataFile]:
-        """Open what is new in *files*; return what is held but not in them any more."""
+        """Open what is new in *files*; return what is held but not there any more."""
         if not self._first:
             return {}
         for number in sorted(files):
@@ -76,8 +87,17 @@ class Holder:
         removed: dict[int, DataFile] = {}
         room = self._bytes_max
         # The newest stay the longest: what is lost then is one range from the beginning on.
-        for number in sorted(self._held.keys() - files.keys(), reverse=True):
+        for number in sorted(self._held, reverse=True):
             held = self._held[number]
+            if number in files:
+                path = files[number].path
+                head = b"" if held.is_at(path) else head_of(path)
+                if compaction_in(head) is None:
+                    if head:
+                        # The number was given to another file.
+                        self._close(number)
+                        self._open(files[number])
+                    continue
             held.removed_at = held.removed_at or now
             state = os.fstat(held.descriptor)
             room -= state.st_size

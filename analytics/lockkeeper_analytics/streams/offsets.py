@@ -1,7 +1,7 @@
 """Offsets of a stream in a journal, as Spark's checkpoint keeps them."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lockkeeper_analytics.errors import AnalyticsError
@@ -15,20 +15,26 @@ StreamOffset = dict[str, dict[str, Any]]
 class JournalOffset:
     """Everything before byte `position` of data file `file` has been read; batches begin there.
 
-    `first` is the file that the stream began with, `seen` the last one that was there when the
-    offset was made, and `gone` the numbers between that were not: ranges such as `5-6,9`.
+    `first` is the file that the stream began with. `gone` are the numbers of later ones that need
+    not be read, as ranges such as `5-6,9`: they were not there when the stream began, or hold again
+    what others hold. `copies` are the lengths of files, by their numbers, that the broker had
+    compacted when the stream began: of those that are not read yet, and of this one.
     """
 
     file: int
     position: int
     first: int
-    seen: int
     gone: str = ""
+    copies: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[int, int]:
         """Return what orders offsets of one journal."""
         return self.file, self.position
+
+    def copy_of(self, number: int) -> int:
+        """Return how long the copy was that is read of file *number*, 0 for the file itself."""
+        return self.copies.get(str(number), 0)
 
     @property
     def known_gone(self) -> Ranges:
@@ -38,7 +44,7 @@ class JournalOffset:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What was removed before it was read: data file `file_id` from byte `start` on.
+    """What was removed or compacted before it was read: data file `file_id` from byte `start` on.
 
     And all of the files behind it up to number `last`, where these are very many.
     """
@@ -56,8 +62,10 @@ class Lost:
 
 def offset_from(told: Mapping[str, Any], name: str) -> JournalOffset:
     """Return the offset of the journal *name* in a checkpoint of Spark; raises AnalyticsError."""
+    # Earlier versions also noted which file was the last one.
+    fields = {name: value for name, value in told.items() if name != "seen"}
     try:
-        return JournalOffset(**told)
+        return JournalOffset(**fields)
     except TypeError as error:
         reason = f"the checkpoint's offset of {name} is not one of this version: {error}"
         raise AnalyticsError(f"{reason}; begin with a new checkpoint") from error

@@ -5,13 +5,16 @@ file that is still written to is read with its checksums up to the last sound ba
 """
 
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lockkeeper.journal.batch import CONTROL, CONTROL_SIZE, CONTROL_START
+from lockkeeper.journal.batch import CONTROL, CONTROL_SIZE, CONTROL_START, EOF_SIZE
+from lockkeeper.journal.compacted import Compaction
 from lockkeeper.journal.errors import CorruptBatchError
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.reading.batches import CHUNK_BYTES, read_chunks
+from lockkeeper_analytics.reading.compacted import compaction_of, whole_file
 from lockkeeper_analytics.reading.partitions import rewritten_from
 from lockkeeper_analytics.reading.ranges import Ranges, between, ranges_of
 from lockkeeper_analytics.reading.storage import DataFile, open_file
@@ -26,6 +29,8 @@ WAY_OUT = (
 
 LOST_FILES_MAX = 1000
 """So many files in a row that are gone are told one by one."""
+LOOKS_MAX = 32
+"""So many files are looked at at once."""
 
 
 class DataLossError(AnalyticsError):
@@ -42,24 +47,48 @@ class Span:
 
 
 class Tail:
-    """One journal as it is now: *files* by number, those that are held after their removal too."""
+    """One journal as it is now: *files* by number, those that are held after their removal too.
+
+    *passed_over* are the numbers of files that hold again what others hold; more are added. Who
+    *minds_copies* is told what of a file is lost that the broker compacts before it is read.
+    """
 
     def __init__(
-        self, directory: str, files: Mapping[int, DataFile], skip_corrupt: bool = False
+        self,
+        directory: str,
+        files: Mapping[int, DataFile],
+        skip_corrupt: bool = False,
+        passed_over: set[int] | None = None,
+        minds_copies: bool = False,
     ) -> None:
         self.directory = directory
         self.files = dict(sorted(files.items()))
         self._skip_corrupt = skip_corrupt
-        self._passed_over: set[int] = set()
+        self._passed_over = set() if passed_over is None else passed_over
+        self._minds_copies = minds_copies
+        self._compactions: dict[int, Compaction | None] = {}
 
     def earliest(self) -> JournalOffset:
         """Return the offset before everything that is there."""
         first, last = min(self.files), max(self.files)
-        return JournalOffset(first, 0, first, last, str(self._missing(first, last)))
+        # Brokers number files without gaps: what is missing later was there and is lost.
+        missing = between(first, last) - ranges_of(self.files)
+        return JournalOffset(first, 0, first, str(missing))
 
     def latest(self, offset: JournalOffset) -> JournalOffset:
         """Return the offset behind everything that is sound."""
         return self.advance(offset, None)
+
+    def noted(self, offset: JournalOffset) -> JournalOffset:
+        """Return *offset*, where a stream begins, with what is compacted already behind it.
+
+        Looks at the beginnings of all these files, many at once: they may be far away.
+        """
+        ahead = [number for number in self.files if number >= offset.file]
+        with ThreadPoolExecutor(LOOKS_MAX) as pool:
+            lengths = list(pool.map(lambda number: self._copy_of(number, offset), ahead))
+        copies = {str(each): size for each, size in zip(ahead, lengths, strict=True) if size}
+        return replace(offset, copies=copies)
 
     def advance(self, offset: JournalOffset, budget: int | None) -> JournalOffset:
         """Return the offset behind what is to be read next, at most *budget* bytes or one batch.
@@ -69,10 +98,11 @@ class Tail:
         file_id, position, left = offset.file, offset.position, budget
         while True:
             following = self._following(file_id, offset)
+            goes_on = self._goes_on(file_id, position, offset)
             if following is None:
-                position = self._sound_end(file_id, position, left)
+                position = self._sound_end(file_id, position, left) if goes_on else position
                 break
-            size = self.files[file_id].size if file_id in self.files else position
+            size = self.files[file_id].size if goes_on else position
             if left is not None and size - position > left:
                 stop = self._boundary(file_id, position, left)
                 if stop is not None:
@@ -84,16 +114,14 @@ class Tail:
                 break
         if (file_id, position) == offset.place:
             return offset
-        seen = max([offset.seen, *self.files])
-        # What was there before is lost if it went unread, and no gap.
-        missing = self._missing(max(file_id, offset.seen), seen)
-        gone = missing | ranges_of(self._passed_over) | offset.known_gone
-        later = gone - between(0, file_id) - self._unread()
-        return JournalOffset(file_id, position, offset.first, seen, str(later))
+        gone = self._skipped(offset) | ranges_of(self._passed_over)
+        later = str(gone - between(0, file_id))
+        copies = self._copies_from(file_id, position, offset)
+        return JournalOffset(file_id, position, offset.first, later, copies)
 
     def spans(self, start: JournalOffset, end: JournalOffset) -> Iterator[Span | Lost]:
         """Yield what is to be read between two offsets, in order, and what of it is gone."""
-        skipped = start.known_gone
+        skipped = self._skipped(start)
         there = [number for number in self.files if start.file <= number <= end.file]
         gone = between(start.file, end.file) - ranges_of(there) - skipped
         present = [number for number in there if number not in skipped]
@@ -106,7 +134,61 @@ class Tail:
             if first not in self.files:
                 yield from self._lost(first, last, begin)
             elif not self._is_passed_over(first, start):
-                yield Span(self.files[first], begin, end.position if first == end.file else None)
+                yield from self._of_file(first, begin, start, end)
+
+    def _of_file(
+        self, number: int, begin: int, start: JournalOffset, end: JournalOffset
+    ) -> Iterator[Span | Lost]:
+        """Yield what is to be read of a file that is there, and what it had before."""
+        copy = self._copy_of(number, start)
+        is_same = copy == start.copy_of(number)
+        if not is_same and not self._was_read(number, begin, start):
+            yield Lost(self.directory, number, begin)
+        if is_same or not begin:
+            # The place where it ends may be one in the file before it was compacted.
+            has_end = number == end.file and copy == end.copy_of(number)
+            yield Span(self.files[number], begin, end.position if has_end else None)
+
+    def _was_read(self, number: int, begin: int, start: JournalOffset) -> bool:
+        """Tell whether nothing is lost with what was before in the place of a file."""
+        compaction = self._compactions[number]
+        if not begin:
+            return compaction is None
+        before = start.copy_of(number) or (0 if compaction is None else compaction.size)
+        return 0 < before <= begin + EOF_SIZE
+
+    def _goes_on(self, number: int, position: int, offset: JournalOffset) -> bool:
+        """Tell whether a file is there, and has what was behind *position*."""
+        if number not in self.files:
+            return False
+        copy = self._copy_of(number, offset)
+        return not position or copy == offset.copy_of(number)
+
+    def _copies_from(self, number: int, position: int, offset: JournalOffset) -> dict[str, int]:
+        """Return the copies to note in an offset behind *offset*."""
+        copies = {each: size for each, size in offset.copies.items() if int(each) >= number}
+        if position and number in self.files:
+            copies[str(number)] = self._copy_of(number, offset)
+        return {each: size for each, size in copies.items() if size}
+
+    def _copy_of(self, number: int, offset: JournalOffset) -> int:
+        """Return how long a file is that the broker has compacted, 0 for one that is whole.
+
+        A whole one in the archive stands for it, unless *offset* has begun with the copy.
+        """
+        if not self._minds_copies:
+            return 0
+        file = self.files[number]
+        if number not in self._compactions:
+            self._compactions[number] = compaction_of(file)
+        compaction = self._compactions[number]
+        if compaction is None:
+            return 0
+        whole = None if file.size == offset.copy_of(number) else whole_file(file, compaction)
+        if whole is None:
+            return file.size
+        self.files[number], self._compactions[number] = whole, None
+        return 0
 
     def _lost(self, first: int, last: int, begin: int) -> Iterator[Lost]:
         """Yield what is gone from byte *begin* of file *first* to the end of file *last*.
@@ -129,8 +211,9 @@ class Tail:
 
     def check_not_cut(self, offset: JournalOffset) -> None:
         """Raise DataLossError when the journal ends before *offset*: it is not what was read."""
-        file = self.files.get(offset.file)
-        if offset.file > max(self.files) or (file is not None and file.size < offset.position):
+        goes_on = self._goes_on(offset.file, offset.position, offset)
+        is_cut = goes_on and self.files[offset.file].size < offset.position
+        if is_cut or offset.file > max(self.files):
             raise DataLossError(
                 f"{self.directory}: it ends before byte {offset.position} of db-{offset.file}.log, "
                 "which the checkpoint says was read: a copy was put back, or the machine lost "
@@ -138,12 +221,11 @@ class Tail:
                 "false to go on from the journal's present end"
             )
 
-    def _missing(self, after: int, last: int) -> Ranges:
-        return between(after + 1, last - 1) - ranges_of(self.files)
-
-    def _unread(self) -> Ranges:
-        """Return the files that are there and are to be read."""
-        return ranges_of(self.files.keys() - self._passed_over)
+    def _skipped(self, offset: JournalOffset) -> Ranges:
+        """Return the files behind *offset* that need not be read."""
+        known = offset.known_gone
+        there = [number for number in self.files if number in known]
+        return known - ranges_of(each for each in there if not self._is_passed_over(each, offset))
 
     def _is_passed_over(self, number: int, offset: JournalOffset) -> bool:
         """Tell whether file *number* holds again what the stream reads in another file."""
@@ -151,7 +233,8 @@ class Tail:
         if record is None:
             return False
         source = record.source_data_file_id
-        again = source >= offset.first or source in self.files
+        known = number in offset.known_gone or number in self._passed_over
+        again = known or source >= offset.first or source in self.files
         if again:
             self._passed_over.add(number)
         return again
@@ -177,8 +260,6 @@ class Tail:
 
     def _sound_end(self, file_id: int, position: int, budget: int | None) -> int:
         """Return where the sound batches from *position* on end, or those within *budget*."""
-        if file_id not in self.files:
-            return position
         # A batch that begins at the last byte of the budget is within it: there is always one.
         end = None if budget is None else position + max(budget, 1)
         size = CHUNK_BYTES
