@@ -1,4 +1,4 @@
-"""Where the records of a chunk begin: each tells its size, so that one leads to the next.
+"""Places and sizes of the records of a chunk: each tells its size, so that one leads to the next.
 
 Many batches are walked side by side, one record of each at a time, by numpy; a few of them, or
 what is left of long ones, record by record.
@@ -62,7 +62,8 @@ def sizes_of(data: bytes, batches: Sequence[tuple[int, int]]) -> Sizes | None:
 def _sizes_at(octets: npt.NDArray[np.uint8], at: Numbers) -> Numbers:
     """Return the numbers of four bytes, the highest first, at the places *at*."""
     places = at[:, None] + np.arange(4)
-    return octets[places].view(">i4").ravel().astype(np.int64)
+    found: Numbers = octets[places].view(">i4").ravel().astype(np.int64)
+    return found
 
 
 def _walked(data: bytes, positions: Sequence[int], ends: Sequence[int]) -> list[int] | None:
