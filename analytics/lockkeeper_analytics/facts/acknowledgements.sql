@@ -11,10 +11,10 @@ told AS (
         coalesce(cause, ack_cause) AS cause
     FROM applied_operations applied
     LEFT JOIN ends
-        ON applied.record_position = ends.ender AND applied.directory = ends.directory
+        ON applied.directory = ends.directory AND applied.record_position = ends.ender
     LEFT JOIN dead_letter_ends
-        ON applied.record_position = dead_letter_ends.ender
-        AND applied.directory = dead_letter_ends.directory
+        ON applied.directory = dead_letter_ends.directory
+        AND applied.record_position = dead_letter_ends.ender
     WHERE kind IN ('remove', 'unmatched')
 )
 SELECT told.*,

@@ -22,6 +22,6 @@ SELECT came.*,
     END AS arrival
 FROM came
 LEFT JOIN message_stays stays
-    ON came.record_position = stays.stored AND came.directory = stays.directory
+    ON came.directory = stays.directory AND came.record_position = stays.stored
 LEFT JOIN wanted
-    ON came.record_position = wanted.record_position AND came.directory = wanted.directory
+    ON came.directory = wanted.directory AND came.record_position = wanted.record_position

@@ -25,8 +25,8 @@ runs AS (
     SELECT figures.*, run, run_position, previous_at,
         CASE WHEN run > 0 THEN 0 END AS nothing
     FROM figures JOIN placed_marks
-        ON figures.position = placed_marks.position
-        AND figures.directory = placed_marks.directory
+        ON figures.directory = placed_marks.directory
+        AND figures.position = placed_marks.position
 )
 SELECT runs.*,
     enqueued - coalesce(lag(enqueued) OVER earlier, nothing) AS new_enqueued,

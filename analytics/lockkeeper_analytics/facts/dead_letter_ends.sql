@@ -27,8 +27,8 @@ found AS (
     SELECT known.directory, known.place, cause, target,
         max(place_of(added, stored)).record_position AS stored
     FROM known JOIN message_stays stays
-        ON known.message_id = stays.message_id AND known.directory = stays.directory
-        AND origin_kind = stays.destination_kind AND origin = stays.destination
+        ON known.directory = stays.directory AND origin_kind = stays.destination_kind
+        AND origin = stays.destination AND known.message_id = stays.message_id
         AND place_of(added, stored) < known.place
     GROUP BY known.directory, known.place, cause, target
 ),
@@ -36,17 +36,17 @@ numbered AS (
     SELECT found.directory, found.stored, cause, target, found.place,
         stays.ended IS NOT NULL AND place_of(stays.ended, stays.ender) < found.place AS is_late,
         row_number() OVER (
-            PARTITION BY found.stored, found.directory,
+            PARTITION BY found.directory, found.stored,
                 stays.ended IS NOT NULL AND place_of(stays.ended, stays.ender) < found.place
             ORDER BY found.place) AS number
-    FROM found JOIN message_stays stays ON found.stored = stays.stored AND found.directory = stays.directory
+    FROM found JOIN message_stays stays ON found.directory = stays.directory AND found.stored = stays.stored
 ),
 ends AS (
     SELECT DISTINCT lives.directory, lives.stored, lives.ender,
         place_of(lives.ended, lives.ender) AS place,
         stays.ended IS NOT NULL AS is_over
     FROM message_lifetimes lives
-    JOIN message_stays stays ON lives.stored = stays.stored AND lives.directory = stays.directory
+    JOIN message_stays stays ON lives.directory = stays.directory AND lives.stored = stays.stored
     WHERE lives.end_kind IN ('remove', 'unmatched')
         AND lives.stored IN (SELECT stored FROM found)
 ),
@@ -54,27 +54,27 @@ ends AS (
 there AS (
     SELECT ends.directory, ends.stored, ender, ends.place, is_over,
         row_number() OVER (
-            PARTITION BY ends.stored, ends.directory ORDER BY ends.place) AS turn,
-        count(*) OVER (PARTITION BY ends.stored, ends.directory) AS turns,
+            PARTITION BY ends.directory, ends.stored ORDER BY ends.place) AS turn,
+        count(*) OVER (PARTITION BY ends.directory, ends.stored) AS turns,
         count(numbered.number) AS copies
     FROM ends LEFT JOIN numbered
-        ON ends.stored = numbered.stored AND ends.directory = numbered.directory
+        ON ends.directory = numbered.directory AND ends.stored = numbered.stored
         AND NOT is_late AND numbered.place < ends.place
     GROUP BY ends.directory, ends.stored, ender, ends.place, is_over
 ),
 counted_out AS (
     SELECT there.*, turn + least(0, min(copies - turn) OVER (
-            PARTITION BY stored, directory ORDER BY turn
+            PARTITION BY directory, stored ORDER BY turn
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)) AS taken
     FROM there
 ),
 served AS (
     SELECT counted_out.*, taken > coalesce(lag(taken) OVER (
-            PARTITION BY stored, directory ORDER BY turn), 0) AS has_one
+            PARTITION BY directory, stored ORDER BY turn), 0) AS has_one
     FROM counted_out
 )
 SELECT served.directory, ender, target, cause
 FROM served JOIN numbered
-    ON served.stored = numbered.stored AND served.directory = numbered.directory
+    ON served.directory = numbered.directory AND served.stored = numbered.stored
     AND CASE WHEN has_one THEN NOT is_late AND taken = number
         ELSE is_over AND turn = turns AND is_late AND number = 1 END

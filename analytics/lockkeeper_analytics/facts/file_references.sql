@@ -4,9 +4,9 @@ WITH
 others AS (
     SELECT stays.directory, stays.stored, arrival, place_of(position, record_position) AS place
     FROM arrivals JOIN message_stays stays
-        ON arrivals.message_id = stays.message_id AND arrivals.directory = stays.directory
+        ON arrivals.directory = stays.directory
         AND arrivals.destination_kind = stays.destination_kind
-        AND arrivals.destination = stays.destination
+        AND arrivals.destination = stays.destination AND arrivals.message_id = stays.message_id
         AND place_of(position, record_position) > place_of(added, stored)
         AND (stays.ended IS NULL OR place_of(position, record_position)
             < place_of(stays.ended, stays.ender))
@@ -17,12 +17,12 @@ lay AS (
     UNION ALL
     SELECT DISTINCT stays.directory, stays.stored, place_of(added, stays.stored)
     FROM message_stays stays JOIN others
-        ON stays.stored = others.stored AND stays.directory = others.directory
+        ON stays.directory = others.directory AND stays.stored = others.stored
     WHERE arrival = 'moved'
 ),
 moved AS (
     SELECT directory, stored, place, lag(place) OVER (
-        PARTITION BY stored, directory ORDER BY place) AS previous
+        PARTITION BY directory, stored ORDER BY place) AS previous
     FROM lay
 ),
 ends AS (
@@ -32,7 +32,7 @@ ends AS (
 ends_of_moved AS (
     SELECT ends.directory, ender, max(lay.place).record_position AS located
     FROM ends JOIN lay
-        ON ends.stored = lay.stored AND ends.directory = lay.directory AND lay.place < ends.place
+        ON ends.directory = lay.directory AND ends.stored = lay.stored AND lay.place < ends.place
     GROUP BY ends.directory, ender
 ),
 chained AS (
@@ -52,11 +52,11 @@ pairs AS (
     SELECT ends.directory, shiftright(ends.ender, 32) AS file_id,
         shiftright(coalesce(located, ends.stored), 32) AS refers
     FROM ends LEFT JOIN ends_of_moved
-        ON ends.ender = ends_of_moved.ender AND ends.directory = ends_of_moved.directory
+        ON ends.directory = ends_of_moved.directory AND ends.ender = ends_of_moved.ender
     UNION ALL
     SELECT ends.directory, shiftright(ender, 32), shiftright(others.place.record_position, 32)
     FROM ends JOIN others
-        ON ends.stored = others.stored AND ends.directory = others.directory
+        ON ends.directory = others.directory AND ends.stored = others.stored
         AND arrival = 'duplicate' AND others.place < ends.place
     UNION ALL
     SELECT directory, shiftright(place.record_position, 32),

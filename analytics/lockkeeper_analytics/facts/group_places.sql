@@ -10,8 +10,8 @@ written AS (
     SELECT DISTINCT placed_offsets.directory, consumer_group, placed_offsets.position, written_at,
         added, ended, ended_at
     FROM placed_offsets JOIN stream_texts
-        ON placed_offsets.position = stream_texts.position
-        AND placed_offsets.directory = stream_texts.directory
+        ON placed_offsets.directory = stream_texts.directory
+        AND placed_offsets.position = stream_texts.position
 ),
 followed_by AS (
     SELECT written.*, lead(added) OVER texts AS next_added, lead(written_at) OVER texts AS next_at

@@ -11,7 +11,7 @@ WITH came AS (
 moved AS (
     SELECT DISTINCT came.directory, came.position
     FROM came JOIN came earlier
-        ON came.message_id = earlier.message_id AND came.directory = earlier.directory
+        ON came.directory = earlier.directory AND came.message_id = earlier.message_id
         AND came.way = earlier.way
         AND came.original_destination = earlier.destination_kind || '://' || earlier.destination
 ),
@@ -20,7 +20,7 @@ crossed AS (
     SELECT came.directory, destination_kind, destination, message_id, stored_at,
         hops_of(broker_path) AS hops
     FROM came ANTI JOIN moved
-        ON came.position = moved.position AND came.directory = moved.directory
+        ON came.directory = moved.directory AND came.position = moved.position
 ),
 apart AS (
     SELECT directory, destination_kind, destination, message_id, stored_at, explode(hops) AS hop

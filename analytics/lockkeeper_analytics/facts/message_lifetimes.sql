@@ -18,13 +18,9 @@ WITH told AS (
 -- Of a queue, the first add and the first remove after it; what lies between changes nothing.
 flips AS (
     SELECT told.*, coalesce(lag(is_add) OVER steps, false) <> is_add AS is_flip
-    FROM (
-        -- One shuffle does for what is behind it, the joins at the end among it.
-        SELECT /*+ REPARTITION(message_id, directory, destination_kind, destination) */ *
-        FROM told WHERE destination_kind LIKE '%queue'
-    ) told
+    FROM told WHERE destination_kind LIKE '%queue'
     WINDOW steps AS (
-        PARTITION BY message_id, directory, destination_kind, destination, purged
+        PARTITION BY directory, destination_kind, destination, message_id, purged
         ORDER BY position, record_position
     )
 ),
@@ -34,7 +30,7 @@ turns AS (
         lead(happened_before) OVER steps AS next_before
     FROM flips WHERE is_flip
     WINDOW steps AS (
-        PARTITION BY message_id, directory, destination_kind, destination, purged
+        PARTITION BY directory, destination_kind, destination, message_id, purged
         ORDER BY position, record_position
     )
 ),
@@ -75,10 +71,10 @@ met AS (
     SELECT wanted.directory, wanted.destination_kind, wanted.destination, wanted.message_id,
         wanted.subscription, position, record_position, begins, until, min(happened) AS removed
     FROM wanted LEFT JOIN removes
-        ON wanted.message_id = removes.message_id
-        AND wanted.directory = removes.directory
+        ON wanted.directory = removes.directory
         AND wanted.destination_kind = removes.destination_kind
         AND wanted.destination = removes.destination
+        AND wanted.message_id = removes.message_id
         AND wanted.subscription = removes.subscription
         AND (happened.position > begins
             OR happened.position = begins AND happened.record_position > record_begins)
@@ -91,17 +87,17 @@ ended AS (
 followed_by AS (
     SELECT ended.*,
         max(coalesce(ending.position, 9223372036854775807)) OVER earlier AS latest,
-        min(begins) OVER (PARTITION BY record_position, directory) = position AS is_wanted
+        min(begins) OVER (PARTITION BY directory, record_position) = position AS is_wanted
     FROM ended
     WINDOW earlier AS (
-        PARTITION BY record_position, directory ORDER BY begins, subscription
+        PARTITION BY directory, record_position ORDER BY begins, subscription
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     )
 ),
 joined AS (
     SELECT followed_by.*,
         count(CASE WHEN begins > latest THEN 1 END) OVER (
-            PARTITION BY record_position, directory ORDER BY begins, subscription
+            PARTITION BY directory, record_position ORDER BY begins, subscription
             ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS gaps
     FROM followed_by WHERE is_wanted
 ),
@@ -114,9 +110,9 @@ possible AS (
 -- The first add of a message begins a stay, then the first one after the end of that, and so on.
 numbered AS (
     SELECT possible.*, count(*) OVER (
-            PARTITION BY message_id, directory, destination_kind, destination) AS adds,
+            PARTITION BY directory, destination_kind, destination, message_id) AS adds,
         row_number() OVER (
-            PARTITION BY message_id, directory, destination_kind, destination
+            PARTITION BY directory, destination_kind, destination, message_id
             ORDER BY position, record_position) AS number
     FROM possible
 ),
@@ -127,14 +123,14 @@ links AS (
             AND other.record_position < one.ending.record_position THEN 1 END) AS next
     FROM (SELECT * FROM numbered WHERE adds > 1) one
     JOIN (SELECT * FROM numbered WHERE adds > 1) other
-        ON one.message_id = other.message_id AND one.directory = other.directory
-        AND one.destination_kind = other.destination_kind AND one.destination = other.destination
+        ON one.directory = other.directory AND one.destination_kind = other.destination_kind
+        AND one.destination = other.destination AND one.message_id = other.message_id
     GROUP BY one.directory, one.destination_kind, one.destination, one.message_id, one.number
 ),
 chains AS (
     SELECT directory, destination_kind, destination, message_id, number,
         array_agg(next) OVER (
-            PARTITION BY message_id, directory, destination_kind, destination ORDER BY number
+            PARTITION BY directory, destination_kind, destination, message_id ORDER BY number
             ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS nexts
     FROM links
 ),
@@ -145,10 +141,10 @@ begun AS (
 begun_at AS (
     SELECT numbered.directory, numbered.record_position, numbered.ending.position AS over
     FROM numbered LEFT JOIN begun
-        ON numbered.message_id = begun.message_id
-        AND numbered.directory = begun.directory
+        ON numbered.directory = begun.directory
         AND numbered.destination_kind = begun.destination_kind
-        AND numbered.destination = begun.destination AND numbered.number = begun.number
+        AND numbered.destination = begun.destination
+        AND numbered.message_id = begun.message_id AND numbered.number = begun.number
     WHERE adds = 1 OR begun.number IS NOT NULL
 ),
 stays AS (
@@ -163,26 +159,25 @@ stays AS (
         CASE WHEN next IS NULL THEN purge.kind ELSE 'remove' END AS end_kind
     FROM turns WHERE is_add
     UNION ALL
-    SELECT /*+ REPARTITION(message_id, directory, destination_kind, destination) */
-        told.directory, told.destination_kind, told.destination, told.message_id,
+    SELECT told.directory, told.destination_kind, told.destination, told.message_id,
         joined.subscription, told.position, told.record_position, told.happened_at,
         priority, group_id, record_bytes, stored_at, message_bytes, dead_letter_cause, over,
         ending.position, ending.record_position, ending.happened_at, ending.happened_after,
         ending.happened_before, ending.kind
     FROM begun_at
     JOIN joined
-        ON begun_at.record_position = joined.record_position
-        AND begun_at.directory = joined.directory
+        ON begun_at.directory = joined.directory
+        AND begun_at.record_position = joined.record_position
     JOIN told
-        ON begun_at.record_position = told.record_position
-        AND begun_at.directory = told.directory
+        ON begun_at.directory = told.directory
+        AND begun_at.record_position = told.record_position
     WHERE gaps = 0
 ),
 updates AS (
     SELECT directory, destination_kind, destination, message_id, position, record_bytes,
         stored_at, message_bytes, dead_letter_cause,
         lead(position) OVER (
-            PARTITION BY message_id, directory, destination_kind, destination
+            PARTITION BY directory, destination_kind, destination, message_id
             ORDER BY position) AS next
     FROM applied_operations WHERE kind = 'update'
 ),
@@ -190,7 +185,7 @@ prepared AS (
     SELECT directory, destination_kind, destination, message_id,
         array_agg(coalesce(subscription, '')) AS consumers
     FROM applied_operations WHERE kind = 'prepared_remove'
-    GROUP BY message_id, directory, destination_kind, destination
+    GROUP BY directory, destination_kind, destination, message_id
 )
 SELECT stays.directory, stays.destination_kind, stays.destination, stays.message_id,
     stays.subscription, stays.position AS added, stays.happened_at AS added_at,
@@ -211,12 +206,12 @@ SELECT stays.directory, stays.destination_kind, stays.destination, stays.message
         AND consumers IS NOT NULL AS hidden
 FROM stays
 LEFT JOIN updates
-    ON stays.message_id = updates.message_id AND stays.directory = updates.directory
+    ON stays.directory = updates.directory
     AND stays.destination_kind = updates.destination_kind
-    AND stays.destination = updates.destination
+    AND stays.destination = updates.destination AND stays.message_id = updates.message_id
     AND updates.position >= stays.position AND (over IS NULL OR updates.position < over)
     AND (next IS NULL OR next > over)
 LEFT JOIN prepared
-    ON stays.message_id = prepared.message_id AND stays.directory = prepared.directory
+    ON stays.directory = prepared.directory
     AND stays.destination_kind = prepared.destination_kind
-    AND stays.destination = prepared.destination
+    AND stays.destination = prepared.destination AND stays.message_id = prepared.message_id

@@ -44,8 +44,8 @@ arrived AS (
             AS message_bytes
     FROM arrivals
     LEFT JOIN message_stays stays
-        ON arrivals.record_position = stays.stored AND arrivals.directory = stays.directory
-    LEFT JOIN told ON stays.stored = told.stored AND arrivals.directory = told.directory
+        ON arrivals.directory = stays.directory AND arrivals.record_position = stays.stored
+    LEFT JOIN told ON arrivals.directory = told.directory AND stays.stored = told.stored
     WHERE arrival <> 'moved'
 ),
 -- What a transaction adds that was not committed.
@@ -70,7 +70,7 @@ undone AS (
         record_bytes, placed.message_bytes
     FROM placed
     JOIN transaction_records undecided
-        ON placed.position = undecided.position AND placed.directory = undecided.directory
+        ON placed.directory = undecided.directory AND placed.position = undecided.position
     LEFT JOIN prepared
         ON placed.directory = prepared.directory AND placed.transaction = prepared.transaction
     WHERE placed.kind = 'add' AND (settled_kind IS NULL OR settled_kind = 'rollback')

@@ -23,9 +23,9 @@ steps AS (
                 applied.message_id
             ORDER BY position, record_position) AS before
     FROM applied_operations applied SEMI JOIN sent
-        ON applied.message_id = sent.message_id AND applied.directory = sent.directory
+        ON applied.directory = sent.directory
         AND applied.destination_kind = sent.destination_kind
-        AND applied.destination = sent.destination
+        AND applied.destination = sent.destination AND applied.message_id = sent.message_id
     WHERE kind IN ('add', 'remove')
 ),
 again AS (
@@ -35,5 +35,5 @@ again AS (
 SELECT directory, destination_kind, destination, producer, message_id, stored,
     CASE WHEN destination_kind LIKE '%queue' THEN coalesce(times, 0) END AS processed_again,
     first_at, last_at
-FROM sent LEFT JOIN again USING (message_id, directory, destination_kind, destination)
+FROM sent LEFT JOIN again USING (directory, destination_kind, destination, message_id)
 ORDER BY stored DESC, directory, destination_kind, destination, message_id
