@@ -108,9 +108,13 @@ class JournalStreamReader(
         """Return the pieces between two offsets. Raises DataLossError when one is gone."""
         pieces: list[InputPartition] = []
         for name, told in end.items():
+            if start.get(name) == told:
+                continue
             until = offset_from(told, name)
-            tail = self._tail(name, offset_from(start[name], name).file if name in start else 0)
-            since = offset_from(start[name], name) if name in start else self._beginning(tail)
+            begun = until.began or start.get(name)
+            since = offset_from(begun, name) if begun else None
+            tail = self._tail(name, since.file if since else 0)
+            since = since or self._beginning(tail)
             spans = list(tail.spans(since, until))
             files = list(tail.files.values())
             last = self._last_file(name, files)
@@ -169,6 +173,8 @@ class JournalStreamReader(
         end = tail.advance(begin, share)
         if target and end.place > target.place:
             end = replace(begin, file=target.file, position=target.position)
+        if begin.is_beginning:
+            end = replace(end, is_beginning=False, began=offset_fields(begin))
         self._check_loss([span for span in tail.spans(begin, end) if isinstance(span, Lost)])
         return begin, end, tail.bytes_behind(begin, end)
 
@@ -197,11 +203,11 @@ class JournalStreamReader(
         return self._holders[name]
 
     def _beginning(self, tail: Tail) -> JournalOffset:
-        earliest = tail.earliest()
-        if not self.options.stream.from_latest:
-            return tail.noted(earliest)
-        latest = tail.latest(earliest)
-        return tail.noted(replace(latest, first=latest.file))
+        offset = tail.earliest()
+        if self.options.stream.from_latest:
+            latest = tail.latest(offset)
+            offset = replace(latest, first=latest.file)
+        return replace(tail.noted(offset), is_beginning=True)
 
     def _check_names(self, start: StreamOffset) -> None:
         unknown = [name for name in start if name not in self._journals]

@@ -19,6 +19,10 @@ class JournalOffset:
     not be read, as ranges such as `5-6,9`: they were not there when the stream began, or hold again
     what others hold. `copies` are the lengths of files, by their numbers, that the broker had
     compacted when the stream began: of those that are not read yet, and of this one.
+
+    Spark keeps where the first step ends, but not where it begins, which is asked for anew when the
+    query is started again before that step is done. So an offset where a stream begins says so
+    (`is_beginning`), and the one where its first step ends has its fields, `began`.
     """
 
     file: int
@@ -26,6 +30,8 @@ class JournalOffset:
     first: int
     gone: str = ""
     copies: Mapping[str, int] = field(default_factory=dict)
+    is_beginning: bool = False
+    began: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[int, int]:
