@@ -65,15 +65,15 @@ class Bulk:
         return slices_of(self.data, self._arrays[f"{name}_at"], self._arrays[f"{name}_size"])
 
     def transactions(self) -> list[bytes | None]:
-        """Return the bytes of the transaction of each record, nothing where none has one."""
-        inside = bool(self._arrays["transaction_size"].any())
-        told = {index: record[7] for index, record in self.others.items() if record[7] is not None}
-        if not inside and not told:
-            return []
-        found = self.slices("transaction").to_pylist() if inside else [None] * len(self)
-        for index, value in told.items():
+        """Return the bytes of the transaction of each record, null where it has none."""
+        found: list[bytes | None] = self.slices("transaction").to_pylist()
+        for index, value in self.other_transactions().items():
             found[index] = value
         return found
+
+    def other_transactions(self) -> dict[int, bytes]:
+        """Return the transactions of `others` that have one, by their index, in order."""
+        return {index: record[7] for index, record in self.others.items() if record[7] is not None}
 
     def records(self) -> list[QuickRecord]:
         """Return the records as QuickRecords without the parts that `slices` gives."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lockkeeper.journal.walk import ADD
 from lockkeeper.message.destination import SCHEMES, Destination
@@ -41,8 +42,16 @@ def _destination(value_of: Callable[[Destination], str]) -> Builder:
 
 
 def _transaction(rows: Rows, bulk: Bulk) -> pa.Array:
-    found = [rows.transaction(each) for each in bulk.transactions()]
-    return array_of(found or [None] * len(bulk), pa.string())
+    codes = bulk.slices("transaction").dictionary_encode()
+    texts = [rows.transaction(each.as_py()) for each in codes.dictionary]
+    found = array_of(texts, pa.string()).take(codes.indices)
+    others = bulk.other_transactions()
+    if not others:
+        return found
+    is_other = np.zeros(len(bulk), np.bool_)
+    is_other[list(others)] = True
+    told = array_of([rows.transaction(each) for each in others.values()], pa.string())
+    return pc.replace_with_mask(found, pa.array(is_other), told)
 
 
 def _message_type(rows: Rows, bulk: Bulk) -> pa.Array:
