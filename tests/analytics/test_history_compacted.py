@@ -67,6 +67,45 @@ def test_what_was_compacted_before_anybody_read_it_is_told_but_for_the_first_run
     assert keep(folder, maker.directory) == (0, 0)
 
 
+@pytest.fixture
+def during_the_run(monkeypatch):
+    """Have something done once, between the plan of a run's first part and its reading."""
+
+    def plan(action):
+        part_of = keeping.part_of
+        waiting = [action]
+
+        def acted(*asked):
+            part = part_of(*asked)
+            if waiting:
+                waiting.pop()()
+            return part
+
+        monkeypatch.setattr(keeping, "part_of", acted)
+
+    return plan
+
+
+def test_what_is_compacted_while_a_run_reads_is_told_and_what_is_left_is_kept(
+    maker, folder, during_the_run
+):
+    maker.roll().add(3, 2).flush()
+    during_the_run(lambda: maker.add(2, 1).compact(1))
+    assert keep(folder, maker.directory) == (3, 1)
+    assert (messages(folder), lost(folder)) == ([2, 3], ["db-1.log from byte 0 on"])
+    assert keep(folder, maker.directory) == (0, 0)
+
+
+def test_so_is_a_file_in_whose_middle_the_last_run_ended(maker, folder, during_the_run):
+    keep(folder, maker.directory)
+    end = maker.path.stat().st_size - 5
+    maker.add(3, 2).add(4, 3).flush().roll().add(5, 4).flush()
+    during_the_run(lambda: maker.add(2, 1).add(4, 3).compact(1))
+    assert keep(folder, maker.directory)[1] == 1
+    assert (messages(folder), lost(folder)) == ([1, 2, 4, 5], [f"db-1.log from byte {end} on"])
+    assert keep(folder, maker.directory) == (0, 0)
+
+
 def test_what_the_archive_has_is_kept_whole(maker, folder):
     keep(folder, maker.directory)
     maker.add(3, 2).flush().roll().add(4, 3).flush()

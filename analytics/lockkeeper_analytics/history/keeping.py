@@ -132,15 +132,20 @@ class _Appending:
                 yield from unknown_rows(self._read(part), self._known(begin.file))
             else:
                 part = part_of(self.tail.directory, files, index, span.start, span.end)
-                yield from self._read(part)
+                yield from self._read(replace(part, size=span.file.size))
 
     def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
-        """Yield the records of a part, or a row that says that it is gone."""
+        """Yield the records of a part, or a row that says that it is gone.
+
+        And of one that was compacted during this run what is left, as far as it is new.
+        """
         try:
             yield from TABLE.rows(replace(part, must_exist=True), self.options)
         except FileNotFoundError:
             lost = Lost(part.directory, part.file_id, part.start)
             yield TABLE.lost_row(lost, self.options)
+            left = replace(part, start=0, end=None, size=0)
+            yield from unknown_rows(TABLE.rows(left, self.options), self._known(part.file_id))
 
     def _has_lost(self, span: Span) -> bool:
         """Tell whether the broker may have compacted what no run has read of a file."""
