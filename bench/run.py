@@ -12,8 +12,8 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -71,12 +71,17 @@ def alone(broker: Measured, running: list[Measured]) -> Iterator[None]:
         for process in [root, *root.children(recursive=True)]
     ]
     try:
-        for process in others:
-            process.suspend()
+        _each(others, psutil.Process.suspend)
         yield
     finally:
-        for process in others:
-            process.resume()
+        _each(others, psutil.Process.resume)
+
+
+def _each(processes: list[psutil.Process], do: Callable[[psutil.Process], None]) -> None:
+    for process in processes:
+        # RabbitMQ has processes that come and go.
+        with suppress(psutil.NoSuchProcess):
+            do(process)
 
 
 class Load(NamedTuple):
