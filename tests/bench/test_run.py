@@ -5,12 +5,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import others
+import psutil
 import pytest
 import syncs
 from measuring import usage
-from run import arguments
+from run import alone, arguments
 
 LOG = """\
 12 100.000000 fdatasync(7) = 0
@@ -95,3 +98,33 @@ def test_the_usage_of_children_counts() -> None:
     assert found.calls > 0
     assert found.peak_mb > 10
     assert usage(os.getpid()).peak_mb > 10
+
+
+def stands_still(process: psutil.Process, wanted: bool = True) -> bool:
+    """Tell whether a process is stopped, which takes the kernel a moment."""
+    deadline = time.monotonic() + 10
+    while (is_stopped := process.status() == psutil.STATUS_STOPPED) is not wanted:
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.01)
+    return is_stopped
+
+
+def test_others_stand_still_and_may_end_meanwhile() -> None:
+    command = [sys.executable, "-c", "input()"]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(3)]
+    brokers: list[Any] = [
+        SimpleNamespace(running=SimpleNamespace(process=process)) for process in processes
+    ]
+    try:
+        with alone(brokers[0], brokers):
+            measured, still, ended = (psutil.Process(process.pid) for process in processes)
+            assert stands_still(still) and stands_still(ended)
+            assert measured.status() != psutil.STATUS_STOPPED
+            processes[2].kill()
+            processes[2].wait()
+        assert not stands_still(still, wanted=False)
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
