@@ -81,6 +81,16 @@ def test_a_journal_that_is_added_begins_where_its_own_first_step_did(tmp_path, m
     assert there == (wanted(8, 9) if starting == "earliest" else wanted(9))
 
 
+def test_what_is_available_now_is_not_read_from_the_beginning_again(maker):
+    query = Query(maker.directory)
+    assert [row["message_id"] for row in query.step(ReadMaxBytes(1))] == wanted(1)
+    query.reader.prepareForTriggerAvailableNow()
+    maker.add(5, 5).flush()
+    assert query.ids() == wanted(3, 4)
+    assert query.step() is None
+    assert query.restart().ids() == wanted(5)
+
+
 def test_offsets_of_later_steps_tell_nothing_of_the_beginning(maker):
     query = Query(maker.directory, maxBytesPerTrigger="1")
     query.step()

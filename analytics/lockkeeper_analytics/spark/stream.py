@@ -173,8 +173,8 @@ class JournalStreamReader(
         end = tail.advance(begin, share)
         if target and end.place > target.place:
             end = replace(begin, file=target.file, position=target.position)
-        if begin.is_beginning:
-            end = replace(end, is_beginning=False, began=offset_fields(begin))
+        began = offset_fields(begin) if begin.is_beginning else {}
+        end = replace(end, is_beginning=False, began=began)
         self._check_loss([span for span in tail.spans(begin, end) if isinstance(span, Lost)])
         return begin, end, tail.bytes_behind(begin, end)
 
