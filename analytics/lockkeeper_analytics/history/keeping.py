@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from lockkeeper.journal.batch import EOF_SIZE
 from lockkeeper_analytics.errors import NoJournalError, OptionError
-from lockkeeper_analytics.history.compacted import Known, known_in, unknown_rows
 from lockkeeper_analytics.history.formats import Format
+from lockkeeper_analytics.history.known_records import Known, known_in, unknown_rows
 from lockkeeper_analytics.history.place import Place, Step
 from lockkeeper_analytics.history.places import format_of, place_in
 from lockkeeper_analytics.history.sameness import NOTED, Marks

@@ -88,16 +88,9 @@ class Holder:
         room = self._bytes_max
         # The newest stay the longest: what is lost then is one range from the beginning on.
         for number in sorted(self._held, reverse=True):
+            if number in files and self._is_in_place(files[number]):
+                continue
             held = self._held[number]
-            if number in files:
-                path = files[number].path
-                head = b"" if held.is_at(path) else head_of(path)
-                if compaction_in(head) is None:
-                    if head:
-                        # The number was given to another file.
-                        self._close(number)
-                        self._open(files[number])
-                    continue
             held.removed_at = held.removed_at or now
             state = os.fstat(held.descriptor)
             room -= state.st_size
@@ -107,6 +100,21 @@ class Holder:
             changed = state.st_mtime * 1000
             removed[number] = DataFile(number, self.place_of(number), state.st_size, changed)
         return removed
+
+    def _is_in_place(self, file: DataFile) -> bool:
+        """Tell whether no compacted copy is in the place of a held file.
+
+        When the number was given to another file, that one is held.
+        """
+        if self._held[file.file_id].is_at(file.path):
+            return True
+        head = head_of(file.path)
+        if compaction_in(head) is not None:
+            return False
+        if head:
+            self._close(file.file_id)
+            self._open(file)
+        return True
 
     def place_of(self, number: int) -> str:
         """Return the path by which file *number* can be opened, removed or not; empty: none."""
