@@ -32,9 +32,9 @@ class Nobody:
 class Served:
     """A broker with one connection."""
 
-    def __init__(self, is_guarded: bool = False) -> None:
+    def __init__(self, is_guarded: bool = False, settings: BrokerSettings = SETTINGS) -> None:
         keeper = Nobody() if is_guarded else None
-        self.broker = Broker(MemoryStore(), "b", "ID:b", PolicyMap(), SETTINGS, NOW, keeper)
+        self.broker = Broker(MemoryStore(), "b", "ID:b", PolicyMap(), settings, NOW, keeper)
         self.broker.recover()
         self.session = OpenWireSession(self.broker, ListenerSettings(), "tcp://10.0.0.1:1")
 

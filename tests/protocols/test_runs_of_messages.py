@@ -1,27 +1,41 @@
 """Messages that come in one piece: done as a run, and as if each had come alone."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from largest_frames import NAME
-from served import NOW, Served
+from served import NOW, SETTINGS, Served
 
+from lockkeeper.broker.interceptors.statistics_queries import BROKER
+from lockkeeper.broker.interceptors.timestamps import TimestampSettings
+from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.scheduling.schedule import DELAY
+from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
+from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import TransactionOperation
+from lockkeeper.message.primitives import Long, encode_map
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.protocols.openwire.session import OpenWireSession
 from lockkeeper.protocols.settings import ListenerSettings
-from lockkeeper.store.base import State
+from lockkeeper.store.base import Receipt, State
 
 PRODUCER = ProducerId(NAME, 1, 1)
+DESTINATIONS = ("Q0", "Q1", BROKER, JOBS.name)
+SCHEDULING = replace(
+    SETTINGS, statistics_queries=True, scheduler=SchedulerSettings(enabled=True, time_zone="UTC")
+)
+STAMPING = replace(SETTINGS, timestamps=TimestampSettings(zero_expiration_override=9_000))
 TRANSACTIONS = [LocalTransactionId(NAME, number) for number in (1, 2)]
 
 
@@ -35,19 +49,23 @@ class Sent(NamedTuple):
     wants_response: bool = False
     expiration: int = 0
     correlation: str | None = None
+    delay: int = 0
 
     def frame(self, number: int) -> bytes:
         known = [None, *TRANSACTIONS, LocalTransactionId(NAME, 3)]
+        properties = encode_map({DELAY: Long(self.delay)}) if self.delay else None
         message = openwire.ActiveMQBytesMessage(
             command_id=number,
             response_required=self.wants_response,
             producer_id=PRODUCER,
-            destination=queue(f"Q{self.destination}"),
+            destination=queue(DESTINATIONS[self.destination]),
             transaction_id=known[self.transaction],
             message_id=MessageId(PRODUCER, number),
             persistent=self.persistent,
             expiration=self.expiration,
+            timestamp=NOW - 100,
             correlation_id=self.correlation,
+            marshalled_properties=properties,
             content=bytes(self.size),
         )
         return framed(openwire.encode(message))
@@ -56,13 +74,14 @@ class Sent(NamedTuple):
 RARELY = st.sampled_from([False, False, False, True])
 SENT = st.builds(
     Sent,
-    destination=st.sampled_from([0, 0, 0, 1]),
+    destination=st.sampled_from([0, 0, 0, 1, 2, 3]),
     transaction=st.sampled_from([0, 0, 0, 1, 1, 2, 3]),
     size=st.sampled_from([0, 10, 10, 10, 300]),
     persistent=st.booleans(),
     wants_response=RARELY,
     expiration=st.sampled_from([0, 0, 0, NOW - 1, NOW + 5]),
     correlation=st.sampled_from([None, None, None, "c"]),
+    delay=st.sampled_from([0, 0, 0, 0, 5]),
 )
 ALIKE = st.builds(lambda sent, count: [sent] * count, SENT, st.integers(1, 5))
 """So that there are runs at all."""
@@ -72,14 +91,14 @@ class Life(NamedTuple):
     """What came of a conversation."""
 
     answers: list[bytes]
-    waiting: dict[str, list[tuple[bytes, bool, State]]]
+    waiting: dict[str, list[tuple[bytes, bool, int, State]]]
     memory: int
     partial: int
 
 
-def ended(frames: list[bytes], together: bool) -> Life:
+def ended(frames: list[bytes], settings: BrokerSettings, together: bool) -> Life:
     """Return what comes of *frames* that come together, or one after the other."""
-    served = Served().introduced()
+    served = Served(settings=settings).introduced()
     for identifier in TRANSACTIONS:
         begin = openwire.TransactionInfo(transaction_id=identifier, type=TransactionOperation.BEGIN)
         served.session.receive_data(framed(openwire.encode(begin)))
@@ -96,18 +115,42 @@ def ended(frames: list[bytes], together: bool) -> Life:
     answers = [bytes(piece) for piece in served.session.data_to_send()]
     waiting = {
         str(region.destination): [
-            (each.loaded.key, each.loaded.persistent, each.state) for each in region.waiting()
+            (each.loaded.key, each.loaded.persistent, each.loaded.expiration, each.state)
+            for each in region.waiting()
         ]
         for region in broker.registry
     }
     return Life(answers, waiting, broker.memory.used, broker.memory.partial)
 
 
-@given(st.lists(st.one_of(ALIKE, st.lists(SENT, max_size=2)), max_size=6))
-def test_a_run_does_what_its_messages_do_one_by_one(runs: list[list[Sent]]) -> None:
+@pytest.mark.parametrize(
+    "settings", [SETTINGS, SCHEDULING, STAMPING], ids=["plain", "scheduling", "stamping"]
+)
+@given(runs=st.lists(st.one_of(ALIKE, st.lists(SENT, max_size=2)), max_size=6))
+def test_a_run_does_what_its_messages_do_one_by_one(
+    settings: BrokerSettings, runs: list[list[Sent]]
+) -> None:
     sent = [each for run in runs for each in run]
     frames = [each.frame(number) for number, each in enumerate(sent)]
-    assert ended(frames, together=True) == ended(frames, together=False)
+    assert ended(frames, settings, together=True) == ended(frames, settings, together=False)
+
+
+def test_interceptors_that_let_messages_pass_leave_them_a_run() -> None:
+    served = Served(settings=SCHEDULING).introduced()
+    runs: list[int] = []
+    region = served.broker.route(queue("Q0"))
+    accept_run = region.accept_run
+
+    def counted(messages: list[Message], receipts: list[Receipt | None]) -> None:
+        runs.append(len(messages))
+        accept_run(messages, receipts)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(region), "accept_run", lambda _, *run: counted(*run))
+        for numbers in ([0], range(1, 8)):
+            frames = [Sent().frame(number) for number in numbers]
+            served.session.receive_data(b"".join(frames))
+    assert runs == [7]
 
 
 def test_a_frame_that_is_too_long_is_refused_in_a_run_too() -> None:

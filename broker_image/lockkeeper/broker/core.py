@@ -302,7 +302,9 @@ class Broker:
         route, first = connection.last_route, messages[0]
         if route is None or first.destination is not connection.last_destination:
             return False
-        if self.interceptors or connection.reconnected or not self.flow.has_room(route, messages):
+        if connection.reconnected or not self.flow.has_room(route, messages):
+            return False
+        if self.interceptors and not all(each.passes(messages) for each in self.interceptors):
             return False
         if first.transaction_id is not None:
             transaction = connection.transactions.get(first.transaction_id)
@@ -492,9 +494,6 @@ class Broker:
         if context.postponed:
             active, context.postponed = context.postponed + active, []
         if active:
-            try:
-                context.dispatch(active)
-            except Exception as error:
-                context.containment.note_error("backlog", context.dispatch.__qualname__, error)
+            context.containment.call("backlog", context.dispatch, active)
         if context.relievable:
             context.containment.call("memory", context.relieve)

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from lockkeeper.broker.selectors import Lookup, Value
-from lockkeeper.message.broker_path import broker_path, names_of
+from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import Message as Fields
-from lockkeeper.message.rewrite import decoded, properties_of
+from lockkeeper.message.patching import properties_in
+from lockkeeper.message.rewrite import decoded
 
 BROKER_PATH = "broker path"
 """What only bridges ask for; the name is none that a selector may use."""
@@ -32,36 +33,40 @@ _HEADERS: dict[str, Callable[[Fields], Value]] = {
     "JMSXProducerTXID": lambda fields: (
         str(fields.original_transaction_id or fields.transaction_id or "") or None
     ),
-    BROKER_PATH: lambda fields: PATH_SEPARATOR.join(names_of(fields.broker_path)) or None,
 }
 
 
 def property_lookup(message: Message) -> Lookup:
-    """Return the function a selector asks for names; the message is decoded at its first use."""
-    found: list[tuple[Fields, dict[str, Value]]] = []
+    """Return the function a selector asks for names.
+
+    Only headers need the whole message decoded, and only its first one does it.
+    """
+    fields: Fields | None = None
+    properties: dict[str, Value] | None = None
 
     def lookup(name: str) -> Value:
-        if not found:
-            if name == BROKER_PATH:
-                return PATH_SEPARATOR.join(broker_path(message.body)) or None
-            found.append(_decode(message))
-        fields, properties = found[0]
+        nonlocal fields, properties
+        if name == BROKER_PATH:
+            return PATH_SEPARATOR.join(broker_path(message.body)) or None
         header = _HEADERS.get(name)
-        if header is not None:
-            return header(fields)
-        return properties.get(name)
+        if header is None:
+            if properties is None:
+                properties = _properties(message)
+            return properties.get(name)
+        if fields is None:
+            fields = decoded(message)
+        return header(fields)
 
     return lookup
 
 
-def _decode(message: Message) -> tuple[Fields, dict[str, Value]]:
-    fields = decoded(message)
+def _properties(message: Message) -> dict[str, Value]:
     try:
-        properties = properties_of(fields)
+        properties = properties_in(message)
     except MalformedMessageError:
         # A message whose properties nobody can read matches no selector that asks for one.
-        properties = {}
-    return fields, {name: _plain(value) for name, value in properties.items()}
+        return {}
+    return {name: _plain(value) for name, value in properties.items()}
 
 
 def _plain(value: object) -> Value:

@@ -1,5 +1,6 @@
 """The interface of interceptors, and the order in which a broker asks them."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from lockkeeper.broker.interceptors.timestamps import Timestamping
@@ -23,6 +24,9 @@ class Interceptor(Protocol):
 
         Raises BrokerError to refuse it.
         """
+
+    def passes(self, messages: Sequence[Message]) -> bool:
+        """Tell whether messages that begin alike would all go on as they are."""
 
 
 def interceptors(

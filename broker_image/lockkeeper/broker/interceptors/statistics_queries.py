@@ -5,7 +5,7 @@ perhaps) or .Subscription is answered to its JMSReplyTo, and goes no further. Th
 figures are ActiveMQ's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from lockkeeper.broker.interceptors.figures import Figures
@@ -71,6 +71,10 @@ class StatisticsQueries:
         if receipt is not None:
             receipt.settle()
         return None
+
+    def passes(self, messages: Sequence[Message]) -> bool:
+        """See `Interceptor.passes`: their destination tells."""
+        return not messages[0].destination.name.startswith(PREFIX)
 
     @property
     def _broker(self) -> _Answer:

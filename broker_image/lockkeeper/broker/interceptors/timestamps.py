@@ -1,10 +1,12 @@
 """The broker's clock instead of the producer's (ActiveMQ's timeStampingBrokerPlugin)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.message import Message
-from lockkeeper.message.rewrite import decoded, encoded
+from lockkeeper.message.patching import patched, timestamp_of
 from lockkeeper.store.base import Receipt
 
 if TYPE_CHECKING:
@@ -36,19 +38,25 @@ class Timestamping:
         self, connection: "Connection", message: Message, receipt: Receipt | None
     ) -> Message:
         """See `Interceptor.intercept`; messages without a timestamp stay as they are."""
-        fields = decoded(message)
-        if fields.timestamp <= 0 or fields.broker_path:
+        timestamp = timestamp_of(message)
+        if timestamp <= 0 or broker_path(message.body):
             return message
         settings, now = self._settings, self._context.now
         time_to_live = settings.zero_expiration_override
-        if fields.expiration > 0:
-            time_to_live = fields.expiration - fields.timestamp
+        if message.expiration > 0:
+            time_to_live = message.expiration - timestamp
         if settings.ttl_ceiling and time_to_live > 0:
             time_to_live = min(time_to_live, settings.ttl_ceiling)
         expiration = now + time_to_live
-        if settings.future_only and expiration <= fields.expiration:
+        if settings.future_only and expiration <= message.expiration:
             return message
-        fields.timestamp = now
-        if time_to_live > 0:
-            fields.expiration = expiration
-        return encoded(fields, message.sequence)
+        return patched(
+            message,
+            message.sequence,
+            timestamp=now,
+            expiration=expiration if time_to_live > 0 else None,
+        )
+
+    def passes(self, messages: Sequence[Message]) -> bool:
+        """See `Interceptor.passes`: each gets a time of its own."""
+        return False

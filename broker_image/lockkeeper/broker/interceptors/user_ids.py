@@ -1,5 +1,6 @@
 """JMSXUserID: who sent a message, in the broker's words (ActiveMQ's populateJMSXUserID)."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lockkeeper.message.message import Message
@@ -24,3 +25,7 @@ class UserIdStamping:
         fields = decoded(message)
         fields.user_id = connection.user_name or None
         return encoded(fields, message.sequence)
+
+    def passes(self, messages: Sequence[Message]) -> bool:
+        """See `Interceptor.passes`: a name is written into each."""
+        return False

@@ -5,7 +5,6 @@ from typing import NamedTuple
 from zlib import crc32
 
 from lockkeeper.message.message import Message
-from lockkeeper.message.openwire import Message as Fields
 from lockkeeper.message.primitives import Long, encode_map
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
 
@@ -54,9 +53,9 @@ class Redelivery(NamedTuple):
     delay: int
 
 
-def redeliveries_of(fields: Fields) -> int:
-    """Return how often a message says that it came in vain: any number, if a client wrote it."""
-    return min(max(0, fields.redelivery_counter), COUNTED_MAX)
+def counted(redelivery_counter: int) -> int:
+    """Return how often a message came in vain by what it says: any number, if a client wrote it."""
+    return min(max(0, redelivery_counter), COUNTED_MAX)
 
 
 def redelivery(
@@ -65,7 +64,7 @@ def redelivery(
     """Return how a message comes again after *redeliveries*; None when it was tried enough."""
     fields = decoded(message)
     # After a restart only the message itself knows.
-    tried = max(redeliveries, redeliveries_of(fields))
+    tried = max(redeliveries, counted(fields.redelivery_counter))
     if policy.maximum_redeliveries != UNLIMITED and tried >= policy.maximum_redeliveries:
         return None
     properties = properties_of(fields)

@@ -19,9 +19,9 @@ from lockkeeper.broker.scheduling.schedule import (
 from lockkeeper.message.destination import Destination, parse_destination, queue
 from lockkeeper.message.ids import MessageId, TransactionId
 from lockkeeper.message.message import Message
-from lockkeeper.message.openwire import Message as Fields
-from lockkeeper.message.primitives import Long, Value, encode_map
-from lockkeeper.message.rewrite import decoded, encoded, properties_of
+from lockkeeper.message.patching import patched, properties_in
+from lockkeeper.message.primitives import Long, Value
+from lockkeeper.message.text import decode_text
 
 JOBS = queue("ActiveMQ.Scheduler.Jobs")
 JOB_ID = "scheduledJobId"
@@ -40,7 +40,7 @@ class Job(NamedTuple):
 
 def read_job(message: Message) -> Job:
     """Return the job that a message of the queue of jobs is. Raises BrokerError."""
-    properties = properties_of(decoded(message))
+    properties = properties_in(message)
     due = properties.get(_DUE)
     return Job(
         str(properties.get(JOB_ID, "")),
@@ -62,33 +62,41 @@ def stored(
     Both times are in ms since the epoch. *message_id* is that of a copy, whose twin may be a job
     as well.
     """
-    fields = decoded(message)
-    properties = properties_of(fields)
-    if message_id is not None:
-        fields.message_id = message_id
-    properties[JOB_ID] = "" if fields.message_id is None else fields.message_id.producer_key
+    properties = properties_in(message)
+    named = decode_text(message.key) if message_id is None else message_id.producer_key
+    properties[JOB_ID] = named
     properties[_DESTINATION] = str(message.destination)
-    properties[_PERSISTENT] = fields.persistent
-    if fields.expiration:
-        properties[_TIME_TO_LIVE] = Long(fields.expiration - born)
-    fields.destination = JOBS
-    fields.persistent = True
-    fields.expiration = 0
-    return _with(fields, {**properties, **_schedule_properties(schedule, due)}, sequence)
+    properties[_PERSISTENT] = message.persistent
+    if message.expiration:
+        properties[_TIME_TO_LIVE] = Long(message.expiration - born)
+    properties |= _schedule_properties(schedule, due)
+    return patched(
+        message,
+        sequence,
+        properties=properties,
+        destination=JOBS,
+        message_id=message_id,
+        persistent=True,
+        expiration=0,
+    )
 
 
 def again(
     message: Message, job: Job, message_id: MessageId, transaction_id: TransactionId, sequence: int
 ) -> Message:
     """Return a job like *message*, with the schedule and the time of *job* and an id of its own."""
-    fields = decoded(message)
-    fields.message_id = message_id
-    fields.transaction_id = transaction_id
     properties = {
-        name: value for name, value in properties_of(fields).items() if name not in PROPERTIES
+        name: value for name, value in properties_in(message).items() if name not in PROPERTIES
     }
     properties[JOB_ID] = job.identifier
-    return _with(fields, {**properties, **_schedule_properties(job.schedule, job.due)}, sequence)
+    properties |= _schedule_properties(job.schedule, job.due)
+    return patched(
+        message,
+        sequence,
+        properties=properties,
+        transaction_id=transaction_id,
+        message_id=message_id,
+    )
 
 
 def delivered(
@@ -103,30 +111,35 @@ def delivered(
     *message_id* is its new id, None for that of the message that was sent. Raises BrokerError
     for what is in the queue of jobs and is none.
     """
-    fields = decoded(message)
-    properties = properties_of(fields)
+    properties = properties_in(message)
     time_to_live = properties.get(_TIME_TO_LIVE)
     if _DESTINATION not in properties:
         raise BrokerError(f"not a job: it was sent to {JOBS} itself")
-    fields.destination = parse_destination(str(properties[_DESTINATION]))
-    fields.transaction_id = transaction_id
-    fields.persistent = properties.get(_PERSISTENT) is not False
-    fields.timestamp = now
-    fields.expiration = now + time_to_live if isinstance(time_to_live, int) else 0
-    if message_id is not None:
-        fields.message_id = message_id
     kept = {name: value for name, value in properties.items() if name not in (*PROPERTIES, *_OURS)}
-    return _with(fields, kept, sequence)
+    return patched(
+        message,
+        sequence,
+        properties=kept,
+        destination=parse_destination(str(properties[_DESTINATION])),
+        transaction_id=transaction_id,
+        message_id=message_id,
+        persistent=properties.get(_PERSISTENT) is not False,
+        expiration=now + time_to_live if isinstance(time_to_live, int) else 0,
+        timestamp=now,
+    )
 
 
 def browsed(message: Message, to: Destination, message_id: MessageId, sequence: int) -> Message:
     """Return a copy of a job for somebody who asked which there are."""
-    fields = decoded(message)
-    fields.message_id = message_id
-    fields.destination = to
-    fields.persistent = False
-    kept = {name: value for name, value in properties_of(fields).items() if name not in _OURS}
-    return _with(fields, kept, sequence)
+    kept = {name: value for name, value in properties_in(message).items() if name not in _OURS}
+    return patched(
+        message,
+        sequence,
+        properties=kept,
+        destination=to,
+        message_id=message_id,
+        persistent=False,
+    )
 
 
 def _schedule_properties(schedule: Schedule, due: int) -> dict[str, Value]:
@@ -140,8 +153,3 @@ def _schedule_properties(schedule: Schedule, due: int) -> dict[str, Value]:
     if schedule.cron:
         properties[CRON] = schedule.cron
     return properties
-
-
-def _with(fields: Fields, properties: dict[str, Value], sequence: int) -> Message:
-    fields.marshalled_properties = encode_map(properties)
-    return encoded(fields, sequence)

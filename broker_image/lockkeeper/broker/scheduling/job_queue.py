@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PAGE: Final = 1000
 FULL_RETRY_MS: Final = 1000
 # To carry out a job takes as long as sending so many bytes.
-JOB_BYTES: Final = 128 << 10
+JOB_BYTES: Final = 256 << 10
 
 Fire = Callable[[Job, Reference], bool]
 """Carries out a job; returns False when there is no room for that now."""

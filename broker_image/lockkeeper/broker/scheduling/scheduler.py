@@ -1,12 +1,12 @@
 """Takes messages that are to be delivered later, and delivers them when their time has come."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, ResourceAllocationError
-from lockkeeper.broker.policies.redelivery import redeliveries_of
+from lockkeeper.broker.policies.redelivery import counted
 from lockkeeper.broker.scheduling import job as jobs
 from lockkeeper.broker.scheduling.job import JOBS, Job
 from lockkeeper.broker.scheduling.job_queue import JobQueue
@@ -22,7 +22,7 @@ from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
 from lockkeeper.message.message import Message
-from lockkeeper.message.rewrite import decoded, properties_of
+from lockkeeper.message.patching import properties_in, redelivery_counter_of, timestamp_of
 from lockkeeper.store.base import Receipt, Reference, StoreFullError
 
 if TYPE_CHECKING:
@@ -78,14 +78,20 @@ class Scheduler:
         if _MARK not in message.body:
             return message
         try:
-            fields = decoded(message)
-            schedule = read_schedule(properties_of(fields))
+            schedule = read_schedule(properties_in(message))
         except MalformedMessageError:
             return message
         if not schedule.is_wanted:
             return message
         due = schedule.first_due(self._context.now, self._zone)
-        return jobs.stored(message, schedule, due, fields.timestamp, message.sequence)
+        return jobs.stored(message, schedule, due, timestamp_of(message), message.sequence)
+
+    def passes(self, messages: Sequence[Message]) -> bool:
+        """See `Interceptor.passes`: nothing of them is to come later."""
+        destination = messages[0].destination
+        if destination == MANAGEMENT or JOBS in destination.parts():
+            return False
+        return not any(_MARK in message.body for message in messages)
 
     def deliver_later(self, message: Message, delay: int) -> None:
         """Let a message of a destination that failed come again after *delay* ms."""
@@ -110,9 +116,10 @@ class Scheduler:
                 sequence = self._context.next_sequence()
                 due = jobs.delivered(message, self._context.now, message_id, transaction, sequence)
                 self._send(due)
+                redeliveries = counted(redelivery_counter_of(due))
                 for run in self._transactions.find(self._connection, transaction).sent:
                     for sent in run.references:
-                        sent.redeliveries = redeliveries_of(decoded(due))
+                        sent.redeliveries = redeliveries
             for each in following or ():
                 self._send(self._again(message, each, transaction))
         except (ResourceAllocationError, StoreFullError):
