@@ -13,7 +13,6 @@ from typing import Final
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.layout import (
     BLOB_MESSAGE,
-    BROKER_IN_TIME_AT,
     BROKER_IN_TIME_FROM_END,
     BROKER_OUT_TIME_AT,
     MESSAGE_TYPES,
@@ -25,6 +24,9 @@ from lockkeeper.message.layout import (
 from lockkeeper.message.message import Message
 from lockkeeper.message.stamps import arrived
 from lockkeeper.message.wholeness import NOTHING_MORE, check_whole
+
+VIEWED_BYTES: Final = 16 << 10
+"""So large a part is copied once, into the message, and smaller ones twice, which costs less."""
 
 _ONLY_CONTENT: Final = 1
 _NOT_OUT_YET: Final = bytes(BROKER_IN_TIME_FROM_END - 8)
@@ -46,6 +48,13 @@ def _opening(size: int) -> Struct:
     and the content's length: where a message has content but neither replyTo nor type.
     """
     return Struct(f">{size}s16x{len(PLAIN)}sxQxB8xHI")
+
+
+def _part(data: bytes, start: int, end: int) -> bytes | memoryview:
+    """Return data[start:end], a view of it where a copy would cost more."""
+    if end - start < VIEWED_BYTES:
+        return data[start:end]
+    return memoryview(data)[start:end]
 
 
 class MessageReader:
@@ -102,7 +111,7 @@ class MessageReader:
                 (
                     data[start : start + at + 8],
                     sequence.to_bytes(8, "big"),
-                    data[start + at + 16 : end - BROKER_IN_TIME_FROM_END],
+                    _part(data, start + at + 16, end - BROKER_IN_TIME_FROM_END),
                     in_time,
                     _NOT_OUT_YET,
                 )
@@ -117,14 +126,14 @@ class MessageReader:
         *sequence* becomes its brokerSequenceId, *in_time* (8 bytes, ms since the epoch) its
         brokerInTime. Raises MalformedMessageError.
         """
-        message = self.restore(data, start, end, sequence)
-        body = message.body
         if data[start] == BLOB_MESSAGE:
             # Encoded anew: a text that was encoded in an odd way has another length now.
-            body = arrived(body, int.from_bytes(in_time, "big"))
+            restored = self.restore(data, start, end, sequence).body
+            body = arrived(restored, int.from_bytes(in_time, "big"))
             return self.trust(body, 0, len(body), sequence)
-        body = b"".join((body[:BROKER_IN_TIME_AT], in_time, body[BROKER_OUT_TIME_AT:]))
-        return Message(body, message.lead, sequence, message.flags_at, message.expiration)
+        message = self._read(data, start, end, sequence, in_time)
+        check_whole(data, start, end, message.lead, start + message.flags_at)
+        return message
 
     def restore(self, data: bytes, start: int, end: int, sequence: int) -> Message:
         """Return the message at data[start:end], as the journal holds it, with nothing added.
@@ -141,6 +150,10 @@ class MessageReader:
 
         Raises MalformedMessageError when it ends within its header all the same.
         """
+        return self._read(data, start, end, sequence, b"")
+
+    def _read(self, data: bytes, start: int, end: int, sequence: int, in_time: bytes) -> Message:
+        """Return the message at data[start:end], with another brokerInTime if one is given."""
         lead = self._lead
         if lead is None or not data.startswith(self._prefix, start + PRODUCER_ID_AT):
             lead = self._learn(data, start, end)
@@ -148,7 +161,12 @@ class MessageReader:
         flags = lead.find_persistent(data, start)
         if flags + 10 > end:
             raise MalformedMessageError("the message ends within its header")
-        body = b"".join((data[start : at + 8], sequence.to_bytes(8, "big"), data[at + 16 : end]))
+        front, number = data[start : at + 8], sequence.to_bytes(8, "big")
+        if in_time:
+            middle = _part(data, at + 16, end - BROKER_IN_TIME_FROM_END)
+            body = b"".join((front, number, middle, in_time, data[end + BROKER_OUT_TIME_AT : end]))
+        else:
+            body = b"".join((front, number, _part(data, at + 16, end)))
         expiration = int.from_bytes(data[flags + 1 : flags + 9], "big")
         return Message(body, lead, sequence, flags - start, expiration)
 
