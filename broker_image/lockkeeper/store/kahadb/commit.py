@@ -31,7 +31,9 @@ from lockkeeper.store.kahadb.waiting import (
 )
 from lockkeeper.store.locker import Deadline
 
-JOINED_BYTES_MAX: Final = 8 << 20
+JOINED_BYTES_MAX: Final = 256 << 10
+JOINED_PART_BYTES_MAX: Final = 16 << 10
+"""Of batches and of their parts on average: more is not copied to be written at once."""
 BUFFERS_MAX: Final = 1000
 """The system takes 1024 buffers at once."""
 FRAME_BYTES: Final = CONTROL_SIZE + EOF_SIZE
@@ -191,6 +193,7 @@ class GroupCommit:
             raise self._fail(error) from error
         self.is_writing = True
         files.end += CONTROL_SIZE + batch.size
+        files.batches += 1
         file_references = self._file_references.files[files.file_id]
         file_references.size = max(file_references.size, files.end + EOF_SIZE)
         file_references.live += batch.live
@@ -233,7 +236,8 @@ class GroupCommit:
 def _buffers(batch: Batch) -> list[bytes]:
     """Return what to write for a batch; what is large is not copied."""
     parts = batch.parts
-    if batch.size < JOINED_BYTES_MAX or len(parts) > BUFFERS_MAX:
+    is_small = batch.size < JOINED_BYTES_MAX or batch.size < len(parts) * JOINED_PART_BYTES_MAX
+    if is_small or len(parts) > BUFFERS_MAX:
         records = b"".join(parts)
         return [control_record(records), records, EOF_RECORD]
     checksum = 1

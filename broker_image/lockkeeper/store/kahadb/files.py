@@ -17,6 +17,8 @@ from lockkeeper.store.kahadb.preallocation import NO_ROOM, SpareFile
 from lockkeeper.store.locker import LockLostError
 
 ARCHIVE_NAME: Final = "data-archive"
+FEW_BATCHES: Final = 128
+"""A file that so few fill is not filled with zeros first: that takes longer than slow syncs."""
 
 
 class Tail(NamedTuple):
@@ -31,7 +33,7 @@ class JournalFiles:
 
     Each file has one writer for its whole life: the process that made it, through the descriptor
     that made it. `descriptor` is -1 until the first write; nothing that anybody reads changes in
-    the directory before.
+    the directory before. `batches` counts what was written into the current file.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class JournalFiles:
         self.descriptor = -1
         self.file_id = 0
         self.end = 0
+        self.batches = 0
         self.check = check
         self._tails: Sequence[Tail] = ()
         self._index = IndexFiles(directory)
@@ -81,11 +84,13 @@ class JournalFiles:
         for tail in self._tails:
             self._repair(tail)
         self._tails = ()
+        # The next file will be like the one that is full, as a rule.
+        is_reserved_only = 0 < self.batches < FEW_BATCHES
         try:
             self._open_next()
         except OSError as error:
             raise self.failure(error, self.path(self.file_id + 1)) from error
-        self._spare.prepare()
+        self._spare.prepare(is_reserved_only)
 
     def check_full(self) -> None:
         """Raise StoreFullError while the file after the current one cannot be prepared."""
@@ -210,4 +215,4 @@ class JournalFiles:
             raise LockLostError(f"{path} was written by another master") from None
         if self.descriptor >= 0:
             os.close(self.descriptor)
-        self.descriptor, self.file_id, self.end = descriptor, file_id, 0
+        self.descriptor, self.file_id, self.end, self.batches = descriptor, file_id, 0, 0

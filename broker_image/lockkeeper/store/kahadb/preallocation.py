@@ -40,13 +40,14 @@ class SpareFile:
         self._path = directory
         self._descriptor = -1
         self._thread: threading.Thread | None = None
-        self._is_closing = False
+        self._is_closing = self._is_reserved_only = False
         self._lost: LockLostError | None = None
 
-    def prepare(self) -> None:
+    def prepare(self, is_reserved_only: bool = False) -> None:
         """Begin to prepare the file, unless that is under way.
 
         Its room is taken at once: whether there is any must be known before the next message.
+        One that *is reserved only* has no zeros written: a few large batches will fill it.
         """
         if self._thread is not None and (self.error is None or self._thread.is_alive()):
             return
@@ -58,6 +59,7 @@ class SpareFile:
             self._give_up(error)
             return
         self.error = None
+        self._is_reserved_only = is_reserved_only
         self._thread = threading.Thread(target=self._work, name="journal-spare", daemon=True)
         self._thread.start()
 
@@ -135,7 +137,7 @@ class SpareFile:
 
     def _fill(self) -> None:
         """Write zeros: blocks that are only reserved would make the first sync of each slow."""
-        written = 0
+        written = self._size if self._is_reserved_only else 0
         while written < self._size and not self._is_closing:
             self._check()
             chunk = memoryview(_CHUNK)[: self._size - written]
