@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from lockkeeper.store.kahadb.recovery import no_extract, replay_directory
 from lockkeeper.store.kahadb.store import KahaDBStore
 
 FILE_BYTES = 1 << 14
+DELETED_SECONDS_MAX = 60
 DELETED_AND_MADE_AGAIN = 41
 """The seed of a life in which a stream is deleted and made again within one file."""
 SETTINGS = StreamsSettings(defaults=StreamSettings(2, Retention(time=20_000)))
@@ -252,7 +254,9 @@ def test_nothing_behind_a_torn_file_is_believed(closed: Path) -> None:
 def test_an_extract_goes_with_its_file(tmp_path: Path) -> None:
     bench = filled(tmp_path / "kahadb")
     before = extracts(bench.directory)
-    for _ in range(40):
+    # What a thread reads, for an extract or a compaction, is not deleted meanwhile.
+    until = time.monotonic() + DELETED_SECONDS_MAX
+    while set(before) & set(extracts(bench.directory)) and time.monotonic() < until:
         client = bench.connect()
         bench.append(client, "orders", "y" * 3_000, partition=0)
         bench.append(client, "orders", "y" * 3_000, partition=1)
