@@ -132,8 +132,13 @@ def result_of(load: Load, kind: str, scenario: str, number: int) -> Result:
 
 def run_rounds(running: list[Measured], client: Client, asked: argparse.Namespace) -> list[Result]:
     """Run all rounds and return every result; a line for each goes to the terminal."""
-    results = []
+    results: list[Result] = []
+    began = time.monotonic()
     for number in range(1, asked.rounds + 1):
+        passed = time.monotonic() - began
+        if asked.minutes and passed * number > asked.minutes * 60 * max(number - 1, 1):
+            print(f"Round {number} would end after {asked.minutes:g} minutes: it is left out.")
+            break
         for scenario in asked.scenarios:
             for broker in running if number % 2 else reversed(running):
                 if unfit(broker.kind, scenario):
@@ -237,6 +242,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     letters = "".join(SCENARIOS)
     parser.add_argument("--scenarios", default=USUAL, help=f"letters of {letters}")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--minutes", type=float, default=0, help="leave out rounds that would end later"
+    )
     parser.add_argument("--seconds", type=float, default=6.0, help="measured time of a run")
     parser.add_argument("--warm-up", type=float, default=3.0, help="time before it, in seconds")
     parser.add_argument("--day", type=float, default=600.0, help="measured seconds of scenario s")
@@ -259,7 +267,13 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     unknown = [letter for letter in asked.scenarios if letter not in SCENARIOS]
     if unknown or not asked.scenarios:
         parser.error(f"--scenarios: {', '.join(unknown) or 'nothing'} is not among {letters}")
-    for name, least in (("rounds", 1), ("seconds", 0.1), ("day", 0.1), ("warm_up", 0)):
+    for name, least in (
+        ("rounds", 1),
+        ("seconds", 0.1),
+        ("day", 0.1),
+        ("warm_up", 0),
+        ("minutes", 0),
+    ):
         if getattr(asked, name) < least:
             parser.error(f"--{name.replace('_', '-')}: at least {least}")
     if asked.syncs and syncs.missing():

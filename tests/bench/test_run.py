@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import others
 import psutil
 import pytest
+import run
 import syncs
 from measuring import usage
 from run import alone, arguments
@@ -36,6 +38,7 @@ LOG = """\
         (["--seconds", "0"], "--seconds: at least 0.1"),
         (["--day", "0"], "--day: at least 0.1"),
         (["--warm-up", "-1"], "--warm-up: at least 0"),
+        (["--minutes", "-1"], "--minutes: at least 0"),
         (["--beside", "/nowhere"], "--beside: /nowhere is no checkout of Lockkeeper"),
     ],
 )
@@ -60,6 +63,29 @@ def test_the_code_of_another_checkout_is_what_runs(tmp_path: Path) -> None:
     assert asked.brokers == ["lockkeeper", "activemq", others.BESIDE]
     with pytest.raises(RuntimeError, match="the other version"):
         others.start(others.BESIDE, tmp_path / "data")
+
+
+@pytest.mark.parametrize(("minutes", "rounds"), [("0", 5), ("3", 3), ("3.5", 3), ("0.5", 1)])
+def test_rounds_that_would_end_too_late_are_left_out(
+    minutes: str, rounds: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    passed = 0.0
+
+    def take_a_minute(*_: object) -> None:
+        nonlocal passed
+        passed += 60
+
+    result = SimpleNamespace(rate=1.0, cpu_us=1.0, p50_us=None)
+    monkeypatch.setattr(run, "time", SimpleNamespace(monotonic=lambda: passed))
+    monkeypatch.setattr(run, "run_load", take_a_minute)
+    monkeypatch.setattr(run, "result_of", lambda *_: result)
+    monkeypatch.setattr(run, "alone", lambda *_: nullcontext())
+    asked = arguments(["--scenarios", "a", "--rounds", "5", "--minutes", minutes])
+    running: Any = [SimpleNamespace(kind="lockkeeper")]
+    client: Any = None
+    assert run.run_rounds(running, client, asked) == [result] * rounds
+    told = f"Round {rounds + 1} would end after {float(minutes):g} minutes: it is left out."
+    assert (told in capsys.readouterr().out) == (rounds < 5)
 
 
 def test_syncs_are_counted_within_the_measured_time() -> None:
