@@ -15,7 +15,9 @@ from lockkeeper.message.layout import (
     BLOB_MESSAGE,
     BROKER_IN_TIME_FROM_END,
     PRODUCER_ID_AT,
+    read_destination,
     read_lead,
+    read_producer,
     skip_nested,
     skip_string,
 )
@@ -110,7 +112,7 @@ class FrameReader:
     def head(self, data: bytes, start: int, end: int) -> tuple[Head, int]:
         """Return the head of the message at data[start:end] and where its tail begins.
 
-        The place is 0 when the head was not laid out plainly. Raises MalformedMessageError.
+        The place is 0 when that is not known. Raises MalformedMessageError.
         """
         lead = self._lead(data, start, end)
         at = start + lead.flags_offset
@@ -121,7 +123,11 @@ class FrameReader:
                 times = (persistent, expiration, priority, sent)
                 head = Head(*known, *times, copy_of=lead.copy_of)
                 return head, at + _PLAIN_HEAD.size
-        return _full_head(self._decoded(data, start, end)), 0
+        try:
+            return _laid_out_head(data, at, end, lead)
+        except (IndexError, UnicodeDecodeError):
+            # It tells what is wrong.
+            return _full_head(self._decoded(data, start, end)), 0
 
     def tail(self, data: bytes, frame: tuple[int, int], position: int, with_content: bool) -> Tail:
         """Return the tail of the message at data[start:end], *frame* being (start, end).
@@ -152,9 +158,10 @@ class FrameReader:
                 if index:
                     leads.insert(0, leads.pop(index))
                 return lead
-        lead = self._read_lead(data, start, end)
-        leads.insert(0, lead)
-        del leads[LEADS_MAX:]
+        lead = _read_lead(data, start, end)
+        if lead.copy_of is None:
+            leads.insert(0, lead)
+            del leads[LEADS_MAX:]
         return lead
 
     def _decoded(self, data: bytes, start: int, end: int) -> openwire.Message:
@@ -163,20 +170,55 @@ class FrameReader:
             self._last = data, start, decode_message(data, start, end)
         return self._last[2]
 
-    def _read_lead(self, data: bytes, start: int, end: int) -> _Lead:
-        lead = read_lead(data, start, end)
-        position = start + PRODUCER_ID_AT
-        prefix = data[position : start + lead.sequence_at]
-        position = skip_string(data, position + 2) + 16 if data[position] else position + 1
-        original_at = skip_nested(data, skip_nested(data, position))
-        producer = text_in(lead.producer[:-1]) or None
-        if not data[original_at] and lead.text_view is None:
-            return _Lead(prefix, lead.sequence_at + 16, producer, None, None)
-        fields = _full_head(self._decoded(data, start, end))
-        if fields.copy_of is not None:
-            producer = fields.producer
-        original = fields.original_destination
-        return _Lead(prefix, lead.sequence_at + 16, producer, original, fields.copy_of)
+
+def _read_lead(data: bytes, start: int, end: int) -> _Lead:
+    lead = read_lead(data, start, end)
+    at = start + PRODUCER_ID_AT
+    prefix = data[at : start + lead.sequence_at]
+    sender, at = read_producer(data, at)
+    original, _ = read_destination(data, skip_nested(data, skip_nested(data, at)))
+    copy_of = None if lead.text_view is None else decode_text(lead.text_view)
+    # A bridge sends what it forwards as its own; the id of a message stays that of its producer.
+    # An id with a text of its own is the broker's, of a copy.
+    producer = lead.producer if copy_of is None else sender or lead.producer
+    named = text_in(producer[:-1]) or None
+    return _Lead(prefix, lead.sequence_at + 16, named, str(original) if original else None, copy_of)
+
+
+def _laid_out_head(data: bytes, at: int, end: int, lead: _Lead) -> tuple[Head, int]:
+    """Return the head whose fields behind its id begin at *at*, and where its tail begins.
+
+    Raises IndexError, UnicodeDecodeError, MalformedMessageError.
+    """
+    group_at = skip_nested(data, at)
+    sequence_at = skip_string(data, group_at)
+    correlation_at = sequence_at + 4
+    flags = skip_string(data, correlation_at)
+    reply_to, timestamp_at = read_destination(data, flags + 10)
+    tail_at = timestamp_at + 8
+    if tail_at > end:
+        raise IndexError("the message ends within its header")
+    group_id = _text_at(data, group_at, sequence_at)
+    sequence = int.from_bytes(data[sequence_at:correlation_at], "big", signed=True)
+    head = Head(
+        lead.producer,
+        lead.original_destination,
+        data[flags] == 1,
+        int.from_bytes(data[flags + 1 : flags + 9], "big", signed=True),
+        data[flags + 9],
+        int.from_bytes(data[timestamp_at:tail_at], "big", signed=True),
+        group_id,
+        None if group_id is None else sequence,
+        _text_at(data, correlation_at, flags),
+        str(reply_to) if reply_to else None,
+        lead.copy_of,
+    )
+    return head, tail_at
+
+
+def _text_at(data: bytes, start: int, end: int) -> str | None:
+    """Return the text at data[start:end], None where its flag says that there is none."""
+    return decode_text(data[start + 3 : end]) if data[start] else None
 
 
 def _full_head(fields: openwire.Message) -> Head:
@@ -217,7 +259,7 @@ def _plain_tail(data: bytes, position: int, end: int, with_content: bool) -> Tai
     if absent != _NO_TWO or path or user or cluster:
         return None
     return Tail(
-        decode_text(data[position + 3 : type_end]) if data[position] else None,
+        _text_at(data, position, type_end),
         data[type_end + 5 : content_end] if with_content and data[type_end] else None,
         data[content_end + 5 : at] if data[content_end] else None,
         compressed,

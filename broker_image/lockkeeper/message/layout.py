@@ -102,16 +102,16 @@ def read_lead(data: bytes, start: int, end: int) -> Lead:
     """
     try:
         position = _skip_producer_id(data, start + PRODUCER_ID_AT)
-        destination, position = _destination(data, position)
+        destination, position = read_destination(data, position)
         transaction_id, position = _transaction_id(data, position)
-        _, position = _destination(data, position)
+        _, position = read_destination(data, position)
         if destination is None:
             raise MalformedMessageError("the message names no destination")
         if not data[position] or data[position + 1] != MESSAGE_ID:
             raise MalformedMessageError(f"no messageId at offset {position - start}")
         text_view, position = _string(data, position + 2)
         decode_text(text_view or b"")
-        producer, position = _producer(data, position)
+        producer, position = read_producer(data, position)
     except (IndexError, UnicodeDecodeError) as error:
         raise MalformedMessageError(
             f"the message's header is cut short or garbled: {error}"
@@ -141,7 +141,7 @@ def skip_nested(data: bytes, position: int) -> int:
         return position + 1
     if data[position + 1] in (LOCAL_TRANSACTION_ID, XA_TRANSACTION_ID):
         return _transaction_id(data, position)[1]
-    return _destination(data, position)[1]
+    return read_destination(data, position)[1]
 
 
 def skip_string(data: bytes, position: int) -> int:
@@ -179,10 +179,14 @@ def _long(data: bytes, position: int) -> int:
 def _skip_producer_id(data: bytes, position: int) -> int:
     if not data[position]:
         return position + 1
-    return _producer(data, position)[1]
+    return read_producer(data, position)[1]
 
 
-def _producer(data: bytes, position: int) -> tuple[bytes, int]:
+def read_producer(data: bytes, position: int) -> tuple[bytes, int]:
+    """Return `connectionId:sessionId:value:` of the producerId at *position*, and its end.
+
+    It is empty where there is none. Raises MalformedMessageError, IndexError, UnicodeDecodeError.
+    """
     if not data[position]:
         return b"", position + 1
     if data[position + 1] != PRODUCER_ID:
@@ -193,7 +197,11 @@ def _producer(data: bytes, position: int) -> tuple[bytes, int]:
     return b"%b:%d:%d:" % (connection or b"", session, value), position + 16
 
 
-def _destination(data: bytes, position: int) -> tuple[Destination | None, int]:
+def read_destination(data: bytes, position: int) -> tuple[Destination | None, int]:
+    """Return the destination at *position*, if there is one, and its end.
+
+    Raises MalformedMessageError, IndexError, UnicodeDecodeError.
+    """
     if not data[position]:
         return None, position + 1
     kind = data[position + 1] - 100
