@@ -50,6 +50,7 @@ from lockkeeper_analytics.spark.session import (
     suited,
 )
 from lockkeeper_analytics.tables.options import parse_options
+from lockkeeper_analytics.texts import REPORT, views_behind
 
 PAGE = "index.html"
 LOG = "spark.log"
@@ -223,7 +224,7 @@ def _former(
 def _write(journal: Journal, out: Path, asked: _Asked, at_a_time: int, tell: Tell) -> Outcome:
     """Write reports for machines, and the page over them."""
     places, since = asked.checked.directories, asked.checked.since
-    records = journal.present.frame("records").count()
+    records = journal.count()
     read = Read(places, asked.options, since, records, _version(), asked.at)
     join_without_broadcasts(journal.frames.session)
     tables, counts = _written_reports(journal, out, asked.names, at_a_time, tell)
@@ -247,8 +248,8 @@ def _written_reports(
 ) -> tuple[Tables, dict[str, int]]:
     """Write reports for machines, and return their rows and how many they are in all.
 
-    Those of a group are one query. Several groups are worked out at a time, in order, and each
-    report is told of when its turn to be written has come: the ones before it are done.
+    Those of a group are one query. Several groups are worked out at a time, and each report is told
+    of when its turn to be written has come, in the page's order: the ones before it are done.
     """
     tables: Tables = {}
     counts: dict[str, int] = {}
@@ -257,8 +258,13 @@ def _written_reports(
         # Spark warns of a pandas that it does not know; none is used here.
         warnings.simplefilter("ignore", FutureWarning)
         try:
-            asked = [(each, pool.submit(_answer, each, journal, out)) for each in _groups_of(names)]
-            in_order = [(name, answer) for group, answer in asked for name in group]
+            groups = _groups_of(names)
+            # What takes longest begins first: nobody else is busy when it would be the last.
+            answers = {
+                group[0]: pool.submit(_answer, group, journal, out)
+                for group in sorted(groups, key=_length_behind, reverse=True)
+            }
+            in_order = [(name, answers[group[0]]) for group in groups for name in group]
             for number, (name, answer) in enumerate(in_order, 1):
                 tell(f"report {number} of {len(names)}: {REPORTS[name].title}")
                 found = answer.result()[name]
@@ -273,6 +279,11 @@ def _groups_of(names: Sequence[str]) -> list[list[str]]:
     """Return *names*, which are in the page's order, by the headings that they stand under."""
     groups = ([each.name for each in group if each.name in names] for group in GROUPS.values())
     return [group for group in groups if group]
+
+
+def _length_behind(names: Sequence[str]) -> int:
+    """Return how long the SQL is that reports are told by: so long they take, more or less."""
+    return sum(map(len, views_behind({name + REPORT for name in names}).values()))
 
 
 def _answer(names: Sequence[str], journal: Journal, out: Path) -> dict[str, Collected]:

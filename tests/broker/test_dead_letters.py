@@ -51,6 +51,12 @@ def test_poison_goes_to_the_shared_queue_with_its_origin_and_cause(bench: "Bench
     assert bench.restart().depth("ActiveMQ.DLQ") == 1
 
 
+@pytest.mark.parametrize("expiration", [-1, -(2**63), 2**63 - 1])
+def test_what_lives_for_ever_can_die_nevertheless(bench: "Bench", expiration: int) -> None:
+    poisoned(bench, expiration=expiration)
+    assert (bench.depth("Q"), bench.depth("ActiveMQ.DLQ")) == (0, 1)
+
+
 def test_individual_queues_are_named_after_the_origin(make_bench: "type[Bench]") -> None:
     bench = make_bench(Q=policy(strategy=DeadLetterStrategy.INDIVIDUAL, queue_prefix="DLQ."))
     poisoned(bench)

@@ -8,6 +8,7 @@ from lockkeeper.broker.interceptors.timestamps import TimestampSettings
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message import openwire
 from lockkeeper.message.ids import ProducerId
+from lockkeeper.message.patching import LONG_MAX
 from lockkeeper.message.rewrite import decoded
 
 if TYPE_CHECKING:
@@ -51,6 +52,37 @@ def test_times_become_the_brokers_own(
     )
     assert message.timestamp == now
     assert message.expiration == (now + time_to_live if time_to_live else 0)
+
+
+@pytest.mark.parametrize("sent", [-1, -(2**63), LONG_MAX + 1_000_000_000_000 - 2**64])
+@pytest.mark.parametrize(
+    ("settings", "time_to_live"),
+    [
+        (TimestampSettings(), 0),
+        (TimestampSettings(future_only=True), 0),
+        (TimestampSettings(ttl_ceiling=1_000), 0),
+        (TimestampSettings(zero_expiration_override=9_000), 9_000),
+    ],
+)
+def test_a_negative_expiration_is_none(
+    make_bench: "type[Bench]", settings: TimestampSettings, time_to_live: int, sent: int
+) -> None:
+    """Clients add the longest time to live to the time, which is more than their numbers hold."""
+    message, now = received(
+        make_bench, BrokerSettings(timestamps=settings), timestamp=7, expiration=sent
+    )
+    assert message.timestamp == now
+    assert message.expiration == (now + time_to_live if time_to_live else sent)
+
+
+def test_nothing_lives_longer_than_numbers_go(make_bench: "type[Bench]") -> None:
+    message, _ = received(
+        make_bench,
+        BrokerSettings(timestamps=TimestampSettings()),
+        timestamp=7,
+        expiration=LONG_MAX,
+    )
+    assert message.expiration == LONG_MAX
 
 
 def test_future_only_never_shortens_a_life(make_bench: "type[Bench]") -> None:

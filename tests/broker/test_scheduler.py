@@ -173,6 +173,17 @@ def test_the_time_to_live_begins_with_the_delivery(bench: "Bench") -> None:
     assert decoded(delivery.message).expiration == bench.now + 1_000
 
 
+@pytest.mark.parametrize(("sent", "delivered"), [(-1, 0), (-(2**63), 0), (2**63 - 1, 2**63 - 1)])
+def test_what_lives_for_ever_may_come_later(bench: "Bench", sent: int, delivered: int) -> None:
+    client = bench.client()
+    client.consume("Q")
+    later = {"properties": scheduled(delay=10), "timestamp": 7}
+    client.send("Q", "old", expiration=sent, **later)
+    bench.tick(10)
+    (delivery,) = client.deliveries()
+    assert decoded(delivery.message).expiration == delivered
+
+
 def test_a_topic_gets_scheduled_messages_too(bench: "Bench") -> None:
     client = bench.client()
     client.consume("topic://T")

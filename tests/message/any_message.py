@@ -47,7 +47,7 @@ def messages(draw) -> Message:
         group_sequence=draw(st.integers(-1, 9)),
         correlation_id=draw(st.none() | TEXTS),
         persistent=draw(st.booleans()),
-        expiration=draw(TIMES),
+        expiration=draw(TIMES | LONGS),
         priority=draw(st.integers(0, 9)),
         reply_to=draw(st.none() | DESTINATIONS),
         timestamp=draw(TIMES),

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pyarrow.parquet import read_metadata
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -31,6 +32,9 @@ from lockkeeper_analytics.texts import REPORT
 
 AT_A_TIME = 3
 """So many jobs are given to Spark at once: it plans one while it carries out others."""
+
+RECORDS = "records"
+"""The frame of all records, and where they are in a folder."""
 
 RECORD_COLUMNS = (
     "directory",
@@ -69,13 +73,23 @@ RECORD_COLUMNS = (
 class Journal:
     """Tables and views of a journal up to the bound `until` of *narrowing*, and of its *present*.
 
-    They are made of *source*. The other bounds of *narrowing* choose what reports show.
+    They are made of *source*. The other bounds of *narrowing* choose what reports show. What they
+    are made of is in the *folder*, if it was written somewhere.
     """
 
     source: Source
     frames: Frames
     present: Frames
     narrowing: Narrowing = EVERYTHING
+    folder: Path | None = None
+
+    def count(self) -> int:
+        """Return how many records there are."""
+        files = list((self.folder / RECORDS).glob("*.parquet")) if self.folder else []
+        if not files:
+            # They are elsewhere: on other machines, or in the file system that a Spark prefers.
+            return self.present.frame(RECORDS).count()
+        return sum(read_metadata(file).num_rows for file in files)
 
     def frame(self, name: str) -> DataFrame:
         """Return all rows of the table or view *name*."""
@@ -153,8 +167,8 @@ def settled(
     None: executors on other machines keep what they made on their own disks. Spark gets *at_a_time*
     jobs at once. *tell* hears of each step. Of one that *is_small* only the records are written.
     """
-    records = _settle(source.records, folder, "records")
-    made = journal_of(source._replace(records=records), narrowing, is_small)
+    records = _settle(source.records, folder, RECORDS)
+    made = replace(journal_of(source._replace(records=records), narrowing, is_small), folder=folder)
     frames = made.frames
     with ThreadPoolExecutor(at_a_time) as pool:
 

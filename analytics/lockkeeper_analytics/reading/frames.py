@@ -1,8 +1,8 @@
 """Facts of a message, read from its loose bytes with as little decoding as possible.
 
 A producer's messages begin alike: while the bytes up to the sequence number are those of a recent
-message, one `struct` call reads what follows them. What is laid out unusually is decoded
-in full by the OpenWire codec. openwire.md sections 6 and 8.
+message, one `struct` call reads what follows them. What has rare fields is decoded in full by the
+OpenWire codec. openwire.md sections 6 and 8.
 """
 
 from struct import Struct
@@ -125,8 +125,8 @@ class FrameReader:
                 return head, at + _PLAIN_HEAD.size
         try:
             return _laid_out_head(data, at, end, lead)
-        except (IndexError, UnicodeDecodeError):
-            # It tells what is wrong.
+        except (IndexError, UnicodeDecodeError, MalformedMessageError):
+            # It takes more than that, or tells what is wrong.
             return _full_head(self._decoded(data, start, end)), 0
 
     def tail(self, data: bytes, frame: tuple[int, int], position: int, with_content: bool) -> Tail:
@@ -203,9 +203,9 @@ def _laid_out_head(data: bytes, at: int, end: int, lead: _Lead) -> tuple[Head, i
     head = Head(
         lead.producer,
         lead.original_destination,
-        data[flags] == 1,
+        data[flags] != 0,
         int.from_bytes(data[flags + 1 : flags + 9], "big", signed=True),
-        data[flags + 9],
+        int.from_bytes(data[flags + 9 : flags + 10], "big", signed=True),
         int.from_bytes(data[timestamp_at:tail_at], "big", signed=True),
         group_id,
         None if group_id is None else sequence,
@@ -247,9 +247,10 @@ def _plain_tail(data: bytes, position: int, end: int, with_content: bool) -> Tai
     """Return the tail at *position*, or None unless everything rare is absent."""
     try:
         type_end = skip_string(data, position)
+        jms_type = _text_at(data, position, type_end)
         content_end = _skip_octets(data, type_end)
         at = _skip_octets(data, content_end)
-    except IndexError:
+    except (IndexError, UnicodeDecodeError):
         return None
     if at + _PLAIN_TAIL.size != end:
         return None
@@ -259,7 +260,7 @@ def _plain_tail(data: bytes, position: int, end: int, with_content: bool) -> Tai
     if absent != _NO_TWO or path or user or cluster:
         return None
     return Tail(
-        _text_at(data, position, type_end),
+        jms_type,
         data[type_end + 5 : content_end] if with_content and data[type_end] else None,
         data[content_end + 5 : at] if data[content_end] else None,
         compressed,

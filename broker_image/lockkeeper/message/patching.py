@@ -18,6 +18,12 @@ from lockkeeper.message.rewrite import decoded
 
 _NOTHING_RARE: Final = bytes(2)
 """Neither dataStructure nor targetConsumerId; a flag and redeliveryCounter follow."""
+LONG_MAX: Final = (1 << 63) - 1
+
+
+def ends_at(now: int, time_to_live: int) -> int:
+    """Return when a message ends that lives for so many ms from *now* on, as far as that goes."""
+    return min(now + time_to_live, LONG_MAX)
 
 
 def properties_in(message: Message) -> dict[str, Value]:
@@ -57,7 +63,8 @@ def patched(
     """Return *message* with the fields that are given.
 
     *sequence* becomes its brokerSequenceId; times are in ms since the epoch. Raises
-    MalformedMessageError where a field is not what it must be.
+    MalformedMessageError where a field is not what it must be, ValueError or OverflowError for a
+    value that does not fit its field.
     """
     body, flags = message.body, message.flags_at
     timestamp_at = _locate_timestamp(message)

@@ -26,7 +26,7 @@ from lockkeeper.message.stamps import arrived
 from lockkeeper.message.wholeness import NOTHING_MORE, check_whole
 
 VIEWED_BYTES: Final = 16 << 10
-"""So large a part is copied once, into the message, and smaller ones twice, which costs less."""
+"""Of a message so large a view is copied, instead of a part that was copied before."""
 
 _ONLY_CONTENT: Final = 1
 _NOT_OUT_YET: Final = bytes(BROKER_IN_TIME_FROM_END - 8)
@@ -47,14 +47,7 @@ def _opening(size: int) -> Struct:
     expiration, priority, the flag of replyTo, timestamp, the flags of type and content together,
     and the content's length: where a message has content but neither replyTo nor type.
     """
-    return Struct(f">{size}s16x{len(PLAIN)}sxQxB8xHI")
-
-
-def _part(data: bytes, start: int, end: int) -> bytes | memoryview:
-    """Return data[start:end], a view of it where a copy would cost more."""
-    if end - start < VIEWED_BYTES:
-        return data[start:end]
-    return memoryview(data)[start:end]
+    return Struct(f">{size}s16x{len(PLAIN)}sxqxB8xHI")
 
 
 class MessageReader:
@@ -102,16 +95,17 @@ class MessageReader:
             found, plain, expiration, reply, fields, content = read_opening(
                 data, start + PRODUCER_ID_AT
             )
-            if content != room or found != prefix or plain != PLAIN or reply:
+            if content != room or found != prefix or plain != PLAIN or reply or expiration < 0:
                 break
             if fields != _ONLY_CONTENT:
                 break
             sequence = next(sequences)
+            whole = data if size < VIEWED_BYTES else memoryview(data)
             body = b"".join(
                 (
                     data[start : start + at + 8],
                     sequence.to_bytes(8, "big"),
-                    _part(data, start + at + 16, end - BROKER_IN_TIME_FROM_END),
+                    whole[start + at + 16 : end - BROKER_IN_TIME_FROM_END],
                     in_time,
                     _NOT_OUT_YET,
                 )
@@ -162,12 +156,14 @@ class MessageReader:
         if flags + 10 > end:
             raise MalformedMessageError("the message ends within its header")
         front, number = data[start : at + 8], sequence.to_bytes(8, "big")
+        whole = data if end - start < VIEWED_BYTES else memoryview(data)
         if in_time:
-            middle = _part(data, at + 16, end - BROKER_IN_TIME_FROM_END)
+            middle = whole[at + 16 : end - BROKER_IN_TIME_FROM_END]
             body = b"".join((front, number, middle, in_time, data[end + BROKER_OUT_TIME_AT : end]))
         else:
-            body = b"".join((front, number, _part(data, at + 16, end)))
-        expiration = int.from_bytes(data[flags + 1 : flags + 9], "big")
+            body = b"".join((front, number, whole[at + 16 : end]))
+        # Clients whose time to live is the longest that there is overflow into negative times.
+        expiration = max(0, int.from_bytes(data[flags + 1 : flags + 9], "big", signed=True))
         return Message(body, lead, sequence, flags - start, expiration)
 
     def _learn(self, data: bytes, start: int, end: int) -> Lead:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.message import Message
-from lockkeeper.message.patching import patched, timestamp_of
+from lockkeeper.message.patching import ends_at, patched, timestamp_of
 from lockkeeper.store.base import Receipt
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Timestamping:
             time_to_live = message.expiration - timestamp
         if settings.ttl_ceiling and time_to_live > 0:
             time_to_live = min(time_to_live, settings.ttl_ceiling)
-        expiration = now + time_to_live
+        expiration = ends_at(now, time_to_live)
         if settings.future_only and expiration <= message.expiration:
             return message
         return patched(

@@ -19,7 +19,7 @@ from lockkeeper.broker.scheduling.schedule import (
 from lockkeeper.message.destination import Destination, parse_destination, queue
 from lockkeeper.message.ids import MessageId, TransactionId
 from lockkeeper.message.message import Message
-from lockkeeper.message.patching import patched, properties_in
+from lockkeeper.message.patching import ends_at, patched, properties_in
 from lockkeeper.message.primitives import Long, Value
 from lockkeeper.message.text import decode_text
 
@@ -124,7 +124,7 @@ def delivered(
         transaction_id=transaction_id,
         message_id=message_id,
         persistent=properties.get(_PERSISTENT) is not False,
-        expiration=now + time_to_live if isinstance(time_to_live, int) else 0,
+        expiration=ends_at(now, time_to_live) if isinstance(time_to_live, int) else 0,
         timestamp=now,
     )
 
