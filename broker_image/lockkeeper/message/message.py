@@ -15,9 +15,9 @@ class Message:
 
     `body` is the loose, uncached frame of store version 11 without its size prefix. `expiration`
     is in ms since the epoch, 0 for never, which negative times in `body` are, too. `flags_at` is
-    the offset of `persistent`, which expiration and priority follow. `sequence` is the brokerSequenceId that stands
-    in `body`: unique while this broker runs, and what a consumer's acknowledgement names. `lead`
-    is shared by all messages that begin with the same bytes.
+    the offset of `persistent`, which expiration and priority follow. `sequence` is the
+    brokerSequenceId that stands in `body`: unique while this broker runs, and what a consumer's
+    acknowledgement names. `lead` is shared by all messages that begin with the same bytes.
     """
 
     __slots__ = (
