@@ -3,6 +3,7 @@
 import random
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from store_kit import Kit
@@ -13,9 +14,10 @@ from lockkeeper.journal.recount import recount_directory
 from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
 from lockkeeper.store.base import Add, Operation, Reference, Remove, StoreError, Subscription
-from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.kahadb import KahaDBStore, rewriting
 from lockkeeper.store.kahadb.audit import differences
 from lockkeeper.store.kahadb.compaction import Settings
+from lockkeeper.store.kahadb.rewriting import Rewriting, Task
 
 A, B, DEAD, SLOW = queue("A"), queue("B"), queue("DLQ"), queue("SLOW")
 NEWS = topic("NEWS")
@@ -383,3 +385,20 @@ def test_closing_in_the_middle_of_a_copy_leaves_no_trace(tmp_path: Path, kit: Ki
     store.close()
     assert not list(directory.glob("compacted-*"))
     assert contents(directory, kit, tmp_path) == expected
+
+
+@pytest.mark.replaces
+def test_a_compaction_rests_four_times_as_long_as_it_works(
+    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its priority, it works only while the event loop does not."""
+    works = iter((0.0001, 0.0021, 0.0121, 1.0))
+    rests: list[float] = []
+    monkeypatch.setattr(
+        rewriting, "time", SimpleNamespace(thread_time=lambda: next(works), sleep=rests.append)
+    )
+    task = Task(tmp_path, 1, frozenset(), {}, [], frozenset())
+    made = Rewriting(task, lambda: None)
+    for _ in range(4):
+        made._pause()
+    assert rests == pytest.approx([0.001, 0.008, 0.04, 0.1])

@@ -57,6 +57,9 @@ SERVE_OUT_SECONDS = 2.0
 kube-proxy takes changes over once a second, and two of them come: the pod is to end, and its label
 goes. The next change, which leads to the next master, is then taken over at once.
 """
+SWITCH_SECONDS = 0.0002
+"""So long a thread that makes copies of files keeps the event loop from going on, each time that it
+has let go of the interpreter for a system call; by default it would be 5 ms."""
 LINGER_SECONDS = 2.0
 """For clients that dial the pod itself: see `_linger`."""
 VERSION = version("lockkeeper-mq")
@@ -283,6 +286,7 @@ class BrokerProcess:
         logger.info("read the journal in %.2f s", time.monotonic() - began)
         recorder = FlightRecorder(broker, store, self.options.resource.spec.journal.recorder)
         _spare_the_collector()
+        sys.setswitchinterval(SWITCH_SECONDS)
         lease = self._membership.lease
         deadline = None if lease is None else lease.deadline
         engine = self._engine = Engine(broker, store, recorder, self._fail, deadline)
