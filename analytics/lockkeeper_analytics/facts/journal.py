@@ -88,7 +88,7 @@ class Journal:
         files = list((self.folder / RECORDS).glob("*.parquet")) if self.folder else []
         if not files:
             # They are elsewhere: on other machines, or in the file system that a Spark prefers.
-            return self.present.frame(RECORDS).count()
+            return int(self.present.frame(RECORDS).count())
         return sum(read_metadata(file).num_rows for file in files)
 
     def frame(self, name: str) -> DataFrame:
