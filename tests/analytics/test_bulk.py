@@ -92,7 +92,7 @@ def test_damaged_ids_of_transactions_are_told_as_before(tmp_path, monkeypatch, s
 def test_a_message_is_decoded_in_full_once(tmp_path, monkeypatch):
     maker = JournalMaker(tmp_path / "journal")
     for number in range(4):
-        maker.add(number, 1, original_destination=ORDERS, group_id="g", group_sequence=number)
+        maker.add(number, 1, original_destination=ORDERS, group_id="g", user_id="u")
     maker.flush()
     expected, decoded = rows_of(maker.directory), []
     whole = frames.decode_message
