@@ -177,8 +177,7 @@ def test_the_time_to_live_begins_with_the_delivery(bench: "Bench") -> None:
 def test_what_lives_for_ever_may_come_later(bench: "Bench", sent: int, delivered: int) -> None:
     client = bench.client()
     client.consume("Q")
-    later = {"properties": scheduled(delay=10), "timestamp": 7}
-    client.send("Q", "old", expiration=sent, **later)
+    client.send("Q", "old", properties=scheduled(delay=10), timestamp=7, expiration=sent)
     bench.tick(10)
     (delivery,) = client.deliveries()
     assert decoded(delivery.message).expiration == delivered

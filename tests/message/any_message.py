@@ -32,7 +32,7 @@ KINDS = (
 
 
 @st.composite
-def messages(draw) -> Message:
+def messages(draw: st.DrawFn) -> Message:
     """Return a message with any of the fields that stand before or behind those replaced."""
     properties = draw(st.none() | PROPERTIES)
     kind = draw(st.sampled_from(KINDS))
