@@ -19,6 +19,7 @@ from lockkeeper.message.layout import (
     read_lead,
     read_producer,
     skip_nested,
+    skip_octets,
     skip_string,
 )
 from lockkeeper.message.primitives import Value, decode_map
@@ -248,8 +249,8 @@ def _plain_tail(data: bytes, position: int, end: int, with_content: bool) -> Tai
     try:
         type_end = skip_string(data, position)
         jms_type = _text_at(data, position, type_end)
-        content_end = _skip_octets(data, type_end)
-        at = _skip_octets(data, content_end)
+        content_end = skip_octets(data, type_end)
+        at = skip_octets(data, content_end)
     except (IndexError, UnicodeDecodeError):
         return None
     if at + _PLAIN_TAIL.size != end:
@@ -267,12 +268,6 @@ def _plain_tail(data: bytes, position: int, end: int, with_content: bool) -> Tai
         redeliveries,
         None,
     )
-
-
-def _skip_octets(data: bytes, position: int) -> int:
-    if not data[position]:
-        return position + 1
-    return position + 5 + int.from_bytes(data[position + 1 : position + 5], "big")
 
 
 def properties_in(octets: bytes | None) -> dict[str, Value]:

@@ -28,7 +28,7 @@ def ends_at(now: int, time_to_live: int) -> int:
 
 def properties_in(message: Message) -> dict[str, Value]:
     """Return the user properties of a message. Raises MalformedMessageError."""
-    start, end = _locate_properties(message)
+    start, end = _locate_properties(message, _locate_timestamp(message))
     if end - start < 6:
         return {}
     return decode_map(message.body[start + 5 : end])[0] or {}
@@ -42,7 +42,7 @@ def timestamp_of(message: Message) -> int:
 
 def redelivery_counter_of(message: Message) -> int:
     """Return how often a message says that it came in vain. Raises MalformedMessageError."""
-    _, end = _locate_properties(message)
+    _, end = _locate_properties(message, _locate_timestamp(message))
     if message.body[end : end + 2] != _NOTHING_RARE:
         return decoded(message).redelivery_counter
     return int.from_bytes(message.body[end + 3 : end + 7], "big", signed=True)
@@ -68,7 +68,7 @@ def patched(
     """
     body, flags = message.body, message.flags_at
     timestamp_at = _locate_timestamp(message)
-    properties_at, rest_at = _locate_properties(message)
+    properties_at, rest_at = _locate_properties(message, timestamp_at)
     to, original = locate_destinations(body)
     id_end = message.lead.sequence_at + 16
     whole = b"".join(
@@ -99,12 +99,12 @@ def _locate_timestamp(message: Message) -> int:
         raise _cut_short(message) from None
 
 
-def _locate_properties(message: Message) -> tuple[int, int]:
+def _locate_properties(message: Message, timestamp_at: int) -> tuple[int, int]:
     """Return where the properties begin, with their flag and their length, and where they end."""
     body = message.body
     try:
         # The timestamp, the type and the content come before them.
-        start = skip_octets(body, skip_string(body, _locate_timestamp(message) + 8))
+        start = skip_octets(body, skip_string(body, timestamp_at + 8))
         end = skip_octets(body, start)
     except IndexError:
         raise _cut_short(message) from None
