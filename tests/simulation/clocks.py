@@ -28,7 +28,13 @@ def make_time(hub: Hub) -> ModuleType:
         time=lambda: wall() / SECOND,
         monotonic_ns=steady,
         monotonic=lambda: steady() / SECOND,
+        perf_counter_ns=steady,
         perf_counter=lambda: steady() / SECOND,
+        # Work takes no time here: only waiting does.
+        thread_time_ns=lambda: 0,
+        thread_time=lambda: 0.0,
+        process_time_ns=lambda: 0,
+        process_time=lambda: 0.0,
         clock_gettime_ns=clock_gettime_ns,
         clock_gettime=lambda clock: clock_gettime_ns(clock) / SECOND,
         sleep=lambda seconds: hub.sleep(int(seconds * SECOND)),
