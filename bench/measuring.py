@@ -36,6 +36,16 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A run of a scenario that has no result: it and all later ones at this broker are left out."""
+
+    broker: str
+    scenario: str
+    round: int
+    reason: str
+
+
+@dataclass(frozen=True)
 class Syncs:
     """What strace counted in a run of its own: how often the broker synced, for each message."""
 

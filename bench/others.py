@@ -1,7 +1,7 @@
 """Brokers that are measured: ours, and how each of the others is started.
 
 ActiveMQ and RabbitMQ are Debian's packages, ActiveMQ 6 and Artemis come from Maven Central. All
-may use 1 GB, have no JMX, and sync a persistent message before they answer its sender.
+may use 1 GB (RabbitMQ 3), have no JMX, and sync a persistent message before they answer its sender.
 """
 
 import json

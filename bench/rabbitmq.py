@@ -14,7 +14,7 @@ from wanted import Wanted
 HOMES = Path("/usr/lib/rabbitmq/lib")
 CONFIGURATION = """\
 listeners.tcp.1 = 127.0.0.1:{port}
-vm_memory_high_watermark.absolute = 1GiB
+vm_memory_high_watermark.absolute = 3GiB
 log.console.level = warning
 """
 TLS = """\

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from measuring import Result, Syncs, median_of, values_of
+from measuring import Failure, Result, Syncs, median_of, values_of
 from scenarios import LATENCY_SCENARIOS, MIXED_DAY, SCENARIOS, unfit
 
 BEGIN, END = "<!-- The report begins -->", "<!-- The report ends -->"
@@ -56,6 +56,7 @@ class Report(NamedTuple):
     scenarios: list[str]
     results: list[Result]
     syncs: dict[tuple[str, str], float]
+    failures: list[Failure]
 
 
 def parse(told: Any) -> Report:
@@ -69,6 +70,7 @@ def parse(told: Any) -> Report:
             list(told["scenarios"]),
             results,
             {(each.broker, each.scenario): each.syncs for each in counted},
+            [Failure(**each) for each in told["failures"]],
         )
         told["machine"], told["versions"], told["seconds"], told["warm_up_seconds"], told["time"]
     except (KeyError, TypeError) as error:
@@ -112,7 +114,13 @@ def _head(report: Report) -> str:
         f"{machine['memory_gb']} GB, {machine['system']}; {versions}.\n"
         f"Medians of {rounds} rounds of {told['seconds']:g} s after {told['warm_up_seconds']:g} s "
         "of warm-up; in brackets the least and the most."
+        + "".join(f"\n{_left_out(each)}" for each in report.failures)
     )
+
+
+def _left_out(failure: Failure) -> str:
+    where = f"**{failure.scenario}** at {failure.broker}"
+    return f"{where} is left out from round {failure.round} on: {failure.reason}."
 
 
 def _table(report: Report, scenario: str) -> str:

@@ -9,8 +9,10 @@ import argparse
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -21,7 +23,7 @@ from typing import Any, NamedTuple
 
 import psutil
 import syncs
-from measuring import Result, Syncs, Usage, usage
+from measuring import Failure, Result, Syncs, Usage, usage
 from others import (
     BESIDE,
     COMMANDS,
@@ -43,7 +45,8 @@ from lockkeeper.journal.records import Trace
 from lockkeeper.journal.verify import StoredRecord, read_records
 
 RESULTS = HERE / "results"
-LOAD_SECONDS_MAX = 1800
+LOAD_SECONDS_MORE = 600
+"""So much longer than its warm-up and its measured time may a load take, to start and to end."""
 
 
 class Client(NamedTuple):
@@ -56,8 +59,14 @@ class Client(NamedTuple):
 
     def line(self, scenario: str, url: str) -> list[str]:
         """Return the command line for a scenario at a broker."""
-        seconds = self.day if scenario == MIXED_DAY else self.seconds
-        return [*self.command, scenario, url, str(self.warm_up), str(seconds)]
+        return [*self.command, scenario, url, str(self.warm_up), str(self._measured(scenario))]
+
+    def limit(self, scenario: str) -> float:
+        """Return within how many seconds a scenario must end."""
+        return self.warm_up + self._measured(scenario) + LOAD_SECONDS_MORE
+
+    def _measured(self, scenario: str) -> float:
+        return self.day if scenario == MIXED_DAY else self.seconds
 
 
 @contextmanager
@@ -84,6 +93,18 @@ def _each(processes: list[psutil.Process], do: Callable[[psutil.Process], None])
             do(process)
 
 
+class LoadError(Exception):
+    """A load failed, or did not end in time."""
+
+
+class Found(NamedTuple):
+    """All that a run of the bench has found."""
+
+    results: list[Result]
+    failures: list[Failure]
+    syncs: list[Syncs]
+
+
 class Load(NamedTuple):
     """What a run of the load said, and the broker's usage at both ends of the measured time."""
 
@@ -94,21 +115,30 @@ class Load(NamedTuple):
 
 
 def run_load(broker: Measured, client: Client, scenario: str) -> Load:
-    """Run one scenario; the broker's usage is read when the load says START and END."""
+    """Run one scenario; the broker's usage is read when the load says START and END.
+
+    Raises LoadError.
+    """
     url = broker.secure_url if scenario in TLS_SCENARIOS else broker.url
     if scenario in STREAM_SCENARIOS:
         url = broker.stream_url
     command = client.line(scenario, url)
     marks: dict[str, tuple[Usage, float]] = {}
     last = ""
+    limit = client.limit(scenario)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as load:
         assert load.stdout is not None
+        kill = threading.Timer(limit, load.kill)
+        kill.start()
         for line in load.stdout:
             last = line.strip()
             if last in ("START", "END"):
                 marks[last] = usage(broker.running.process.pid), time.time()
-        if load.wait(LOAD_SECONDS_MAX) != 0:
-            raise RuntimeError(f"scenario {scenario} failed against {broker.kind}")
+        kill.cancel()
+    if load.returncode == -signal.SIGKILL:
+        raise LoadError(f"it did not end within {limit:.0f} s")
+    if load.returncode != 0:
+        raise LoadError("the client ended with an error")
     (before, began), (after, ended) = marks["START"], marks["END"]
     return Load(json.loads(last), before, after, syncs.Span(began, ended))
 
@@ -130,9 +160,15 @@ def result_of(load: Load, kind: str, scenario: str, number: int) -> Result:
     )
 
 
-def run_rounds(running: list[Measured], client: Client, asked: argparse.Namespace) -> list[Result]:
-    """Run all rounds and return every result; a line for each goes to the terminal."""
+def run_rounds(
+    running: list[Measured], client: Client, asked: argparse.Namespace
+) -> tuple[list[Result], list[Failure]]:
+    """Run all rounds and return every result; a line for each goes to the terminal.
+
+    A scenario that failed at a broker is not run there again, all others are.
+    """
     results: list[Result] = []
+    failures: dict[tuple[str, str], Failure] = {}
     began = time.monotonic()
     for number in range(1, asked.rounds + 1):
         passed = time.monotonic() - began
@@ -141,10 +177,16 @@ def run_rounds(running: list[Measured], client: Client, asked: argparse.Namespac
             break
         for scenario in asked.scenarios:
             for broker in running if number % 2 else reversed(running):
-                if unfit(broker.kind, scenario):
+                where = broker.kind, scenario
+                if unfit(*where) or where in failures:
                     continue
-                with alone(broker, running):
-                    load = run_load(broker, client, scenario)
+                try:
+                    with alone(broker, running):
+                        load = run_load(broker, client, scenario)
+                except LoadError as error:
+                    failures[where] = Failure(*where, number, str(error))
+                    print(f"round {number}  {scenario}  {broker.kind:10}  {error}", flush=True)
+                    continue
                 result = result_of(load, broker.kind, scenario, number)
                 results.append(result)
                 p50 = "" if result.p50_us is None else f"  p50 {result.p50_us:,.0f} µs"
@@ -153,7 +195,7 @@ def run_rounds(running: list[Measured], client: Client, asked: argparse.Namespac
                     f"  {result.cpu_us:6.1f} CPU µs/msg{p50}",
                     flush=True,
                 )
-    return results
+    return results, list(failures.values())
 
 
 def started_for(
@@ -178,13 +220,16 @@ def count_syncs(
     broker = started_for(scenarios, kind, directory, identity, syncs.tracer(log))
     try:
         for scenario in scenarios:
-            if not unfit(kind, scenario):
+            if unfit(kind, scenario):
+                continue
+            try:
                 load = run_load(broker, client, scenario)
-                each = syncs.count(log.read_text(errors="replace"), load.span)
-                found.append(Syncs(kind, scenario, each / max(load.found["messages"], 1)))
-                print(
-                    f"syncs    {scenario}  {kind:10}  {found[-1].syncs:.3f} a message", flush=True
-                )
+            except LoadError as error:
+                print(f"syncs    {scenario}  {kind:10}  {error}", flush=True)
+                continue
+            each = syncs.count(log.read_text(errors="replace"), load.span)
+            found.append(Syncs(kind, scenario, each / max(load.found["messages"], 1)))
+            print(f"syncs    {scenario}  {kind:10}  {found[-1].syncs:.3f} a message", flush=True)
     finally:
         broker.running.stop()
     return found
@@ -200,9 +245,7 @@ def recorded(journal: Path) -> str:
     return f"The flight recorder's: {own:,} of {every:,} bytes in the journal ({own / every:.2%})"
 
 
-def report_of(
-    results: list[Result], counted: list[Syncs], asked: argparse.Namespace
-) -> dict[str, Any]:
+def report_of(found: Found, asked: argparse.Namespace) -> dict[str, Any]:
     """Return every result, and on what machine it was measured."""
     model = next(
         line.partition(":")[2].strip()
@@ -223,8 +266,9 @@ def report_of(
         "warm_up_seconds": asked.warm_up,
         "brokers": asked.brokers,
         "scenarios": asked.scenarios,
-        "results": [asdict(each) for each in results],
-        "syncs": [asdict(each) for each in counted],
+        "results": [asdict(each) for each in found.results],
+        "failures": [asdict(each) for each in found.failures],
+        "syncs": [asdict(each) for each in found.syncs],
     }
 
 
@@ -302,7 +346,7 @@ def started(
             broker.running.stop()
 
 
-def measure(asked: argparse.Namespace, directory: Path) -> tuple[list[Result], list[Syncs]]:
+def measure(asked: argparse.Namespace, directory: Path) -> Found:
     """Run everything, with journals below *directory*."""
     secured = not set(TLS_SCENARIOS).isdisjoint(asked.scenarios)
     identity = identities.make(directory / "certificates") if secured else None
@@ -310,12 +354,12 @@ def measure(asked: argparse.Namespace, directory: Path) -> tuple[list[Result], l
     java += ["-cp", java_project.build(HERE / "java"), "dev.lockkeeper.bench.Load"]
     client = Client(java, asked.warm_up, asked.seconds, asked.day)
     with started(asked.brokers, directory, identity, asked.scenarios) as running:
-        results = run_rounds(running, client, asked)
+        results, failures = run_rounds(running, client, asked)
     counted: list[Syncs] = []
     for kind in asked.brokers if asked.syncs else []:
         place = directory / f"{kind}-traced"
         counted += count_syncs(kind, client, place, identity, asked.scenarios)
-    return results, counted
+    return Found(results, failures, counted)
 
 
 def main() -> None:
@@ -334,7 +378,7 @@ def main() -> None:
         sys.exit("There is no broker to measure.")
     asked.directory.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=asked.directory, prefix="journals-") as directory:
-        report = report_of(*measure(asked, Path(directory)), asked)
+        report = report_of(measure(asked, Path(directory)), asked)
         print(markdown(report))
         if OURS in asked.brokers:
             print(f"\n{recorded(Path(directory, OURS, 'data'))}")

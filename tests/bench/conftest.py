@@ -38,5 +38,6 @@ def report() -> dict[str, Any]:
             result("rabbitmq", "d", 1, 10000, cpu_us=20.0),
             result("lockkeeper", "h", 1, 3000),
         ],
+        "failures": [],
         "syncs": [{"broker": "lockkeeper", "scenario": "a", "syncs": 1.0}],
     }

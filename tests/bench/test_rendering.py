@@ -32,6 +32,12 @@ def test_a_report_becomes_a_table_for_each_scenario(report: dict[str, Any]) -> N
     assert "| lockkeeper | 5,000 | 10.0 | 2.50 | 64 | 1.00, 1.00 |" in lines
 
 
+def test_what_did_not_end_is_told(report: dict[str, Any]) -> None:
+    failure = {"broker": "rabbitmq", "scenario": "d", "round": 2, "reason": "it did not end"}
+    told = rendering.markdown(report | {"failures": [failure]}).splitlines()
+    assert told[2] == "**d** at rabbitmq is left out from round 2 on: it did not end."
+
+
 def test_a_broker_that_cannot_carry_a_scenario_says_why(report: dict[str, Any]) -> None:
     why = scenarios.unfit("rabbitmq", "h")
     assert why is not None

@@ -83,7 +83,7 @@ def test_rounds_that_would_end_too_late_are_left_out(
     asked = arguments(["--scenarios", "a", "--rounds", "5", "--minutes", minutes])
     running: Any = [SimpleNamespace(kind="lockkeeper")]
     client: Any = None
-    assert run.run_rounds(running, client, asked) == [result] * rounds
+    assert run.run_rounds(running, client, asked) == ([result] * rounds, [])
     told = f"Round {rounds + 1} would end after {float(minutes):g} minutes: it is left out."
     assert (told in capsys.readouterr().out) == (rounds < 5)
 
@@ -154,3 +154,46 @@ def test_others_stand_still_and_may_end_meanwhile() -> None:
         for process in processes:
             process.kill()
             process.communicate()
+
+
+LOAD = """
+import json, sys, time
+scenario, url = sys.argv[1:3]
+print("START", flush=True)
+if (scenario, url) == ("b", "tcp://hangs"):
+    time.sleep(600)
+if (scenario, url) == ("c", "tcp://fails"):
+    sys.exit("no such queue")
+print("END", flush=True)
+print(json.dumps({"messages": 10, "seconds": 2}))
+"""
+
+
+def test_a_load_that_hangs_or_fails_is_left_out_and_all_others_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "LOAD_SECONDS_MORE", 1)
+    process = SimpleNamespace(pid=os.getpid())
+    # As the load itself ends or hangs, no broker is asked anything.
+    brokers: Any = [
+        SimpleNamespace(kind=kind, url=f"tcp://{kind}", running=SimpleNamespace(process=process))
+        for kind in ("hangs", "fails")
+    ]
+    monkeypatch.setattr(run, "alone", lambda *_: nullcontext())
+    client = run.Client([sys.executable, "-c", LOAD], 0, 0.5)
+    asked = arguments(["--scenarios", "abc", "--rounds", "2"])
+    results, failures = run.run_rounds(brokers, client, asked)
+    found = {(each.broker, each.scenario, each.round): each.rate for each in results}
+    every = {
+        (kind, letter, number)
+        for kind in ("hangs", "fails")
+        for letter in "abc"
+        for number in (1, 2)
+    }
+    left_out = {("hangs", "b", 1), ("hangs", "b", 2), ("fails", "c", 1), ("fails", "c", 2)}
+    assert found == dict.fromkeys(every - left_out, 5.0)
+    assert [(each.broker, each.scenario, each.round, each.reason) for each in failures] == [
+        ("hangs", "b", 1, "it did not end within 2 s"),
+        ("fails", "c", 1, "the client ended with an error"),
+    ]
+    assert "round 1  b  hangs       it did not end within 2 s" in capsys.readouterr().out
