@@ -402,3 +402,55 @@ def test_a_compaction_rests_four_times_as_long_as_it_works(
     for _ in range(4):
         made._pause()
     assert rests == pytest.approx([0.001, 0.008, 0.04, 0.1])
+
+
+@pytest.mark.replaces
+def test_a_compaction_in_haste_does_not_rest(
+    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works, rests = iter((1.0, 2.0)), list[float]()
+    monkeypatch.setattr(
+        rewriting, "time", SimpleNamespace(thread_time=lambda: next(works), sleep=rests.append)
+    )
+    made = Rewriting(Task(tmp_path, 1, frozenset(), {}, [], frozenset()), lambda: None)
+    made.in_haste = True
+    made._pause()
+    made.in_haste = False
+    made._pause()
+    assert rests == [0.001, 0.1]
+
+
+@pytest.mark.parametrize("files", [6, 40])
+def test_copies_are_made_in_haste_where_the_journal_grows_faster(
+    files: int, tmp_path: Path, kit: Kit
+) -> None:
+    """40 files are more than four times the four, and what lives, that are in order."""
+    store = make(tmp_path / "data", kit)
+    store.open()
+    keep_one(store, kit, files * FILE_BYTES // 2000)
+    rewriting = begun(store, kit)
+    assert rewriting.in_haste == (files > 4 * 4)
+    store.close()
+
+
+def test_a_copy_is_made_in_haste_while_senders_wait_for_the_disk(tmp_path: Path, kit: Kit) -> None:
+    store = make(tmp_path / "data", kit)
+    store.open()
+    keep_one(store, kit, 6 * FILE_BYTES // 2000)
+    rewriting = begun(store, kit)
+    assert not rewriting.in_haste
+    store._compaction.begin(in_haste=True)
+    assert rewriting.in_haste
+    store._compaction.begin(in_haste=False)
+    assert not rewriting.in_haste
+    store.close()
+
+
+def begun(store: KahaDBStore, kit: Kit) -> Rewriting:
+    """Let clean-ups find that nothing can be deleted, until a copy is begun."""
+    for _ in range(10):
+        kit.clock.now += 1000
+        store.maintain(0)
+        if store._compaction._work is not None:
+            return store._compaction._work.rewriting
+    raise AssertionError("no file is copied")

@@ -29,6 +29,8 @@ FILES_FREE: Final = 4
 """A journal of up to 3 times the bytes of its live messages, and 4 files, is in order."""
 GAIN_MIN: Final = 0.4
 """What part of a file must be in vain before it is copied."""
+HASTE_FACTOR: Final = 4
+"""In a journal of so many times what is in order copies do not rest any more."""
 
 
 class Settings(NamedTuple):
@@ -115,8 +117,14 @@ class Compaction:
             work.rewriting.stop()
 
     def begin(self, in_haste: bool) -> None:
-        """Begin a copy, if one is worth it now; after everything that can be deleted was."""
-        if not self._settings.is_enabled or self._work is not None:
+        """Begin a copy, if one is worth it now; after everything that can be deleted was.
+
+        One that is being made hurries when it is *in haste*, or when the journal grows faster.
+        """
+        if not self._settings.is_enabled:
+            return
+        if self._work is not None:
+            self._work.rewriting.in_haste = in_haste or self._is_too_long(HASTE_FACTOR)
             return
         is_quiet = self._seen_file == self._files.file_id
         self._seen_file = self._files.file_id
@@ -127,14 +135,14 @@ class Compaction:
             return
         file_id = self._choose()
         if file_id:
-            self._start(file_id)
+            self._start(file_id, in_haste or self._is_too_long(HASTE_FACTOR))
 
-    def _is_too_long(self) -> bool:
-        """Tell whether the journal is longer than its live messages account for."""
+    def _is_too_long(self, times: int = 1) -> bool:
+        """Tell whether the journal has so many *times* what its live messages account for."""
         files = self._file_references.files.values()
         live = sum(file.live for file in files)
         allowed = LIVE_FACTOR * live + FILES_FREE * self._files.file_bytes_max
-        return sum(file.size for file in files) > allowed
+        return sum(file.size for file in files) > times * allowed
 
     def _choose(self) -> int:
         """Return the oldest of the files with much in vain, 0 for none."""
@@ -151,7 +159,7 @@ class Compaction:
         most = max(gains.values(), default=0)
         return min((file_id for file_id, gain in gains.items() if 2 * gain >= most), default=0)
 
-    def _start(self, file_id: int) -> None:
+    def _start(self, file_id: int, in_haste: bool) -> None:
         file_references, files = self._file_references, self._files
         everything = file_references.files
         ending = {each for each, file in everything.items() if file_id in file.refers}
@@ -173,6 +181,7 @@ class Compaction:
             frozenset(file_references.prepared),
         )
         rewriting = Rewriting(task, files.check)
+        rewriting.in_haste = in_haste
         self._work = _Work(file_references, file_id, rewriting, self._commit.position)
         for each in ending:
             everything[each].refers.discard(file_id)

@@ -46,7 +46,10 @@ COPY_SUFFIX = ".tmp"
 _PIECE_BYTES = 16 * 1024
 _PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 0.001, 0.1
 _REST = 4
-"""So many times as long as it has worked the thread rests: it works where nobody else can."""
+"""So many times as long as it has worked the thread rests: it works where nobody else can.
+
+In haste it gives way after each piece, and does not rest.
+"""
 _LOWEST_PRIORITY = 19
 _SIZE = struct.Struct(">i")
 
@@ -111,6 +114,7 @@ class Rewriting:
         self.copy: Copy | None = None
         self.reason: Exception | None = None
         self.is_done = False
+        self.in_haste = False
         self.task = task
         self._check = check
         self._is_closing = False
@@ -197,7 +201,7 @@ class Rewriting:
         if self._is_closing:
             raise UndecidedError("the store is closed")
         before, self._worked = self._worked, time.thread_time()
-        rest = _REST * (self._worked - before)
+        rest = 0.0 if self.in_haste else _REST * (self._worked - before)
         time.sleep(min(max(_PAUSE_SECONDS, rest), _PAUSE_SECONDS_MAX))
 
     def _write(self, answer: Answer) -> Copy:
