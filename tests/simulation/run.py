@@ -118,7 +118,10 @@ class Zygote:
 def _read(descriptor: int, size: int) -> bytes:
     data = b""
     while len(data) < size:
-        data += os.read(descriptor, size - len(data))
+        piece = os.read(descriptor, size - len(data))
+        if not piece:
+            sys.exit("The process that forks one for each seed has ended: it says why above.")
+        data += piece
     return data
 
 
