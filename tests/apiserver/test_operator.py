@@ -288,7 +288,17 @@ async def test_a_configuration_is_pushed_without_a_restart_and_a_refusal_is_told
         await found.broker(destinationPolicies=[{"match": "B.>", "recorded": True}])
         await until(found, "ConfigurationApplied", "False", "Refused")
         assert (await found.get("Pod", "demo-0"))["metadata"]["uid"] == uid
-        assert found.nodes.brokers["demo"].calls.count("POST /api/v1/configuration") == 2
+        # Until the broker is seen to have it, it may be told once more; then it is left alone.
+        calls = found.nodes.brokers["demo"].calls
+        pushed = calls.count("POST /api/v1/configuration")
+        assert pushed in (2, 3, 4)
+        polled = len(calls)
+        await eventually(lambda: _longer(calls, polled + 5))
+        assert calls.count("POST /api/v1/configuration") == pushed
+
+
+async def _longer(calls: list[str], length: int) -> bool:
+    return len(calls) > length
 
 
 async def _differs(found: World, before: str) -> bool:

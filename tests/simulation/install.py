@@ -26,7 +26,7 @@ from lockkeeper.client import opening
 from lockkeeper.client.blocking import loop as client_loop
 from lockkeeper.client.links import dialling
 from lockkeeper.server.networks import dialling as bridge_dialling
-from lockkeeper.store.kahadb import lock
+from lockkeeper.store.kahadb import apart, lock
 from lockkeeper.transport.peer import Peer
 from lockkeeper_api.network_uris import PeerAddress
 
@@ -112,6 +112,8 @@ class World:
         client_loop.make_loop = self._make_client_loop
         dialling.open_socket = self._open_socket
         bridge_dialling._opened = self._open_to_broker
+        # Files are read by a thread of the simulated process instead.
+        apart.begin = lambda task: None
         lock._HELD = OfProcess(self.hub, "held locks")  # type: ignore[assignment]
         numbers = itertools.count(1)
 

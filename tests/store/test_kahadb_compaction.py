@@ -14,10 +14,11 @@ from lockkeeper.journal.recount import recount_directory
 from lockkeeper.message.destination import Destination, queue, topic
 from lockkeeper.message.ids import LocalTransactionId, TransactionId, XATransactionId
 from lockkeeper.store.base import Add, Operation, Reference, Remove, StoreError, Subscription
-from lockkeeper.store.kahadb import KahaDBStore, rewriting
+from lockkeeper.store.kahadb import KahaDBStore, sifting
 from lockkeeper.store.kahadb.audit import differences
 from lockkeeper.store.kahadb.compaction import Settings
-from lockkeeper.store.kahadb.rewriting import Rewriting, Task
+from lockkeeper.store.kahadb.rewriting import Rewriting
+from lockkeeper.store.kahadb.sifting import Pace
 
 A, B, DEAD, SLOW = queue("A"), queue("B"), queue("DLQ"), queue("SLOW")
 NEWS = topic("NEWS")
@@ -388,36 +389,19 @@ def test_closing_in_the_middle_of_a_copy_leaves_no_trace(tmp_path: Path, kit: Ki
 
 
 @pytest.mark.replaces
-def test_a_compaction_rests_four_times_as_long_as_it_works(
-    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+def test_who_sifts_rests_four_times_as_long_as_he_works_but_in_haste(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever its priority, it works only while the event loop does not."""
-    works = iter((0.0001, 0.0021, 0.0121, 1.0))
+    works = iter((0.0001, 0.0021, 0.0121, 1.0, 2.0, 3.0))
     rests: list[float] = []
     monkeypatch.setattr(
-        rewriting, "time", SimpleNamespace(thread_time=lambda: next(works), sleep=rests.append)
+        sifting, "time", SimpleNamespace(thread_time=lambda: next(works), sleep=rests.append)
     )
-    task = Task(tmp_path, 1, frozenset(), {}, [], frozenset())
-    made = Rewriting(task, lambda: None)
-    for _ in range(4):
-        made._pause()
-    assert rests == pytest.approx([0.001, 0.008, 0.04, 0.1])
-
-
-@pytest.mark.replaces
-def test_a_compaction_in_haste_does_not_rest(
-    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    works, rests = iter((1.0, 2.0)), list[float]()
-    monkeypatch.setattr(
-        rewriting, "time", SimpleNamespace(thread_time=lambda: next(works), sleep=rests.append)
-    )
-    made = Rewriting(Task(tmp_path, 1, frozenset(), {}, [], frozenset()), lambda: None)
-    made.in_haste = True
-    made._pause()
-    made.in_haste = False
-    made._pause()
-    assert rests == [0.001, 0.1]
+    pace = Pace()
+    for in_haste in (False, False, False, False, True, False):
+        pace.in_haste = in_haste
+        pace.rest()
+    assert rests == pytest.approx([0.001, 0.008, 0.04, 0.1, 0.001, 0.1])
 
 
 @pytest.mark.parametrize("files", [6, 40])

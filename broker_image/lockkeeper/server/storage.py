@@ -105,6 +105,7 @@ class Storage:
                 journal.enable_ack_compaction,
                 journal.compact_acks_after_no_gc,
                 journal.compact_acks_ignores_store_growth,
+                in_own_process=True,
             ),
             keep_alive_ms=milliseconds(spec.locker.keep_alive_period),
             bytes_max=usage.store_usage.limit,

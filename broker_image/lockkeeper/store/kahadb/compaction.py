@@ -19,7 +19,8 @@ from lockkeeper.store.kahadb.file_references import (
 )
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.paging import BodyReader
-from lockkeeper.store.kahadb.rewriting import Copy, Moves, Rewriting, Subscribed, Task
+from lockkeeper.store.kahadb.rewriting import Copy, Moves, Rewriting
+from lockkeeper.store.kahadb.sifting import Subscribed, Task
 from lockkeeper.store.kahadb.waiting import BOOKED
 
 logger = logging.getLogger(__name__)
@@ -34,11 +35,12 @@ HASTE_FACTOR: Final = 4
 
 
 class Settings(NamedTuple):
-    """ActiveMQ's settings by their names; see the reference of the Broker resource."""
+    """ActiveMQ's settings, see the reference of the Broker resource, and where files are read."""
 
     is_enabled: bool = True
     after_no_gc: int = 10
     ignores_store_growth: bool = False
+    in_own_process: bool = False
 
 
 class _Work:
@@ -124,7 +126,7 @@ class Compaction:
         if not self._settings.is_enabled:
             return
         if self._work is not None:
-            self._work.rewriting.in_haste = in_haste or self._is_too_long(HASTE_FACTOR)
+            self._work.rewriting.hurry(in_haste or self._is_too_long(HASTE_FACTOR))
             return
         is_quiet = self._seen_file == self._files.file_id
         self._seen_file = self._files.file_id
@@ -180,8 +182,8 @@ class Compaction:
             ],
             frozenset(file_references.prepared),
         )
-        rewriting = Rewriting(task, files.check)
-        rewriting.in_haste = in_haste
+        rewriting = Rewriting(task, files.check, self._settings.in_own_process)
+        rewriting.hurry(in_haste)
         self._work = _Work(file_references, file_id, rewriting, self._commit.position)
         for each in ending:
             everything[each].refers.discard(file_id)

@@ -1,4 +1,4 @@
-"""A copy of a data file that has only what is still needed, made by a thread of low priority.
+"""A copy of a data file that has only what is still needed, made beside everything else.
 
 The copy gets the number of the file whose place it takes, by a name of its own that is renamed
 once it is durable: the journal has the one or the other, whole. A new master deletes such copies
@@ -6,14 +6,11 @@ before it reads anything, so that no process which it superseded can put one in 
 """
 
 import logging
-import mmap
 import os
-import struct
 import threading
-import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -28,30 +25,19 @@ from lockkeeper.journal.compacted import (
 )
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.errors import JournalError
-from lockkeeper.journal.files import data_file_name, list_data_files
+from lockkeeper.journal.files import data_file_name
 from lockkeeper.journal.records import Trace
-from lockkeeper.journal.rewritten import in_reading_order, rewritten_head
-from lockkeeper.journal.scan import Batch, scan_file
-from lockkeeper.journal.walk import walk_batch
-from lockkeeper.message.destination import Destination
-from lockkeeper.message.ids import TransactionId
-from lockkeeper.store.kahadb.needed import Answer, Holder, Question, Sifting, UndecidedError
+from lockkeeper.journal.rewritten import rewritten_head
+from lockkeeper.store.kahadb import apart
+from lockkeeper.store.kahadb.needed import Answer, UndecidedError
 from lockkeeper.store.kahadb.placing import make_file, unique_path
+from lockkeeper.store.kahadb.sifting import LOWEST_PRIORITY, Pace, Task, sift
 from lockkeeper.store.locker import LockLostError
 
 logger = logging.getLogger(__name__)
 
 COPY_PREFIX = "compacted-"
 COPY_SUFFIX = ".tmp"
-_PIECE_BYTES = 16 * 1024
-_PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 0.001, 0.1
-_REST = 4
-"""So many times as long as it has worked the thread rests: it works where nobody else can.
-
-In haste it gives way after each piece, and does not rest.
-"""
-_LOWEST_PRIORITY = 19
-_SIZE = struct.Struct(">i")
 
 
 class Moves(NamedTuple):
@@ -74,29 +60,6 @@ class Moves(NamedTuple):
         return Moves(array("q", [old for old, _ in left]), array("q", [now for _, now in left]))
 
 
-class Subscribed(NamedTuple):
-    """A durable subscription, as the bookkeeping has it: see `SubscriptionReferences`."""
-
-    key: str
-    topic: Destination
-    created_in: int
-    is_retroactive: bool
-
-
-class Task(NamedTuple):
-    """Task to copy one file, with the records to read for it.
-
-    *ends* has the end of a file that is still written to.
-    """
-
-    directory: Path
-    file_id: int
-    related: frozenset[int]
-    ends: dict[int, int]
-    subscribed: list[Subscribed]
-    undecided: frozenset[TransactionId]
-
-
 class Copy(NamedTuple):
     """A durable copy: where it is, how long, what is in it, where its messages are."""
 
@@ -109,22 +72,38 @@ class Copy(NamedTuple):
 class Rewriting:
     """Makes one copy. `copy` is None when it could not be made, `reason` says why."""
 
-    def __init__(self, task: Task, check: Callable[[], None]) -> None:
-        """*check* raises LockLostError when this process may not write any more."""
+    def __init__(self, task: Task, check: Callable[[], None], in_own_process: bool = False) -> None:
+        """*check* raises LockLostError when this process may not write any more.
+
+        What is needed may be found by a process of its own: here all is written.
+        """
         self.copy: Copy | None = None
         self.reason: Exception | None = None
         self.is_done = False
-        self.in_haste = False
         self.task = task
         self._check = check
+        self._in_own_process = in_own_process
+        self._apart: apart.Apart | None = None
+        self._pace = Pace()
         self._is_closing = False
         self._path: Path | None = None
-        self._worked = 0.0
         self._thread = threading.Thread(target=self._run, name="journal-compaction", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+
+    @property
+    def in_haste(self) -> bool:
+        """Tell whether it does without rests."""
+        return self._pace.in_haste
+
+    def hurry(self, in_haste: bool) -> None:
+        """Tell whether there is haste from now on."""
+        if in_haste != self._pace.in_haste:
+            self._pace.in_haste = in_haste
+            if self._apart is not None:
+                self._apart.hurry(in_haste)
 
     def wait(self) -> None:
         """Wait until `is_done`."""
@@ -133,6 +112,8 @@ class Rewriting:
     def stop(self) -> None:
         """Give up, and delete what was made."""
         self._is_closing = True
+        if self._apart is not None:
+            self._apart.give_up()
         self.wait()
         self.discard()
 
@@ -144,7 +125,7 @@ class Rewriting:
 
     def _run(self) -> None:
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOWEST_PRIORITY)
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWEST_PRIORITY)
         try:
             answer = self._sift()
             self.copy = self._write(answer)
@@ -157,52 +138,20 @@ class Rewriting:
         self.is_done = True
 
     def _sift(self) -> Answer:
-        task = self.task
-        files = in_reading_order(list_data_files(task.directory))
-        everything = [file.file_id for file in files]
-        order = [each for each in everything if each in task.related or each == task.file_id]
-        missing = task.related - set(order)
-        if missing:
-            raise UndecidedError(f"files {sorted(missing)} are not there")
-        holders = _holders(task, everything)
-        sifting = Sifting(Question(task.file_id, order, holders, task.undecided))
-        for batch, _ in self._pieces(task.file_id, None):
-            sifting.glance(walk_batch(batch, 0, len(batch), data_file_name(task.file_id)))
-        for file_id in order:
-            begin = sifting.next_batch if file_id == task.file_id else None
-            for batch, base in self._pieces(file_id, begin):
-                rows = walk_batch(batch, 0, len(batch), data_file_name(file_id))
-                sifting.read(rows, file_id, batch, base)
-        return sifting.answer()
-
-    def _pieces(
-        self, file_id: int, begin: Callable[[], None] | None
-    ) -> Iterator[tuple[bytes, int]]:
-        """Yield whole records, a little at a time, with their offset in the file.
-
-        *begin* is called before each batch. In between others have their turn.
-        """
-        path = self.task.directory / data_file_name(file_id)
-        with path.open("rb") as file:
-            size = self.task.ends.get(file_id, os.fstat(file.fileno()).st_size)
-            if not size:
-                return
-            with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as data:
-                scan = scan_file(data, path.name)
-                scan.require_uncorrupted()
-                for batch in scan.batches:
-                    if begin is not None:
-                        begin()
-                    for start, end in _cut(data, batch):
-                        self._pause()
-                        yield data[start:end], start
+        started = apart.begin(self.task) if self._in_own_process else None
+        if started is None:
+            return sift(self.task, self._pause)
+        # Whoever hurries it, or lets it end, meanwhile has found none.
+        self._apart = started
+        started.hurry(self._pace.in_haste)
+        if self._is_closing:
+            started.give_up()
+        return started.answer()
 
     def _pause(self) -> None:
         if self._is_closing:
             raise UndecidedError("the store is closed")
-        before, self._worked = self._worked, time.thread_time()
-        rest = 0.0 if self.in_haste else _REST * (self._worked - before)
-        time.sleep(min(max(_PAUSE_SECONDS, rest), _PAUSE_SECONDS_MAX))
+        self._pace.rest()
 
     def _write(self, answer: Answer) -> Copy:
         """Write the copy, durably."""
@@ -251,33 +200,6 @@ def _line_about(path: Path) -> bytes:
         head = file.read(HEAD_BYTES)
     before = compaction_in(head) or Compaction(path.stat().st_size, first_in(head))
     return encode_record(Trace(compaction_line(before)))
-
-
-def _holders(task: Task, order: Sequence[int]) -> list[Holder]:
-    """Return the subscriptions, with where they were created as seen from the file."""
-    rank = {file_id: at for at, file_id in enumerate(order)}
-    own = rank[task.file_id]
-    holders = []
-    for key, topic, created_in, is_retroactive in task.subscribed:
-        # One whose record still waits to be written begins behind everything.
-        place = rank[created_in] if created_in else len(rank)
-        since = (place > own) - (place < own)
-        holders.append(Holder(key, topic, since, is_retroactive))
-    return holders
-
-
-def _cut(data: mmap.mmap, batch: Batch) -> Iterator[tuple[int, int]]:
-    """Yield runs of whole records of a batch."""
-    start = position = batch.start
-    while position < batch.end:
-        size: int = _SIZE.unpack_from(data, position)[0]
-        if size <= 0:
-            # Not to be cut here: whoever reads the records says what is wrong with them.
-            position = batch.end
-        position = min(position + size, batch.end)
-        if position - start >= _PIECE_BYTES or position >= batch.end:
-            yield start, position
-            start = position
 
 
 def _write_at(descriptor: int, data: bytes, offset: int) -> None:

@@ -1,0 +1,161 @@
+"""Files that a process of its own reads for a compaction: what it tells, and when it ends."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from store_kit import Kit
+from test_kahadb_compaction import EAGER, Traffic, clean_up, contents, keep_one, make
+
+from lockkeeper.journal.files import list_data_files
+from lockkeeper.journal.scan import scan_file
+from lockkeeper.message.destination import topic
+from lockkeeper.message.ids import XATransactionId
+from lockkeeper.store.kahadb import KahaDBStore, apart
+from lockkeeper.store.kahadb.needed import UndecidedError
+from lockkeeper.store.kahadb.sifting import Subscribed, Task, sift
+
+APART = EAGER._replace(in_own_process=True)
+
+
+def task_of(directory: Path, file_id: int, related: frozenset[int] = frozenset()) -> Task:
+    place = Subscribed("client:naïve", topic("NEWS.ü"), 0, True)
+    undecided = frozenset({XATransactionId(-3, b"\x00g", b"")})
+    return Task(directory, file_id, related, {}, [place], undecided)
+
+
+def test_a_task_is_understood_as_it_was_given(tmp_path: Path) -> None:
+    task = task_of(tmp_path / "naïve\n", 7, frozenset({1, 2}))._replace(ends={7: 12})
+    line = apart._task_line(task)
+    assert line.count(b"\n") == 1
+    assert apart._task_in(line) == task
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_it_tells_what_is_told_here(seed: int, tmp_path: Path, kit: Kit) -> None:
+    """Of each file of a journal with everything in it, whether it is of use or undecided."""
+    directory = tmp_path / "data"
+    store = make(directory, kit)
+    store.open()
+    traffic = Traffic(store, kit, seed)
+    for _ in range(200):
+        traffic.step()
+    kit.until_durable(store)
+    store.close()
+    files = frozenset(each.file_id for each in list_data_files(directory))
+    answered = 0
+    for file_id in sorted(files)[:8]:
+        task = task_of(directory, file_id, files - {file_id})._replace(subscribed=[])
+        started = apart.begin(task)
+        assert started is not None
+        started.hurry(in_haste=True)
+        try:
+            here = sift(task, lambda: None)
+        except UndecidedError as error:
+            with pytest.raises(UndecidedError) as told:
+                started.answer()
+            assert str(told.value) == str(error)
+            continue
+        assert started.answer() == here
+        answered += 1
+    assert answered > 0
+
+
+def test_files_are_compacted_by_it_and_nothing_is_lost(tmp_path: Path, kit: Kit) -> None:
+    directory = tmp_path / "data"
+    store = make(directory, kit, APART)
+    store.open()
+    keep_one(store, kit)
+    expected = contents(directory, kit, tmp_path)
+    clean_up(store, kit)
+    assert len(list_data_files(directory)) <= 4
+    store.close()
+    assert contents(directory, kit, tmp_path) == expected
+    assert children() == []
+
+
+def test_a_store_that_is_closed_lets_it_end(tmp_path: Path, kit: Kit) -> None:
+    directory = tmp_path / "data"
+    store = make(directory, kit, APART)
+    store.open()
+    keep_one(store, kit)
+    while not children():
+        kit.clock.now += 1000
+        store.maintain(0)
+    store.close()
+    assert children() == []
+    assert not list(directory.glob("compacted-*"))
+
+
+def test_one_that_is_killed_leaves_the_file_as_it_is(
+    tmp_path: Path, kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = tmp_path / "data"
+    store = make(directory, kit, APART)
+    store.open()
+    keep_one(store, kit)
+    expected = contents(directory, kit, tmp_path)
+    with caplog.at_level("INFO"):
+        while "has ended" not in caplog.text:
+            for child in children():
+                child.kill()
+            kit.clock.now += 1000
+            store.maintain(0)
+    clean_up(store, kit)
+    store.close()
+    assert contents(directory, kit, tmp_path) == expected
+
+
+def test_it_ends_with_the_broker_that_is_killed(tmp_path: Path, kit: Kit) -> None:
+    """Long before it has read everything, which takes at least as long as it rests."""
+    store = KahaDBStore(tmp_path, clock=kit.clock)
+    store.open()
+    keep_one(store, kit, 500)
+    store.close()
+    (file,) = list_data_files(tmp_path)
+    with file.path.open("rb") as data:
+        (*_, last) = scan_file(data.read(), file.path.name).batches
+        data.seek(0)
+        written = data.read(last.end)
+    file.path.write_bytes(written * 100)
+    pieces = 100 * len(written) // (16 * 1024)
+    broker = os.fork()
+    if not broker:
+        started = apart.begin(task_of(tmp_path, file.file_id)._replace(subscribed=[]))
+        (tmp_path / "child").write_text(str(started is not None and started._process.pid))
+        time.sleep(60)
+        os._exit(0)
+    while not (number := read(tmp_path / "child")):
+        time.sleep(0.01)
+    process = psutil.Process(int(number))
+    while not str(process.memory_maps(grouped=False)).count(file.path.name):
+        time.sleep(0.01)
+    os.kill(broker, signal.SIGKILL)
+    os.waitpid(broker, 0)
+    assert pieces * 0.001 > 5
+    process.wait(2)
+
+
+def test_without_a_process_it_is_read_here(
+    tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "nothing"))
+    directory = tmp_path / "data"
+    store = make(directory, kit, APART)
+    store.open()
+    keep_one(store, kit)
+    clean_up(store, kit)
+    assert len(list_data_files(directory)) <= 4
+    store.close()
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
