@@ -40,10 +40,11 @@ class Apart:
         self._tell(_HASTE if in_haste else _EASY)
 
     def give_up(self) -> None:
-        """Let it end without an answer."""
+        """Let it end without an answer; it has nothing to put in order."""
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
+        self._process.kill()
 
     def answer(self) -> Answer:
         """Return the answer, once it is there. Raises UndecidedError."""
