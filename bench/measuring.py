@@ -75,10 +75,11 @@ def _usage_of_one(process_id: int) -> tuple[float, int, float] | None:
     """Return seconds, calls and peak of one process; None if it has just ended."""
     process = Path("/proc", str(process_id))
     try:
-        # The name in parentheses may hold spaces; utime and stime are fields 14 and 15.
+        # The name in parentheses may hold spaces. Fields 14 to 17 are utime and stime, and what
+        # processes that it has waited for have used: those end meanwhile.
         fields = (process / "stat").read_text().rpartition(")")[2].split()
         told = _table(process / "io") | _table(process / "status")
-        cpu = (int(fields[11]) + int(fields[12])) / CLOCK_TICKS_PER_SECOND
+        cpu = sum(map(int, fields[11:15])) / CLOCK_TICKS_PER_SECOND
         calls = int(told["syscr"]) + int(told["syscw"])
         return cpu, calls, int(told["VmHWM"].split()[0]) * 1024 / 1e6
     except (OSError, KeyError):

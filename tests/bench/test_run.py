@@ -126,6 +126,15 @@ def test_the_usage_of_children_counts() -> None:
     assert usage(os.getpid()).peak_mb > 10
 
 
+def test_the_usage_of_a_child_that_has_ended_still_counts() -> None:
+    before = usage(os.getpid())
+    work = "import time\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", work], check=True)
+    after = usage(os.getpid())
+    assert after.cpu - before.cpu >= 0.3
+    assert after.calls > before.calls
+
+
 def stands_still(process: psutil.Process, wanted: bool = True) -> bool:
     """Tell whether a process is stopped, which takes the kernel a moment."""
     deadline = time.monotonic() + 10
