@@ -130,11 +130,17 @@ def run_load(broker: Measured, client: Client, scenario: str) -> Load:
         assert load.stdout is not None
         kill = threading.Timer(limit, load.kill)
         kill.start()
-        for line in load.stdout:
-            last = line.strip()
-            if last in ("START", "END"):
-                marks[last] = usage(broker.running.process.pid), time.time()
-        kill.cancel()
+        try:
+            for line in load.stdout:
+                last = line.strip()
+                if last in ("START", "END"):
+                    marks[last] = usage(broker.running.process.pid), time.time()
+        except BaseException:
+            # Ctrl-C, above all: nobody waits for the load any more.
+            load.kill()
+            raise
+        finally:
+            kill.cancel()
     if load.returncode == -signal.SIGKILL:
         raise LoadError(f"it did not end within {limit:.0f} s")
     if load.returncode != 0:

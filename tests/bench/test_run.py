@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -206,3 +207,17 @@ def test_a_load_that_hangs_or_fails_is_left_out_and_all_others_count(
         ("fails", "c", 1, "the client ended with an error"),
     ]
     assert "round 1  b  hangs       it did not end within 2 s" in capsys.readouterr().out
+
+
+def test_a_bench_that_is_told_to_stop_waits_for_no_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(_: int) -> None:
+        sys.exit(130)
+
+    monkeypatch.setattr(run, "usage", stop)
+    process = SimpleNamespace(pid=os.getpid())
+    broker: Any = SimpleNamespace(url="tcp://hangs", running=SimpleNamespace(process=process))
+    began = time.monotonic()
+    with pytest.raises(SystemExit):
+        run.run_load(broker, run.Client([sys.executable, "-c", LOAD], 0, 0.5), "b")
+    assert time.monotonic() - began < 60
+    assert not any(isinstance(each, threading.Timer) for each in threading.enumerate())
