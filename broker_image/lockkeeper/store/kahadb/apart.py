@@ -88,10 +88,11 @@ def main() -> None:
     """Sift for the task of the standard input."""
     with suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
+    _give_way(in_haste=False)
     line, _, heard = _first_line().partition(b"\n")
     os.set_blocking(_INPUT, False)
     pace = Pace()
-    pace.in_haste = heard.endswith(_HASTE)
+    _heed(pace, heard)
 
     def pause() -> None:
         _listen(pace)
@@ -127,7 +128,22 @@ def _listen(pace: Pace) -> None:
         return
     if not heard:
         raise UndecidedError("nobody waits for it any more")
-    pace.in_haste = heard.endswith(_HASTE)
+    _heed(pace, heard)
+
+
+def _heed(pace: Pace, heard: bytes) -> None:
+    """Go on as fast as was said last, if anything was."""
+    in_haste = heard.endswith(_HASTE)
+    if heard and in_haste != pace.in_haste:
+        pace.in_haste = in_haste
+        _give_way(in_haste)
+
+
+def _give_way(in_haste: bool) -> None:
+    """Let everybody else who wants the processor have it, unless there is haste."""
+    with suppress(OSError, AttributeError):
+        policy = os.SCHED_OTHER if in_haste else os.SCHED_IDLE
+        os.sched_setscheduler(0, policy, os.sched_param(0))
 
 
 def _task_line(task: Task) -> bytes:

@@ -20,9 +20,9 @@ from lockkeeper.message.ids import XATransactionId
 from lockkeeper.store.kahadb.needed import Answer, Holder, Question, Sifting, UndecidedError
 
 LOWEST_PRIORITY: Final = 19
-_PIECE_BYTES: Final = 16 * 1024
+_PIECE_BYTES: Final = 64 * 1024
 _PAUSE_SECONDS, _PAUSE_SECONDS_MAX = 0.001, 0.1
-_REST: Final = 4
+_REST: Final = 9
 _SIZE = struct.Struct(">i")
 
 
@@ -50,7 +50,7 @@ class Task(NamedTuple):
 
 
 class Pace:
-    """Rests of a thread, four times as long as it works: others have more to do.
+    """Rests of a thread, nine times as long as it works: others have more to do.
 
     `in_haste` it only gives way after each piece.
     """
