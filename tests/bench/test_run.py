@@ -84,7 +84,8 @@ def test_rounds_that_would_end_too_late_are_left_out(
     asked = arguments(["--scenarios", "a", "--rounds", "5", "--minutes", minutes])
     running: Any = [SimpleNamespace(kind="lockkeeper")]
     client: Any = None
-    assert run.run_rounds(running, client, asked) == ([result] * rounds, [])
+    found: Any = run.run_rounds(running, client, asked)
+    assert found == ([result] * rounds, [])
     told = f"Round {rounds + 1} would end after {float(minutes):g} minutes: it is left out."
     assert (told in capsys.readouterr().out) == (rounds < 5)
 
