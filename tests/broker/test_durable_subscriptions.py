@@ -193,3 +193,52 @@ def test_a_subscription_that_no_journal_can_name_leaves_nothing_behind(
         durable(bench.client(client_id), name)
     assert names(bench) == []
     bench.store.close()
+
+
+class Settled:
+    """A receipt that tells whether it was settled."""
+
+    done = False
+
+    def settle(self) -> None:
+        self.done = True
+
+
+def test_an_acknowledgement_is_answered_when_all_that_it_ends_is_written(
+    tmp_path: "Path", make_bench: "type[Bench]"
+) -> None:
+    """Also where the last message is not persistent, and has nothing to be written of."""
+    store = KahaDBStore(tmp_path)
+    bench = make_bench(store=store)
+    subscriber, producer = bench.client("me"), bench.client()
+    consumer = durable(subscriber)
+    producer.send(TOPIC, "persistent")
+    producer.send(TOPIC, "not", persistent=False)
+    last = subscriber.deliveries(consumer)[-1].message.sequence
+    receipt = Settled()
+    bench.broker.acknowledge(consumer, AckType.STANDARD, last, 2, receipt)
+    assert store.waiting() > 0
+    assert not receipt.done
+    bench.tick()
+    assert receipt.done
+
+
+def test_browsing_in_a_transaction_gives_no_memory_back(
+    tmp_path: "Path", make_bench: "type[Bench]"
+) -> None:
+    bench = make_bench(store=KahaDBStore(tmp_path))
+    producer, client = bench.client(), bench.client()
+    for number in range(10):
+        producer.send("Q", str(number))
+    used = bench.broker.memory.used
+    browser = client.consume("Q", prefetch=10, browser=True)
+    transaction = client.begin()
+    last = client.deliveries(browser)[-1].message.sequence
+    bench.broker.transactions.acknowledge(
+        client.connection, browser, transaction, last, 10, AckType.STANDARD
+    )
+    bench.tick()
+    bench.broker.transactions.commit(client.connection, transaction, None)
+    bench.tick()
+    assert bench.broker.memory.used == used
+    assert bench.depth("Q") == 10

@@ -71,6 +71,9 @@ class Browse(Backlog):
             receipt.settle()
         self.activate()
 
+    def forget_applied(self, references: Sequence[Reference]) -> None:
+        """Do nothing: copies are charged to nobody's memory."""
+
     def give_back(self, references: Sequence[Reference]) -> None:
         """Do nothing: the queue never lost them."""
 

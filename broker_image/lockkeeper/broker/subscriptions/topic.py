@@ -217,7 +217,10 @@ class TopicSubscription(Backlog):
             store.remove(self.destination, reference, receipt, self.subscription)
         else:
             self._let_go(reference)
-            if receipt is not None:
+            if receipt is not None and self.subscription is not None:
+                # The acknowledgement may end persistent messages, too, whose removals wait.
+                self.context.settle_behind(receipt)
+            elif receipt is not None:
                 receipt.settle()
         return None
 
