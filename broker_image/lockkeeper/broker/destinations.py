@@ -9,9 +9,11 @@ from lockkeeper.broker.inactive_destinations import is_used
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.routing.rule import QueueFollower, Rule
+from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.subscription_manager import SubscriptionManager
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.segments import SEGMENT_PREFIX
 from lockkeeper.store.base import Receipt
 
 
@@ -84,6 +86,8 @@ class Destinations:
 
     def remove(self, destination: Destination, receipt: Receipt | None) -> None:
         """Remove a destination with its messages. Raises BrokerError while it has consumers."""
+        if destination.name.startswith(SEGMENT_PREFIX) or destination == JOBS:
+            raise InvalidDestinationError(f"{destination} is the broker's own: it stays")
         region = self._registry.find(destination)
         if region is not None and region.is_subscribed():
             raise InvalidDestinationError(
