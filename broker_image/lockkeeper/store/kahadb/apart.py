@@ -11,7 +11,6 @@ import os
 import subprocess
 import sys
 from array import array
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -220,18 +219,11 @@ def _read_answer(output: IO[bytes]) -> Answer:
 
 def _numbers(output: IO[bytes], count: int) -> "array[int]":
     numbers = array("q")
-    numbers.frombytes(_exactly(output.read, 8 * count))
+    data = output.read(8 * count)
+    if len(data) < 8 * count:
+        raise UndecidedError("the process that read it has ended")
+    numbers.frombytes(data)
     return numbers
-
-
-def _exactly(read: Callable[[int], bytes], size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        piece = read(size - len(data))
-        if not piece:
-            raise UndecidedError("the process that read it has ended")
-        data += piece
-    return data
 
 
 def _told_of(destination: Destination) -> tuple[int, str]:

@@ -78,7 +78,7 @@ def sift(task: Task, pause: Callable[[], None]) -> Answer:
     if missing:
         raise UndecidedError(f"files {sorted(missing)} are not there")
     holders = _holders(task, everything)
-    sifting = Sifting(Question(task.file_id, order, holders, frozenset(task.undecided)))
+    sifting = Sifting(Question(task.file_id, order, holders, task.undecided))
     for batch, _ in _pieces(task, task.file_id, pause, None):
         sifting.glance(walk_batch(batch, 0, len(batch), data_file_name(task.file_id)))
     for file_id in order:
