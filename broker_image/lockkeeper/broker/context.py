@@ -96,6 +96,7 @@ class Context:
     TICK_BYTES_MAX the rest is `postponed` to the next one.
     What is `starved` waits until consumers may hold more of it. `roused` are consumers of several
     destinations that have asked all of them to send since the last dispatch: once is enough.
+    `arriving` are the destinations of the broker's own messages that are being written, by receipt.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class Context:
         self.postponed: list[Active] = []
         self.starved: list[Active] = []
         self.roused: set[Consumer] = set()
+        self.arriving: dict[object, Destination] = {}
         self.unsent = 0
         # Ids must not repeat those of an earlier broker whose messages clients still hold.
         self.sequences = count((now << 20) + 1)

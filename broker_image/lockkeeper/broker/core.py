@@ -108,7 +108,7 @@ class Broker:
             self.context,
             self.registry,
             self.connections,
-            self.transactions.unfinished,
+            self.destinations.awaiting,
             self.destinations.remove_unused,
             settings.schedule_period_for_destination_purge,
             settings.max_purged_destinations_per_sweep,

@@ -56,6 +56,16 @@ class Destinations:
             if region.destination.is_queue:
                 follower.opened(region)
 
+    def awaiting(self) -> set[Destination]:
+        """Return where messages are to come that nobody sees yet, or to go from.
+
+        They are those of transactions, and of the broker's own messages that are being written.
+        """
+        found = set(self._context.arriving.values())
+        for transaction in self._transactions.unfinished():
+            found.update(transaction.destinations())
+        return found
+
     def create_temporary(self, connection: Connection, destination: Destination) -> None:
         """Make a temporary destination that lives as long as its connection."""
         if destination in self._subscriptions.temporary:

@@ -3,7 +3,7 @@
 Nothing is noted per message: a sweep compares what each destination has seen with the last sweep.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TypeAlias
 
 from lockkeeper.broker.connections import Connection
@@ -11,7 +11,6 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
-from lockkeeper.broker.transactions import Transaction
 from lockkeeper.message.destination import Destination
 
 Idle: TypeAlias = tuple[int, int]
@@ -29,7 +28,7 @@ class InactiveDestinations:
         context: Context,
         registry: Registry,
         connections: dict[str, Connection],
-        unfinished: Callable[[], Iterable[Transaction]],
+        awaiting: Callable[[], set[Destination]],
         remove: Callable[[Destination], None],
         period: int,
         sweep_max: int,
@@ -37,7 +36,7 @@ class InactiveDestinations:
         self._context = context
         self._registry = registry
         self._connections = connections
-        self._unfinished = unfinished
+        self._awaiting = awaiting
         self._remove = remove
         self._period = period
         self._sweep_max = sweep_max
@@ -77,13 +76,11 @@ class InactiveDestinations:
         return idle is not None and self._context.steady - idle[0] >= timeout
 
     def _wanted(self) -> set[Destination]:
-        """Return the destinations of all producers, and of all transactions."""
-        found: set[Destination] = set()
+        """Return the destinations of all producers, and those that await messages."""
+        found = self._awaiting()
         for connection in self._connections.values():
             for destination in connection.producers.values():
                 found.update(destination.parts() if destination is not None else ())
-        for transaction in self._unfinished():
-            found.update(transaction.destinations())
         return found
 
 

@@ -136,12 +136,11 @@ class Declarations:
 
 
 def is_in_use(broker: Broker, destination: Destination) -> bool:
-    """Tell whether a destination has messages or consumers, those of transactions, too."""
+    """Tell whether a destination has messages or consumers, or awaits messages."""
     region = broker.registry.find(destination)
     if region is not None and (region.is_subscribed() or region.depth()):
         return True
-    transactions = broker.transactions.unfinished()
-    return any(destination in each.destinations() for each in transactions)
+    return destination in broker.destinations.awaiting()
 
 
 def _producers(broker: Broker) -> "Counter[Destination]":

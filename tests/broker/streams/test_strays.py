@@ -12,6 +12,7 @@ from lockkeeper.message.ids import MessageId, ProducerId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import ActiveMQTextMessage
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
+from lockkeeper.server.declarations import is_in_use
 from lockkeeper.store.base import WRITTEN, Reference
 from lockkeeper.store.kahadb.extracts import read_extract
 from lockkeeper.store.kahadb.recovery import no_extract
@@ -101,6 +102,17 @@ def test_what_is_none_of_the_stream_goes_to_the_dead_letters(
     bench.store.load([first], bench.broker.context.next_sequence(2))
     cause = properties_of(decoded(first.loaded))["dlqDeliveryFailureCause"]
     assert "the queue of a stream's segment" in str(cause)
+
+
+def test_the_dead_letters_are_in_use_while_strays_are_written_there(bench: DiskBench) -> None:
+    put(bench, stray(bench, 1))
+    bench.crash()
+    region = bench.broker.registry.find_queue(DEAD_LETTERS)
+    assert region is not None and region.depth() == 0
+    assert is_in_use(bench.broker, DEAD_LETTERS)
+    assert dead_letters(bench) == ["ID:by-hand:1:1:1"]
+    assert region.drop(1) == 1
+    assert not is_in_use(bench.broker, DEAD_LETTERS)
 
 
 def test_what_somebody_consumed_there_is_gone(bench: DiskBench) -> None:

@@ -107,10 +107,12 @@ class Feed:
         if not offsets:
             return size
         references = [Reference(message, len(message.body)) for message in messages]
-        receipt = Fed(self, Arrival(self._context.store, route, references))
+        arrival = Arrival(self._context, route, references)
         stored = route.stored_later(references)
         added = [Add(route.destination, stored)] if stored else []
-        self._groups.commit_with(self._next_transaction(), self.group, offsets, added, receipt)
+        identifier, receipt = self._next_transaction(), Fed(self, arrival)
+        self._groups.commit_with(identifier, self.group, offsets, added, receipt)
+        arrival.begin()
         self.is_writing = True
         return size
 

@@ -60,4 +60,6 @@ def _move(
     stored = route.stored_later(moved)
     added = [Add(route.destination, stored)] if stored else []
     operations: list[Operation] = [*added, Remove(origin, [stray])]
-    context.store.commit(transaction, operations, Arrival(context.store, route, moved))
+    arrival = Arrival(context, route, moved)
+    context.store.commit(transaction, operations, arrival)
+    arrival.begin()
