@@ -40,6 +40,7 @@ from lockkeeper.store.kahadb.extracts import read_extract
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS
 from lockkeeper.store.kahadb.files import JournalFiles
 from lockkeeper.store.kahadb.index import IndexFiles
+from lockkeeper.store.kahadb.keep_alive import KeepAlive
 from lockkeeper.store.kahadb.leftovers import delete_copies
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
@@ -75,7 +76,6 @@ class KahaDBStore:
         "_accept_loss",
         "_alarm",
         "_alarm_rang",
-        "_apart",
         "_appender",
         "_archive",
         "_batch_bytes_max",
@@ -96,8 +96,7 @@ class KahaDBStore:
         "_files",
         "_is_open",
         "_is_over_limit",
-        "_keep_alive_due",
-        "_keep_alive_ms",
+        "_keep_alive",
         "_make_disk",
         "_measured_files",
         "_readable",
@@ -148,9 +147,7 @@ class KahaDBStore:
         self._cleanup_interval_ms = cleanup_interval_ms
         self._make_disk = disk
         self._archive = archive
-        self._keep_alive_ms = keep_alive_ms
-        self._keep_alive_due = 0
-        self._apart = 0
+        self._keep_alive = KeepAlive(keep_alive_ms)
         self._bytes_max = bytes_max
         self._is_over_limit = False
         self._measured_files = 0
@@ -449,31 +446,26 @@ class KahaDBStore:
             )
 
     def maintain(self, now: int) -> None:
-        """See `Store.maintain`.
-
-        People may set the clock of *now*, so it does not tell what is due. But when it jumps, the
-        machine may have stood still without its own clock's knowing: then the lock is looked at.
-        """
+        """See `Store.maintain`. Everything is due by the store's own clock."""
         steady = self._clock()
-        if abs(now - steady - self._apart) >= self._keep_alive_ms:
-            self._apart, self._keep_alive_due = now - steady, steady
         try:
-            self._maintain(steady)
+            self._maintain(steady, self._keep_alive.is_due(steady, now))
         except StoreFullError:
             raise
         except StoreError as error:
             self._commit.give_up(error)
             raise
 
-    def _maintain(self, now: int) -> None:
+    def _maintain(self, now: int, is_lock_due: bool) -> None:
         """Do what is due at *now*, by the store's own clock."""
         if self._deadline is not None:
             self._deadline.check()
-        if self._keep_alive_ms and now >= self._keep_alive_due:
-            self._keep_alive_due = now + self._keep_alive_ms
+        if is_lock_due:
             self.lock.check_lock()
-            self._term.repeat_in_new_file()
-            self._commit.is_lazy |= self._existing.repeat_in_new_file()
+            self._term.require_last()
+        # The cleaner deletes a file once all that was handed over before it looked is durable.
+        self._term.repeat_in_new_file()
+        self._commit.is_lazy |= self._existing.repeat_in_new_file()
         self._files.retry_spare()
         self._cleaner.run(now, in_haste=self._is_over_limit)
         self.streams.maintain()

@@ -74,11 +74,10 @@ class Term:
         self._commit.is_lazy |= at_once
 
     def repeat_in_new_file(self) -> None:
-        """Repeat the line in a new file; raise LockLostError when another master has begun one.
+        """Repeat the line in a new file.
 
         To be called before old files are deleted: what is in them of terms is in the new one.
         """
-        self.require_last()
         if self._record and self._file_id >= 0 and self._file_id != self._files.file_id:
             self._put()
             self._commit.is_lazy = True
