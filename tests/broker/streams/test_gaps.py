@@ -144,3 +144,22 @@ def offsets_and_bodies(bench: Bench, client: Connection) -> list[tuple[int, byte
     """Return what a reader sees."""
     records = bench.read(client, "orders").records
     return [(each.offset, each.draft.body) for each in records]
+
+
+def test_the_newest_messages_of_several_segments(disk_bench: DiskBench) -> None:
+    client = disk_bench.connect()
+    disk_bench.broker.streams.declare("orders", StreamSettings(1))
+    partition = disk_bench.broker.streams.get("orders").partition(0)
+    assert partition.newest(9, 1 << 20) == []
+    for body in ("a", "b" * 50_000, "c", "d" * 50_000, "e"):
+        disk_bench.append(client, "orders", body)
+        partition._is_apart = body in ("a", "c")
+    assert [each.base for each in partition.segments] == [0, 1, 3]
+
+    def newest(count: int, size: int = 1 << 20) -> list[int]:
+        return [record.offset for record in partition.newest(count, size)]
+
+    assert [newest(count) for count in (1, 2, 3, 9)] == [[4], [3, 4], [2, 3, 4], [0, 1, 2, 3, 4]]
+    assert [newest(9, size) for size in (0, 60_000, 120_000)] == [[4], [2, 3, 4], [0, 1, 2, 3, 4]]
+    partition.segments[-1].take_out(4)
+    assert [newest(9, size) for size in (0, 60_000)] == [[3], [2, 3]]

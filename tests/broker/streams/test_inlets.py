@@ -10,7 +10,7 @@ from streams_kit import Bench, DiskBench, taken
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.errors import BrokerError, TransactionError
 from lockkeeper.broker.outputs import Reply
-from lockkeeper.broker.streams.filters import sql_filter, tags_filter
+from lockkeeper.broker.streams.filters import EVERYTHING, sql_filter, tags_filter
 from lockkeeper.broker.streams.settings import StreamSettings
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.bodies import MessageType, encode_body
@@ -198,6 +198,40 @@ def test_what_is_sent_again_after_a_failover_is_there_once(
     send(disk_bench, client, *"bc", first=2)
     taken(client)
     assert disk_bench.bodies(client, "log") == [*"abc"]
+
+
+def test_the_last_of_many_large_messages_are_known_after_a_failover(disk_bench: DiskBench) -> None:
+    client = disk_bench.connect()
+    disk_bench.broker.streams.declare("log", BRIDGED)
+    client.fault_tolerant = True
+    texts = [f"{number:08000}" for number in range(300)]
+    send(disk_bench, client, *texts)
+    disk_bench.crash()
+    client = disk_bench.connect()
+    client.fault_tolerant = client.reconnected = True
+    send(disk_bench, client, *texts[-5:], "new", first=296)
+    taken(client)
+    partition = disk_bench.broker.streams.get("log").partition(0)
+    scan = partition.scan(0, 400, 4 << 20, EVERYTHING)
+    assert [record.draft.body.decode() for record in scan.records] == [*texts, "new"]
+
+
+def test_the_last_of_several_producers_are_known_after_a_failover(
+    disk_bench: DiskBench,
+) -> None:
+    """The last ones of several producers are larger together than a MiB."""
+    client = disk_bench.connect()
+    disk_bench.broker.streams.declare("log", BRIDGED)
+    client.fault_tolerant = True
+    text = "x" * 600_000
+    for session in range(1, 6):
+        send(disk_bench, client, text, session=session)
+    disk_bench.crash()
+    client = disk_bench.connect()
+    client.fault_tolerant = client.reconnected = True
+    for session in range(1, 6):
+        send(disk_bench, client, text, session=session)
+    assert disk_bench.broker.streams.get("log").partition(0).maximum == 5
 
 
 def test_messages_of_a_group_or_a_session_stay_in_one_partition(bench: Bench) -> None:

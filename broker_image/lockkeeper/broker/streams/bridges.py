@@ -7,9 +7,9 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.routing.rule import QueueFollower, Rule
 from lockkeeper.broker.streams.drafts import UNIQUE_KEY
 from lockkeeper.broker.streams.feeding import Feeds, check_queues
-from lockkeeper.broker.streams.filters import EVERYTHING
 from lockkeeper.broker.streams.groups import Groups
 from lockkeeper.broker.streams.inlets import InletRule, check_topics
+from lockkeeper.broker.streams.partition import LOADED_BYTES_MAX
 from lockkeeper.broker.streams.settings import StreamSettings
 from lockkeeper.broker.streams.stream import Stream
 from lockkeeper.message.destination import Destination
@@ -17,8 +17,11 @@ from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.rewrite import producer_of
 from lockkeeper.message.text import encode_text
 
-SENT_MESSAGES, SENT_BYTES = 1_000, 1 << 20
-"""So many of a partition's last messages tell at a start what their producers have sent."""
+SENT_MESSAGES = 1_000
+"""So many of a partition's last messages tell at a start what their producers have sent.
+
+Large ones are fewer: those that fit into what is read at once, LOADED_BYTES_MAX.
+"""
 
 
 class Routing(Protocol):
@@ -71,9 +74,7 @@ def tell_sent(streams: Iterable[Stream], note: Callable[[bytes, int], None]) -> 
     """
     for stream in streams:
         for partition in stream.partitions if stream.settings.from_topics else ():
-            first = max(partition.minimum, partition.maximum - SENT_MESSAGES)
-            scan = partition.scan(first, SENT_MESSAGES, SENT_BYTES, EVERYTHING)
-            for record in scan.records:
+            for record in partition.newest(SENT_MESSAGES, LOADED_BYTES_MAX):
                 try:
                     name = record.draft.properties.get(UNIQUE_KEY, "")
                 except MalformedMessageError:

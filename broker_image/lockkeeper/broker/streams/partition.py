@@ -329,6 +329,25 @@ class Partition:
             if (content := next(read) if frame is None else frame)
         ]
 
+    def newest(self, count: int, bytes_max: int) -> list[StreamRecord]:
+        """Return the last messages, in order: of *count* offsets, and of *bytes_max* bytes.
+
+        The very last one may be larger. Blocks while they are read. Raises StoreError.
+        """
+        last: list[Entry] = []
+        for segment in reversed(self._segments):
+            first = max(segment.base, segment.end - (count - len(last)))
+            last[:0] = segment.entries(first, count - len(last))
+        chosen: list[Entry] = []
+        size = 0
+        for entry in reversed(last):
+            size += entry.size if entry.location != GAP else 0
+            if chosen and size > bytes_max:
+                break
+            if entry.location != GAP:
+                chosen.append(entry)
+        return self.records(chosen[::-1])
+
     def _entries(self, offset: int, count: int) -> list[Entry]:
         """Return messages from *offset* on, or from the first after it that there is.
 
