@@ -37,19 +37,21 @@ def test_what_is_prepared_cannot_be_begun_or_ended_by_somebody_else(
 ) -> None:
     bench = start()
     transactions = bench.broker.transactions
-    first, *others = (bench.client() for _ in range(3))
-    for client in (first, *others):
-        transactions.begin(client.connection, XID)
-        client.send("Q", "in a transaction", transaction_id=XID)
+    first, other, cut_off = (bench.client() for _ in range(3))
+    transactions.begin(first.connection, XID)
+    first.send("Q", "in a transaction", transaction_id=XID)
     prepare(bench, first, 1)
+    with pytest.raises(TransactionError, match="is prepared already") as refused:
+        transactions.begin(other.connection, XID)
+    assert refused.value.xa_code == DUPLICATE_ID
+    with pytest.raises(TransactionError, match="has not been started"):
+        transactions.prepare(other.connection, XID, Reply(other.connection, 2))
+    # What a client tells again is not to be ended in one phase.
+    cut_off.connection.reconnected = True
+    transactions.begin(cut_off.connection, XID)
+    cut_off.send("Q", "told again", transaction_id=XID)
     with pytest.raises(TransactionRolledBackError, match="is prepared already"):
-        transactions.commit(others[0].connection, XID, Reply(others[0].connection, 2))
-    with pytest.raises(TransactionRolledBackError, match="is prepared already"):
-        transactions.prepare(others[1].connection, XID, Reply(others[1].connection, 3))
-    for client in others:
-        with pytest.raises(TransactionError, match="is prepared already") as refused:
-            transactions.begin(client.connection, XID)
-        assert refused.value.xa_code == DUPLICATE_ID
+        transactions.commit(cut_off.connection, XID, Reply(cut_off.connection, 3))
     bench.store.close()
     again = start()
     assert again.broker.transactions.in_doubt() == (XID,)

@@ -139,6 +139,7 @@ SCENARIOS = (
     "wildcard-in-a-list",
     "wildcard-queue",
     "wildcard-topic",
+    "xa-join",
     "xa-one-phase-and-rollback",
     "xa-recover",
     "xa-two-phase",

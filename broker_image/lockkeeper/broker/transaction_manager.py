@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Final
 
 from lockkeeper.broker.acknowledging import CONSUMING, acknowledge
+from lockkeeper.broker.branches import Branches
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import MESSAGE_BYTES, Context
 from lockkeeper.broker.errors import (
@@ -79,6 +80,7 @@ class TransactionManager:
         self._find_backlog = find_backlog
         self._connections = connections
         self._transactions_max = limits.transactions
+        self._branches = Branches()
         self._committing: set[Transaction] = set()
         self.prepared: dict[XATransactionId, Transaction] = {}
         self.heuristics = Heuristics()
@@ -106,30 +108,55 @@ class TransactionManager:
         self.prepared[identifier] = transaction
 
     def begin(self, connection: Connection, identifier: TransactionId) -> Transaction:
-        """Open a transaction; one that is open already goes on (an XA join).
+        """Open a transaction; one that is open already goes on.
 
-        One that is prepared can only be told again, by a client that was cut off (`prepare`).
+        An XA branch may be open on another connection: this one joins it (TMJOIN). One that is
+        prepared can only be told again, by a client that was cut off (`prepare`).
         """
         transactions = connection.transactions
         if identifier in self.prepared and not connection.reconnected:
             raise TransactionError(f"Transaction {identifier} is prepared already.", DUPLICATE_ID)
-        if identifier not in transactions and len(transactions) >= self._transactions_max:
+        if (found := transactions.get(identifier)) is not None:
+            return found
+        if len(transactions) >= self._transactions_max:
             raise TransactionError(
                 f"the connection has {self._transactions_max} open transactions already "
                 "(limits.transactions)"
             )
-        return transactions.setdefault(identifier, Transaction(identifier))
+        if isinstance(identifier, XATransactionId):
+            branch = self._branches.find(identifier) or Transaction(identifier)
+            self._branches.join(connection, branch)
+            return branch
+        transactions[identifier] = opened = Transaction(identifier)
+        return opened
 
     def find(self, connection: Connection, identifier: TransactionId) -> Transaction:
-        """Return an open transaction of this connection. Raises TransactionError."""
+        """Return an open transaction of this connection, or an XA branch of any.
+
+        Raises TransactionError.
+        """
         last = connection.last_transaction
         if last is not None and identifier is connection.last_transaction_id:
             return last
         transaction = connection.transactions.get(identifier)
         if transaction is None:
-            raise TransactionError(f"Transaction {identifier} has not been started.", NOT_FOUND)
+            return self._find_elsewhere(identifier)
         connection.last_transaction_id, connection.last_transaction = identifier, transaction
         return transaction
+
+    def _find_elsewhere(self, identifier: TransactionId) -> Transaction:
+        # What is told again of a prepared branch is for the client that was cut off alone.
+        branch = None if identifier in self.prepared else self._branches.find(identifier)
+        if branch is None:
+            raise TransactionError(f"Transaction {identifier} has not been started.", NOT_FOUND)
+        return branch
+
+    def _end(self, connection: Connection, identifier: TransactionId) -> None:
+        """Have everybody who works on a transaction forget it."""
+        if isinstance(identifier, XATransactionId):
+            self._branches.end(identifier)
+        else:
+            connection.end_transaction(identifier)
 
     def send(self, transaction: Transaction, route: Route, message: Message) -> None:
         """Add a message to a transaction; it holds memory until the outcome."""
@@ -250,14 +277,14 @@ class TransactionManager:
 
     def fail(self, connection: Connection, identifier: TransactionId, error: BrokerError) -> None:
         """Note that a part of an open transaction was refused: it can only be rolled back."""
-        transaction = connection.transactions.get(identifier)
+        transaction = connection.transactions.get(identifier) or self._branches.find(identifier)
         if transaction is not None:
             transaction.fail(error)
 
     def _take_whole(self, connection: Connection, identifier: TransactionId) -> Transaction:
         """Return an open transaction for its outcome; one with a part refused is undone."""
         transaction = self.find(connection, identifier)
-        connection.end_transaction(identifier)
+        self._end(connection, identifier)
         if transaction.failure is not None:
             raise self._rolled_back(transaction, transaction.failure)
         return transaction
@@ -310,17 +337,19 @@ class TransactionManager:
             self._roll_back_prepared(identifier, prepared, receipt)
             return
         transaction = self.find(connection, identifier)
-        connection.end_transaction(identifier)
+        self._end(connection, identifier)
         self._undo(transaction)
         if receipt is not None:
             receipt.settle()
 
     def abandon(self, connection: Connection) -> None:
-        """Roll back everything a connection left open when it ended."""
-        for transaction in connection.transactions.values():
+        """Roll back everything a connection had begun and left open when it ended."""
+        for identifier, transaction in [*connection.transactions.items()]:
+            is_branch = isinstance(identifier, XATransactionId)
+            if is_branch and self._branches.leave(connection, identifier):
+                continue
+            self._end(connection, identifier)
             self._undo(transaction)
-        connection.transactions.clear()
-        connection.last_transaction_id = connection.last_transaction = None
 
     def in_doubt(self) -> tuple[XATransactionId, ...]:
         """Return the transactions that `recover` tells: prepared, or decided by hand."""
@@ -339,7 +368,7 @@ class TransactionManager:
 
         It is gone, whatever becomes of them.
         """
-        for transaction in self._undecided():
+        for transaction in self.undecided():
             ended = [run for run in transaction.consumed if run.backlog is backlog]
             if ended:
                 kept = [run for run in transaction.consumed if run.backlog is not backlog]
@@ -352,7 +381,7 @@ class TransactionManager:
 
         What a commit has stored by now went with it; what is committed later makes it anew.
         """
-        for transaction in self._undecided():
+        for transaction in self.undecided():
             transaction.is_stale = True
         for transaction in self._committing:
             ended = [run.references for run in transaction.sent if run.route is route]
@@ -372,11 +401,12 @@ class TransactionManager:
 
     def unfinished(self) -> list[Transaction]:
         """Return all that are not done with, also those whose commit is being written."""
-        return [*self._undecided(), *self._committing]
+        return [*self.undecided(), *self._committing]
 
-    def _undecided(self) -> list[Transaction]:
-        several = [one.transactions.values() for one in self._connections.values()]
-        return [*self.prepared.values(), *(one for each in several for one in each)]
+    def undecided(self) -> list[Transaction]:
+        """Return all that are open or prepared, each once."""
+        several = (one.transactions.values() for one in self._connections.values())
+        return [*self.prepared.values(), *dict.fromkeys(chain.from_iterable(several))]
 
     def _refresh(self, transaction: Transaction) -> None:
         """Have a transaction send to what bears the names now; temporary ones are gone for good."""

@@ -92,11 +92,7 @@ def _references(broker: "Broker", backlog: "Backlog") -> Snapshot:
         for reference in consumer.dispatched.values()
         if consumer.backlog_of(reference) is backlog
     )
-    transactions = [
-        *broker.transactions.prepared.values(),
-        *(each for connection in everybody for each in connection.transactions.values()),
-    ]
-    ending = (each.consumed for each in transactions)
+    ending = (each.consumed for each in broker.transactions.undecided())
     ended = [deque(run.references) for run in chain.from_iterable(ending) if run.backlog is backlog]
     return Snapshot([*backlog.segments(), deque(held), *ended])
 

@@ -39,6 +39,7 @@ final class Transactions {
         scenarios.put("xa-two-phase", Transactions::twoPhase);
         scenarios.put("xa-one-phase-and-rollback", Transactions::onePhaseAndRollback);
         scenarios.put("xa-recover", Transactions::recover);
+        scenarios.put("xa-join", Transactions::join);
     }
 
     private static Session transacted(Scene scene) throws Exception {
@@ -215,5 +216,40 @@ final class Transactions {
             Xid[] left = resource.recover(XAResource.TMSTARTRSCAN | XAResource.TMENDRSCAN);
             check(!List.of(left).contains(xid), "and after its commit no more");
         }
+    }
+
+    /** Two connections to one broker are one resource: what both do in a branch is one. */
+    private static void join(Scene scene) throws Exception {
+        Queue from = scene.queue("from");
+        Queue to = scene.queue("to");
+        Scene.send(scene.session(), from, "a", "b");
+        MessageConsumer results = scene.session().createConsumer(to);
+        try (ActiveMQXAConnection first = connectXa(scene);
+                ActiveMQXAConnection second = connectXa(scene)) {
+            var sessions = List.of(first.createXASession(), second.createXASession());
+            XAResource resource = sessions.get(0).getXAResource();
+            XAResource other = sessions.get(1).getXAResource();
+            check(resource.isSameRM(other), "one resource");
+            for (boolean onePhase : new boolean[] {true, false}) {
+                Xid xid = xid(scene, onePhase ? 1 : 2);
+                resource.start(xid, XAResource.TMNOFLAGS);
+                other.start(xid, XAResource.TMJOIN);
+                for (var session : sessions) {
+                    Scene.send(session, to, "done");
+                }
+                MessageConsumer consumer = sessions.get(1).createConsumer(from);
+                next(consumer);
+                other.end(xid, XAResource.TMSUCCESS);
+                resource.end(xid, XAResource.TMSUCCESS);
+                nothing(results);
+                if (!onePhase) {
+                    same(XAResource.XA_OK, resource.prepare(xid), "vote");
+                }
+                resource.commit(xid, onePhase);
+                only(results, "done", "done");
+                consumer.close();
+            }
+        }
+        nothing(scene.session().createConsumer(from));
     }
 }
