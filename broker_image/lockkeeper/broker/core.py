@@ -122,8 +122,6 @@ class Broker:
         )
         self.interceptors = self._make_interceptors(policies)
         self.streams = Streams(self.context, settings.streams, self.destinations)
-        # What is there from the start is the broker's own.
-        self.inactive_destinations.kept.update(region.destination for region in self.registry)
 
     def _make_interceptors(self, policies: PolicyMap) -> tuple[Interceptor, ...]:
         scheduler = self.schedulers.make(policies)

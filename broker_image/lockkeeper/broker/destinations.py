@@ -7,13 +7,12 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
 from lockkeeper.broker.inactive_destinations import is_used
 from lockkeeper.broker.regions.registry import Registry
+from lockkeeper.broker.routing.names import is_own
 from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.routing.rule import QueueFollower, Rule
-from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.subscription_manager import SubscriptionManager
 from lockkeeper.broker.transaction_manager import TransactionManager
 from lockkeeper.message.destination import Destination
-from lockkeeper.message.segments import SEGMENT_PREFIX
 from lockkeeper.store.base import Receipt
 
 
@@ -96,7 +95,7 @@ class Destinations:
 
     def remove(self, destination: Destination, receipt: Receipt | None) -> None:
         """Remove a destination with its messages. Raises BrokerError while it has consumers."""
-        if destination.name.startswith(SEGMENT_PREFIX) or destination == JOBS:
+        if is_own(destination):
             raise InvalidDestinationError(f"{destination} is the broker's own: it stays")
         region = self._registry.find(destination)
         if region is not None and region.is_subscribed():

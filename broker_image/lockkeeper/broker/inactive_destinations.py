@@ -11,6 +11,7 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.routing.names import is_own
 from lockkeeper.message.destination import Destination
 
 Idle: TypeAlias = tuple[int, int]
@@ -54,6 +55,7 @@ class InactiveDestinations:
             if region.policy.inactivity.gc_inactive_destinations
             and not is_used(region)
             and region.destination not in kept
+            and not is_own(region.destination)
         ]
         wanted = self._wanted() if unused else ()
         self.idle = {

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lockkeeper.broker.routing.names import is_own
 from lockkeeper.message.destination import ANY_CHILD, ANY_DESCENDANT, Destination, path_matches
 
 if TYPE_CHECKING:
@@ -64,9 +65,12 @@ def _fixed(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def stands_for(pattern: Destination, destination: Destination) -> bool:
-    """Tell whether *pattern* is for *destination*; one that is called like a wildcard is not."""
+    """Tell whether *pattern* is for *destination*.
+
+    One that is called like a wildcard is not, nor is what the broker keeps for itself.
+    """
     if pattern.kind is not destination.kind:
         return False
     if destination.is_pattern:
         return pattern == destination
-    return path_matches(pattern.path, destination.path)
+    return path_matches(pattern.path, destination.path) and not is_own(destination)

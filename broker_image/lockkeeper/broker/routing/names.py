@@ -3,12 +3,18 @@
 import unicodedata
 
 from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.segments import SEGMENT_PREFIX
 
 NAME_CHARACTERS_MAX = 4096
 # Control characters, and halves of characters, which no file and no log can hold.
 _REFUSED = ("Cc", "Cs")
+
+
+def is_own(destination: Destination) -> bool:
+    """Tell whether the broker keeps a destination for itself: no wildcard stands for it."""
+    return destination.name.startswith(SEGMENT_PREFIX) or destination == JOBS
 
 
 def check_name(destination: Destination, may_be_wildcard: bool = False) -> None:

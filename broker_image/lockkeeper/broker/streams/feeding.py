@@ -15,7 +15,7 @@ from lockkeeper.broker.context import LOOK_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.flow.space import lack_of_room
 from lockkeeper.broker.regions.arrival import Arrival
-from lockkeeper.broker.routing.names import check_name
+from lockkeeper.broker.routing.names import check_name, is_own
 from lockkeeper.broker.routing.rule import QueueFollower, Region
 from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.filters import EVERYTHING
@@ -239,6 +239,8 @@ class Feeds:
         """Feed a queue that somebody has opened, if a wildcard stands for it."""
         destination = region.destination
         if destination.is_temporary or destination.is_pattern or destination in self._queues:
+            return
+        if is_own(destination):
             return
         try:
             check_name(destination)
