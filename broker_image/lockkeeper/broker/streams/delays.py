@@ -115,8 +115,12 @@ class Delays:
                 self._positions[level] = position if isinstance(position, int) else 0
 
     def begin(self, partitions: list[Partition]) -> None:
-        """Go on with the partitions of the delay stream, when they are there."""
+        """Go on with the partitions of the delay stream, when they are there.
+
+        An offset that a level has passed is never given again, if others took its messages away.
+        """
         for level, partition in enumerate(partitions):
+            partition.pass_over(self._positions.get(level, 0))
             self.added(level, partition)
 
     def delayed(
@@ -190,6 +194,8 @@ class Delays:
         latest = self._context.steady - self._length(level)
         position = scan.next_offset if not scan.records else position
         for record in scan.records:
+            # What was before it is gone: to wait there would be to look there again at once.
+            position = record.offset
             if partition.steady_at(record.offset, record.stored_at) > latest:
                 break
             if self._move_on(record) is Delivery.BUSY:

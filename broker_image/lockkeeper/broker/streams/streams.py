@@ -331,7 +331,7 @@ class Streams:
         if waiting_in is None or len(waiting_in.partitions) < self.delays.levels:
             # What waits is never too old; what has been moved on ends by itself.
             settings = StreamSettings(self.delays.levels, Retention(time=0))
-            self._make(DELAY_STREAM, settings, {})
+            self.delays.begin(self._make(DELAY_STREAM, settings, {}).partitions)
             self._book.put(STREAM_PREFIX + DELAY_STREAM, settings_state(settings))
         number, waiting = self.delays.delayed(draft, stream, partition, level, due)
         return self._streams[DELAY_STREAM].partition(number), waiting
