@@ -19,6 +19,7 @@ from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.server.engine import Engine
 from lockkeeper.server.listeners import Listeners
 from lockkeeper.server.recorder import FlightRecorder
+from lockkeeper.store.base import Store, StoreError
 from lockkeeper.store.memory import MemoryStore
 from lockkeeper_api.broker import Listener, Recorder
 
@@ -42,25 +43,32 @@ class Running:
         listener: Listener | None = None,
         authenticator: Authenticator | None = None,
         settings: BrokerSettings | None = None,
+        store: Store | None = None,
     ) -> None:
+        """A *store* is the caller's to close. `failures` are those on which the engine stopped."""
         self.clock = Clock()
+        self.failures: list[StoreError] = []
+        self._store: Store = store or MemoryStore()
         self._listener = listener or Listener(name="openwire", port=0)
         self._authenticator = authenticator
         self._settings = settings or BrokerSettings()
 
     async def __aenter__(self) -> "Running":
-        store = MemoryStore()
+        store = self._store
         self.broker = Broker(
             store, "b", "ID:b", PolicyMap(), self._settings, self.clock(), self._authenticator
         )
         self.broker.recover()
         recorder = FlightRecorder(self.broker, store, Recorder())
-        self.engine = Engine(self.broker, store, recorder, print, wall=self.clock)
+        self.engine = Engine(self.broker, store, recorder, self._failed, wall=self.clock)
         self._listeners = Listeners([self._listener])
         await self._listeners.bind(0)
         await self._listeners.open(self.engine)
         self.port = self._listeners.ports[self._listener.name]
         return self
+
+    def _failed(self, error: StoreError) -> None:
+        self.failures.append(error)
 
     async def __aexit__(
         self,

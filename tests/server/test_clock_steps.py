@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+from pathlib import Path
 
 import pytest
 from running_engine import Running, greeted, is_cut
 
+from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper_api.broker import Listener
 
 HOUR = 3_600_000
@@ -52,3 +54,24 @@ def test_peers_are_not_blamed_for_a_broker_that_slept() -> None:
             return await is_cut(reader, 1.2)
 
     assert asyncio.run(run()) is False
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR])
+def test_a_clock_that_jumps_has_the_lock_looked_at(tmp_path: Path, step: int) -> None:
+    """A machine that stood still may not know it, but its clock is set right afterwards."""
+    store = KahaDBStore(tmp_path, keep_alive_ms=HOUR)
+
+    async def run() -> tuple[list[str], list[str]]:
+        async with Running(store=store) as running:
+            await asyncio.sleep(0.7)
+            (tmp_path / "lock").unlink()
+            await asyncio.sleep(0.7)
+            before = [str(each) for each in running.failures]
+            running.clock.by = step
+            await asyncio.sleep(0.7)
+            return before, [str(each) for each in running.failures]
+
+    before, after = asyncio.run(run())
+    store.close()
+    assert before == []
+    assert after == [f"{tmp_path / 'lock'} is gone: No such file or directory"]

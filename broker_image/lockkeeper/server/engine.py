@@ -293,7 +293,7 @@ class Engine:
         """
         steady = self._look_at_wall()
         self._awake(steady)
-        self.store.maintain(steady)
+        self.store.maintain(self.now)
         return steady
 
     def _awake(self, steady: int) -> None:
@@ -341,7 +341,7 @@ class Engine:
         try:
             if self._deadline is not None:
                 self._deadline.check()
-            self.store.maintain(steady)
+            self.store.maintain(self.now)
             with self._contained.at("telling", "log of waiting producers"):
                 self._flow_log.log_waiting_sends(self.broker.now, steady)
             with self._contained.at("connection", "strangers"):

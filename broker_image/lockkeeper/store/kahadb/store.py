@@ -449,20 +449,20 @@ class KahaDBStore:
         """See `Store.maintain`. Everything is due by the store's own clock."""
         steady = self._clock()
         try:
-            self._maintain(steady, self._keep_alive.is_due(steady, now))
+            if self._keep_alive.is_due(steady, now):
+                self._require_mastery()
+                self._term.require_last()
+            self._maintain(steady)
         except StoreFullError:
             raise
         except StoreError as error:
             self._commit.give_up(error)
             raise
 
-    def _maintain(self, now: int, is_lock_due: bool) -> None:
+    def _maintain(self, now: int) -> None:
         """Do what is due at *now*, by the store's own clock."""
         if self._deadline is not None:
             self._deadline.check()
-        if is_lock_due:
-            self.lock.check_lock()
-            self._term.require_last()
         # The cleaner deletes a file once all that was handed over before it looked is durable.
         self._term.repeat_in_new_file()
         self._commit.is_lazy |= self._existing.repeat_in_new_file()
