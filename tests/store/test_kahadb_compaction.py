@@ -423,9 +423,9 @@ def test_a_copy_is_made_in_haste_while_senders_wait_for_the_disk(tmp_path: Path,
     keep_one(store, kit, 6 * FILE_BYTES // 2000)
     rewriting = begun(store, kit)
     assert not rewriting.in_haste
-    store._compaction.begin(in_haste=True)
+    store._compaction.begin(kit.clock.now, in_haste=True)
     assert rewriting.in_haste
-    store._compaction.begin(in_haste=False)
+    store._compaction.begin(kit.clock.now, in_haste=False)
     assert not rewriting.in_haste
     store.close()
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from store_kit import Kit
+from test_kahadb_compaction import contents, keep_one, make
 
+from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
 from lockkeeper.store.base import StoreFullError
 from lockkeeper.store.kahadb import KahaDBStore
@@ -90,3 +92,46 @@ def test_a_disk_that_is_full_when_a_file_is_needed_keeps_everything(
     store.add(A, kit.reference(1), receipt)
     assert kit.until_durable(store) == [receipt]
     store.close()
+
+
+def fill(directory: Path, file_name: str = "filler") -> Path:
+    """Write zeros into a file until the disk has no room for another one."""
+    filler = directory / file_name
+    with filler.open("wb", buffering=0) as file:
+        while True:
+            try:
+                file.write(bytes(4096))
+            except OSError:
+                return filler
+
+
+def is_copied(store: KahaDBStore, kit: Kit, seconds: int) -> bool:
+    """Do what is due for so long; tells whether a file was copied meanwhile."""
+    copied = False
+    for _ in range(seconds):
+        kit.maintain(store, kit.clock.now + 1000)
+        copied |= bool(store._bodies.moved)
+    return copied
+
+
+def test_a_copy_for_which_there_was_no_room_is_made_when_there_is(
+    small_disk: Path, tmp_path: Path, kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = small_disk / "data"
+    store = make(directory, kit)
+    store.open()
+    keep_one(store, kit, 120)
+    expected = contents(directory, kit, tmp_path)
+    files = len(list_data_files(directory))
+    kit.until_durable(store)
+    filler = fill(small_disk)
+    with caplog.at_level("INFO"):
+        assert not is_copied(store, kit, 40)
+    assert len(list_data_files(directory)) == files
+    assert caplog.text.count("is compacted later: [Errno 28] No space left on device") == 2
+    assert not list(directory.glob("compacted-*"))
+    filler.unlink()
+    assert is_copied(store, kit, 40)
+    assert len(list_data_files(directory)) < files
+    store.close()
+    assert contents(directory, kit, tmp_path) == expected

@@ -14,7 +14,7 @@ from array import array
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from lockkeeper.journal.errors import JournalError
 from lockkeeper.message.destination import Destination, Kind
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 _INPUT, _OUTPUT = 0, 1
 _EASY, _HASTE = b"0", b"1"
+_ENDED: Final = "the process that read it has ended"
 
 
 class Apart:
@@ -46,7 +47,7 @@ class Apart:
         self._process.kill()
 
     def answer(self) -> Answer:
-        """Return the answer, once it is there. Raises UndecidedError."""
+        """Return the answer, once it is there. Raises UndecidedError, OSError."""
         output = self._process.stdout
         assert output is not None
         with output:
@@ -99,8 +100,10 @@ def main() -> None:
 
     try:
         answer = sift(_task_in(line), pause)
-    except (JournalError, OSError, UndecidedError) as error:
+    except (JournalError, UndecidedError) as error:
         told = json.dumps({"undecided": str(error)}).encode() + b"\n"
+    except OSError as error:
+        told = json.dumps({"refused": str(error)}).encode() + b"\n"
     else:
         told = _answer_bytes(answer)
     rest = memoryview(told)
@@ -200,8 +203,10 @@ def _answer_bytes(answer: Answer) -> bytes:
 
 def _read_answer(output: IO[bytes]) -> Answer:
     told: dict[str, Any] = json.loads(output.readline() or b"{}")
+    if "undecided" in told:
+        raise UndecidedError(told["undecided"])
     if "add_bytes" not in told:
-        raise UndecidedError(told.get("undecided", "the process that read it has ended"))
+        raise ChildProcessError(told.get("refused", _ENDED))
     lengths, places, adds = (_numbers(output, told[name]) for name in ("lengths", "places", "adds"))
     place = iter(zip(places[::2], places[1::2], strict=True))
     return Answer(
@@ -221,7 +226,7 @@ def _numbers(output: IO[bytes], count: int) -> "array[int]":
     numbers = array("q")
     data = output.read(8 * count)
     if len(data) < 8 * count:
-        raise UndecidedError("the process that read it has ended")
+        raise ChildProcessError(_ENDED)
     numbers.frombytes(data)
     return numbers
 

@@ -49,8 +49,8 @@ class JournalCleaner:
             self._chosen.intersection_update(self._collectable())
             self._delete_some(self._chosen)
             if not self._chosen:
-                self._compaction.begin(in_haste)
-        if self._compaction.finish():
+                self._compaction.begin(now, in_haste)
+        if self._compaction.finish(now):
             self._due = 0
         if (in_haste or now >= self._due) and self._files.descriptor >= 0 and not self._chosen:
             self._due = now + self._interval
@@ -61,7 +61,7 @@ class JournalCleaner:
             self._position = self._commit.position
             self._compaction.note_round(bool(self._chosen))
             if not self._chosen:
-                self._compaction.begin(in_haste)
+                self._compaction.begin(now, in_haste)
             else:
                 # On an idle broker nothing else would have what waits written.
                 self._commit.is_lazy = True

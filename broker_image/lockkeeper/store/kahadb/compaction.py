@@ -9,7 +9,7 @@ has its file's number, and where its messages are now is looked up when they are
 import logging
 from typing import Final, NamedTuple
 
-from lockkeeper.store.base import StoreError
+from lockkeeper.store.base import StoreFullError
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.file_references import (
     OFFSET_BITS,
@@ -32,6 +32,8 @@ GAIN_MIN: Final = 0.4
 """What part of a file must be in vain before it is copied."""
 HASTE_FACTOR: Final = 4
 """In a journal of so many times what is in order copies do not rest any more."""
+RETRY_MS: Final = 30_000
+"""How long nothing is copied after the system refused something, above all room for a copy."""
 
 
 class Settings(NamedTuple):
@@ -91,6 +93,8 @@ class Compaction:
         self._work: _Work | None = None
         self._rounds = 0
         self._seen_file = 0
+        self._refused: set[int] = set()
+        self._rests_until = 0
 
     @property
     def busy(self) -> frozenset[int]:
@@ -104,6 +108,7 @@ class Compaction:
 
     def forget(self, file_ids: set[int]) -> None:
         """Forget files that were deleted."""
+        self._refused -= file_ids
         for file_id in file_ids:
             self._bodies.moved.pop(file_id, None)
 
@@ -118,8 +123,8 @@ class Compaction:
         if work is not None:
             work.rewriting.stop()
 
-    def begin(self, in_haste: bool) -> None:
-        """Begin a copy, if one is worth it now; after everything that can be deleted was.
+    def begin(self, now: int, in_haste: bool) -> None:
+        """Begin a copy, if one is worth it *now* (ms); after everything that can be deleted was.
 
         One that is being made hurries when it is *in haste*, or when the journal grows faster.
         """
@@ -134,6 +139,8 @@ class Compaction:
             is_quiet or self._settings.ignores_store_growth
         )
         if not (is_due or in_haste or self._is_too_long()) or BOOKED in self._commit.kinds:
+            return
+        if now < self._rests_until:
             return
         file_id = self._choose()
         if file_id:
@@ -158,6 +165,11 @@ class Compaction:
             and file_id not in file_references.superseded
             and file.in_vain() >= GAIN_MIN * file.size
         }
+        # Those whose copy was refused come after all others, and then anew.
+        if gains.keys() <= self._refused:
+            self._refused.clear()
+        for file_id in self._refused & gains.keys():
+            del gains[file_id]
         most = max(gains.values(), default=0)
         return min((file_id for file_id, gain in gains.items() if 2 * gain >= most), default=0)
 
@@ -193,7 +205,7 @@ class Compaction:
         self._commit.is_lazy = True
         rewriting.start()
 
-    def finish(self) -> bool:
+    def finish(self, now: int) -> bool:
         """Put the copy in place, once it is made; returns whether that was done."""
         work = self._work
         if work is None or not work.rewriting.is_done:
@@ -201,14 +213,21 @@ class Compaction:
         if not self._commit.is_durable(work.position):
             return False
         work.rewriting.wait()
-        copy = work.rewriting.copy
-        is_placed = copy is not None and self._is_worth(work, copy) and self._place(work, copy)
+        copy, refusal, is_placed = work.rewriting.copy, work.rewriting.refusal, False
+        try:
+            is_placed = copy is not None and self._is_worth(work, copy) and self._place(work, copy)
+        except StoreFullError as error:
+            refusal = error
         self._work, self._file_references.copied = None, 0
-        if copy is None or not is_placed:
-            self._give_up(work)
-            return False
-        self._book(work, copy)
-        return True
+        if copy is not None and is_placed:
+            self._book(work, copy)
+            return True
+        self._give_up(work)
+        if refusal is None:
+            self._leave_alone(work)
+        else:
+            self._rest(work, refusal, now)
+        return False
 
     def _is_worth(self, work: _Work, copy: Copy) -> bool:
         """Tell whether a copy is as it has to be, and short enough to take the file's place."""
@@ -229,20 +248,28 @@ class Compaction:
         try:
             return files.replace(copy.path, work.file_id)
         except OSError as error:
-            raise StoreError(f"{copy.path}: {error.strerror}") from error
+            raise files.failure(error, copy.path) from error
 
     def _give_up(self, work: _Work) -> None:
-        """Leave the file as it is, and alone until something else is needed of it."""
-        reason = work.rewriting.reason
-        if reason is not None:
-            logger.info("db-%d.log is not compacted: %s", work.file_id, reason)
+        """Have the books say what they would without the copy."""
         work.rewriting.discard()
         for file in self._file_references.files.values():
             if work.file_id in file.awaiting:
                 file.awaiting.discard(work.file_id)
                 file.refers.add(work.file_id)
+
+    def _leave_alone(self, work: _Work) -> None:
+        """Leave the file as it is until something else is needed of it."""
+        if work.rewriting.reason is not None:
+            logger.info("db-%d.log is not compacted: %s", work.file_id, work.rewriting.reason)
         file = self._file_references.files[work.file_id]
         file.leave_as_is(file.size - file.live)
+
+    def _rest(self, work: _Work, refusal: Exception, now: int) -> None:
+        """Copy nothing for a while: what was refused has nothing to do with what is in the file."""
+        logger.info("db-%d.log is compacted later: %s", work.file_id, refusal)
+        self._refused.add(work.file_id)
+        self._rests_until = now + RETRY_MS
 
     def _book(self, work: _Work, copy: Copy) -> None:
         """Enter what the copy has, and has no more, into the books."""

@@ -135,8 +135,8 @@ class JournalFiles:
     def replace(self, copy: Path, file_id: int) -> bool:
         """Let *copy* take the place of a data file, durably; the index goes first.
 
-        False when the copy is gone, or the file cannot be kept in the archive. Raises OSError,
-        StoreError.
+        False when the copy is gone, or the file cannot be kept in the archive. Raises OSError
+        while everything is as it was; StoreError.
         """
         self.discard_index()
         path = self.path(file_id)
@@ -149,7 +149,10 @@ class JournalFiles:
             copy.rename(path)
         except FileNotFoundError:
             return False
-        sync_directory(self.directory)
+        try:
+            sync_directory(self.directory)
+        except OSError as error:
+            raise StoreError(f"{self.directory}: {error.strerror}") from error
         return True
 
     def _keep_in_archive(self, path: Path) -> bool:

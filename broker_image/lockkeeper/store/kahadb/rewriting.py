@@ -94,6 +94,12 @@ class Rewriting:
         self._thread.start()
 
     @property
+    def refusal(self) -> Exception | None:
+        """The error by which the system refused something, such as room: later it may not."""
+        refusals = OSError, MemoryError, LockLostError
+        return self.reason if isinstance(self.reason, refusals) else None
+
+    @property
     def in_haste(self) -> bool:
         """Tell whether it does without rests."""
         return self._pace.in_haste
