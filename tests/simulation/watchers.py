@@ -79,10 +79,11 @@ class Recounts:
         recounts = self
         maintain, delete = KahaDBStore._maintain, JournalCleaner._delete
 
-        def note(self: JournalCleaner, file_ids: set[int]) -> None:
-            delete(self, file_ids)
+        def note(self: JournalCleaner, file_ids: set[int]) -> bool:
+            is_done = delete(self, file_ids)
             if file_ids:
                 self.__dict__["has deleted"] = True
+            return is_done
 
         def look(self: KahaDBStore, now: int) -> None:
             maintain(self, now)

@@ -19,10 +19,10 @@ A = queue("A")
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of half a megabyte."""
+    """A file system of half a megabyte and a hundred names of files."""
     mounted = tmp_path / "small"
     mounted.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=512k", "none", str(mounted)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=512k,nr_inodes=100", "none", str(mounted)]
     try:
         result = subprocess.run(command, capture_output=True)
     except FileNotFoundError:
@@ -135,3 +135,54 @@ def test_a_copy_for_which_there_was_no_room_is_made_when_there_is(
     assert len(list_data_files(directory)) < files
     store.close()
     assert contents(directory, kit, tmp_path) == expected
+
+
+def test_an_archive_without_room_gets_its_files_when_it_has_some(
+    small_disk: Path, kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
+    directory = small_disk / "data"
+    store = KahaDBStore(directory, clock=kit.clock, file_bytes_max=4096, archive=True)
+    store.open()
+    stays = kit.reference(1)
+    for number in range(2, 40):
+        one = kit.reference(number, size=900)
+        store.add(A, one, None)
+        kit.until_durable(store)
+        store.remove(A, one)
+    store.add(A, stays, None)
+    kit.until_durable(store)
+    files = [file.file_id for file in list_data_files(directory)]
+    names = take_all_names(small_disk)
+    for _ in range(5):
+        kit.clock.now += 31_000
+        store.maintain(0)
+        kit.until_durable(store)
+    assert [file.file_id for file in list_data_files(directory)] == files
+    assert caplog.text.count("data files that nothing needs stay for now: ") == 1
+    # What waits for the archive is in nobody's way.
+    names[0].unlink()
+    for _ in range(2):
+        store.maintain(0)
+    for name in names[1:]:
+        name.unlink()
+    store.maintain(0)
+    kit.maintain(store, kit.clock.now + 31_000)
+    kit.maintain(store, kit.clock.now + 1_000)
+    archived = directory / "data-archive"
+    assert [file.file_id for file in list_data_files(archived)] == files[:-1]
+    assert len(list(archived.iterdir())) == len(files) - 1
+    assert [file.file_id for file in list_data_files(directory)] == files[-1:]
+    store.close()
+    assert kit.numbers(store, store.open().queues[A]) == [1]
+    store.close()
+
+
+def take_all_names(directory: Path) -> list[Path]:
+    """Make files until the file system knows no more."""
+    made: list[Path] = []
+    with pytest.raises(OSError, match="No space left"):
+        while True:
+            path = directory / f"name-{len(made)}"
+            path.touch(exist_ok=False)
+            made.append(path)
+    return made

@@ -5,14 +5,18 @@ then is durable: a removal that waits has left its file without references alrea
 is on the disk a restart would still look for the message.
 """
 
+import logging
 from typing import Final
 
+from lockkeeper.store.base import StoreFullError
 from lockkeeper.store.kahadb.appender import JournalAppender
 from lockkeeper.store.kahadb.cleanup import collectable, movable_subscriptions
 from lockkeeper.store.kahadb.commit import GroupCommit
 from lockkeeper.store.kahadb.compaction import Compaction
 from lockkeeper.store.kahadb.file_references import FileReferences
 from lockkeeper.store.kahadb.files import JournalFiles
+
+logger = logging.getLogger(__name__)
 
 FILES_AT_ONCE: Final = 2
 """A file takes the disk up to tens of milliseconds, and the event loop waits: two in each look."""
@@ -39,11 +43,13 @@ class JournalCleaner:
         self._due = 0
         self._chosen: set[int] = set()
         self._position = 0
+        self._lacks_room = False
 
     def run(self, now: int, in_haste: bool = False) -> None:
         """Do what is due at *now* (ms, by any clock that only grows), or all of it *in haste*."""
         if self._file_references.superseded and self._files.descriptor >= 0:
-            self._delete(self._file_references.superseded)
+            if not self._delete(self._file_references.superseded):
+                return
             self._file_references.superseded = set()
         if self._chosen and self._commit.is_durable(self._position):
             self._chosen.intersection_update(self._collectable())
@@ -82,8 +88,8 @@ class JournalCleaner:
             if len(gone) < FILES_AT_ONCE and self._is_alone(file_id, gone):
                 gone.add(file_id)
         gone = gone or set(chosen)
-        self._delete(gone)
-        chosen -= gone
+        if self._delete(gone):
+            chosen -= gone
 
     def _is_alone(self, file_id: int, gone: set[int]) -> bool:
         """Tell whether a file's records end nothing in another one, but for those *gone*."""
@@ -91,9 +97,18 @@ class JournalCleaner:
         needed = files[file_id].needs() - gone - {file_id}
         return not any(other in files for other in needed)
 
-    def _delete(self, file_ids: set[int]) -> None:
+    def _delete(self, file_ids: set[int]) -> bool:
+        """Delete files; False where the archive has no room for them: they stay until it has."""
         if not file_ids:
-            return
-        self._files.delete(sorted(file_ids))
+            return True
+        try:
+            self._files.delete(sorted(file_ids))
+        except StoreFullError as error:
+            if not self._lacks_room:
+                logger.warning("data files that nothing needs stay for now: %s", error)
+            self._lacks_room = True
+            return False
+        self._lacks_room = False
         self._file_references.forget_files(file_ids)
         self._compaction.forget(file_ids)
+        return True

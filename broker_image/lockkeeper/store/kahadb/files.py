@@ -121,7 +121,11 @@ class JournalFiles:
             self._index.delete()
 
     def delete(self, file_ids: list[int]) -> None:
-        """Delete data files for good, or archive them; the index first. Raises StoreError."""
+        """Delete data files for good, or archive them; the index first.
+
+        Raises StoreFullError where the archive has no room; files that are gone already may be
+        named again. StoreError.
+        """
         self.discard_index()
         try:
             for file_id in file_ids:
@@ -130,7 +134,7 @@ class JournalFiles:
                 sync_directory(self._archive)
             sync_directory(self.directory)
         except OSError as error:
-            raise StoreError(f"{self.directory}: {error.strerror}") from error
+            raise self.failure(error, self._archive or self.directory) from error
 
     def replace(self, copy: Path, file_id: int) -> bool:
         """Let *copy* take the place of a data file, durably; the index goes first.
@@ -157,18 +161,18 @@ class JournalFiles:
 
     def _keep_in_archive(self, path: Path) -> bool:
         """Give a data file a second name in the archive; False where files have only one."""
-        assert self._archive is not None
-        self._archive.mkdir(exist_ok=True)
-        target = self._archive / path.name
-        if target.exists():
-            target = unique_path(self._archive, f"{path.name}.", "")
+        target = self._name_in_archive(path)
         try:
             os.link(path, target)
+        except FileExistsError:
+            # It has that name since it was tried before.
+            if not target.samefile(path):
+                raise
         except OSError as error:
             if error.errno in NO_LINKS:
                 return False
             raise
-        sync_directory(self._archive)
+        sync_directory(target.parent)
         return True
 
     def _put_away(self, path: Path) -> None:
@@ -176,13 +180,19 @@ class JournalFiles:
         delete_extract(path)
         if self._archive is None:
             path.unlink(missing_ok=True)
-            return
+        elif path.exists():
+            target = self._name_in_archive(path)
+            if not place(path, target) and path.exists():
+                path.rename(target)
+
+    def _name_in_archive(self, path: Path) -> Path:
+        """Return the name that a data file has in the archive, or one that no other file has."""
+        assert self._archive is not None
         self._archive.mkdir(exist_ok=True)
         target = self._archive / path.name
-        if target.exists():
+        if target.exists() and not target.samefile(path):
             target = unique_path(self._archive, f"{path.name}.", "")
-        if not place(path, target) and path.exists():
-            path.rename(target)
+        return target
 
     def close(self) -> None:
         """Let go of the current file and of the spare."""
