@@ -18,11 +18,13 @@ from lockkeeper.broker.streams.settings import Retention, StreamSettings, Stream
 from lockkeeper.broker.streams.transactions import Outcome
 from lockkeeper.journal.files import DataFile
 from lockkeeper.message.destination import queue
-from lockkeeper.store.base import WRITTEN, DamagedError, Reference
+from lockkeeper.store.base import WRITTEN, DamagedError, Recovered, Reference, StoreError
 from lockkeeper.store.kahadb import extracting
 from lockkeeper.store.kahadb.extracts import EXTRACT_PATTERN, extract_path, read_extract
+from lockkeeper.store.kahadb.file_references import OFFSET_MASK
 from lockkeeper.store.kahadb.recovery import no_extract, replay_directory
 from lockkeeper.store.kahadb.store import KahaDBStore
+from lockkeeper.store.segment import each_place
 
 FILE_BYTES = 1 << 14
 DELETED_SECONDS_MAX = 60
@@ -237,6 +239,56 @@ def test_damage_of_other_records_is_found_beside_an_extract(closed: Path) -> Non
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
     with pytest.raises(DamagedError):
         replay_directory(closed, extract_of=read_extract)
+
+
+@pytest.fixture
+def harmed(closed: Path) -> Path:
+    """Return a directory with damage in a stream's message that only an extract speaks for."""
+    path = closed / "db-1.log"
+    extract = read_extract(data_file(path))
+    assert extract is not None
+    location, _ = list(each_place(extract.parts[0].entries))[3]
+    state, data = path.stat(), bytearray(path.read_bytes())
+    data[location & OFFSET_MASK] ^= 1
+    path.write_bytes(data)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert 1 in read_files(closed)
+    return closed
+
+
+def messages(store: KahaDBStore, recovered: Recovered) -> int:
+    """Read all messages of streams, and return how many there are."""
+    found = 0
+    for segment in recovered.segments:
+        for offset in range(segment.base, segment.end):
+            entry = segment.entry(offset)
+            if entry is not None:
+                found += len(store.streams.read_frames([entry]))
+    return found
+
+
+def test_who_accepts_loss_has_damage_behind_extracts_found(harmed: Path) -> None:
+    store = KahaDBStore(harmed, accept_loss=True)
+    recovered = store.open()
+    assert 0 < messages(store, recovered) < 120
+    store.close()
+    assert [path.name.partition(".log.")[0] for path in (harmed / "damaged").glob("*.log.*")] == [
+        "db-1"
+    ]
+
+
+def test_damage_behind_an_extract_is_found_by_the_start_after_a_read(harmed: Path) -> None:
+    store = KahaDBStore(harmed)
+    recovered = store.open()
+    with pytest.raises(StoreError, match=r"db-1\.log: bad message"):
+        messages(store, recovered)
+    store.close()
+    assert not extract_path(harmed / "db-1.log").exists()
+    with pytest.raises(DamagedError, match=r"db-1\.log"):
+        KahaDBStore(harmed).open()
+    store = KahaDBStore(harmed, accept_loss=True)
+    assert messages(store, store.open()) > 0
+    store.close()
 
 
 def data_file(path: Path) -> DataFile:

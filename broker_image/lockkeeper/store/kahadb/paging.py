@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +19,7 @@ from lockkeeper.message.message import Message
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.rewrite import unreadable
 from lockkeeper.store.base import WRITTEN, GoneError, Reference, StoreError
+from lockkeeper.store.kahadb.extracts import delete_extract
 from lockkeeper.store.kahadb.file_references import OFFSET_BITS, OFFSET_MASK
 from lockkeeper.store.kahadb.frames import message_id_of
 from lockkeeper.store.kahadb.rewriting import Moves
@@ -68,7 +70,7 @@ class BodyReader:
             row = walk_batch(data, 0, len(data), path.name)[0]
             return row[4] if row[0] == ADD else _add(data).message_id.encode()
         except BadRecordError as error:
-            raise StoreError(f"{path} at offset {offset}: {error.reason}") from error
+            raise _damaged(path, f"bad record at offset {offset}: {error.reason}") from error
 
     def frames(self, entries: Sequence[Entry]) -> list[bytes]:
         """Return the messages of *entries* as bytes; see `StreamStore.read_frames`."""
@@ -91,7 +93,7 @@ class BodyReader:
                         found[turn] = _frame(data, by_offset[place - start])
             except (BadRecordError, KeyError) as error:
                 offset = start & OFFSET_MASK
-                raise StoreError(f"{path}: bad message after offset {offset}: {error}") from error
+                raise _damaged(path, f"bad message after offset {offset}: {error}") from error
         return found
 
     def read_at(self, location: int, size: int) -> tuple[bytes, Path]:
@@ -124,7 +126,7 @@ class BodyReader:
                     reference.message = self._restore(data, row, sequence)
         except (BadRecordError, KeyError) as error:
             offset = start & OFFSET_MASK
-            raise StoreError(f"{path}: bad message after offset {offset}: {error}") from error
+            raise _damaged(path, f"bad message after offset {offset}: {error}") from error
 
     def _restore(self, data: bytes, row: QuickRecord, sequence: int) -> Message:
         command, offset, size, destination, key, at, length, _, _, _ = row
@@ -159,6 +161,13 @@ class BodyReader:
         if len(data) < size:
             raise StoreError(f"{path}: ends before offset {offset + size}")
         return data, path
+
+
+def _damaged(path: Path, what: str) -> StoreError:
+    """Return the error for a bad record; the next start reads its file, not only the extract."""
+    with suppress(OSError):
+        delete_extract(path)
+    return StoreError(f"{path}: {what}")
 
 
 def _place(wanted: Wanted) -> int:

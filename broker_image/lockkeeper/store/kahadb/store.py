@@ -44,7 +44,7 @@ from lockkeeper.store.kahadb.keep_alive import KeepAlive
 from lockkeeper.store.kahadb.leftovers import delete_copies
 from lockkeeper.store.kahadb.lock import DirectoryLock
 from lockkeeper.store.kahadb.paging import BodyReader
-from lockkeeper.store.kahadb.recovery import Replayed, replay_directory
+from lockkeeper.store.kahadb.recovery import Replayed, no_extract, replay_directory
 from lockkeeper.store.kahadb.salvage import accept_loss
 from lockkeeper.store.kahadb.segment_files import SegmentFiles
 from lockkeeper.store.kahadb.streams import KahaDBStreams
@@ -177,9 +177,13 @@ class KahaDBStore:
         return replayed.recovered
 
     def _replay(self) -> Replayed:
-        """Read the journal, without what is damaged if that is accepted. Raises StoreError."""
+        """Read the journal, without what is damaged if that is accepted. Raises StoreError.
+
+        Whoever accepts loss has everything read: extracts hide what is damaged behind them.
+        """
+        find = no_extract if self._accept_loss else read_extract
         try:
-            return replay_directory(self._directory, self._segment_files.make, read_extract)
+            return replay_directory(self._directory, self._segment_files.make, find)
         except DamagedError:
             if not self._accept_loss:
                 raise
