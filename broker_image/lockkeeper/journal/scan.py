@@ -5,7 +5,6 @@ batch (sound batches follow, so something that was once durable is damaged). kah
 """
 
 import mmap
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 from zlib import adler32
@@ -20,10 +19,7 @@ from lockkeeper.journal.batch import (
 )
 from lockkeeper.journal.encode import RECORD_HEADER_SIZE, USER_RECORD
 from lockkeeper.journal.errors import BadRecordError, CorruptBatchError
-
-# Regular expressions search any buffer where it lies; `bytes.find` would need a copy of a view.
-_CONTROL_STARTS = re.compile(re.escape(CONTROL_START))
-_ZEROS = re.compile(rb"\0*")
+from lockkeeper.journal.pieces import end_of_zeros, occurrences
 
 Buffer = bytes | bytearray | memoryview | mmap.mmap
 
@@ -181,8 +177,7 @@ def _false_end(
 def _is_unused(view: memoryview, offset: int) -> bool:
     """Tell whether nothing but zeros and EOF records stands from *offset* on."""
     while offset < len(view):
-        zeros = _ZEROS.match(view, offset)
-        offset = zeros.end() if zeros else offset
+        offset = end_of_zeros(view, offset)
         rest = view[offset : offset + EOF_SIZE]
         if len(rest) and rest != EOF_RECORD:
             return False
@@ -196,8 +191,7 @@ def _resume(view: memoryview, offset: int, file_name: str) -> int | None:
     A message may itself carry journal bytes: what lies inside an intact-looking record of the
     broken batch is not a batch of this file.
     """
-    for control in _CONTROL_STARTS.finditer(view, offset + 1):
-        at = control.start()
+    for at in occurrences(view, CONTROL_START, offset + 1):
         if not _is_inside_record(view[offset:], at - offset):
             try:
                 _batch(view, at, file_name)
