@@ -1,5 +1,6 @@
 """Messages for several destinations: lists that clients write, queues and topics that forward."""
 
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
@@ -8,7 +9,7 @@ from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocation
 from lockkeeper.broker.routing import forwarding
 from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
 from lockkeeper.broker.settings import BrokerSettings, LimitSettings
-from lockkeeper.message.destination import queue
+from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.rewrite import decoded
 
 if TYPE_CHECKING:
@@ -167,3 +168,25 @@ def test_a_list_may_not_make_more_destinations_than_there_may_be(
     client = make_bench(settings=BrokerSettings(limits=LimitSettings(destinations=2))).client()
     with pytest.raises(ResourceAllocationError, match=r"limits\.destinations"):
         client.send("A,B,C", "hello")
+
+
+@pytest.mark.parametrize(("lists", "length"), [(1_000, 0), (200, 50_000)])
+def test_lists_that_clients_write_do_not_stay_in_memory(
+    bench: "Bench", lists: int, length: int
+) -> None:
+    client = bench.client()
+    subscriber = client.consume("topic://B")
+    tracemalloc.start()
+    try:
+        for number in range(lists):
+            # Spaces are no part of a name: all of them list the same topics.
+            listed = f"A,{' ' * (length + number // 100)}B,{' ' * (number % 100)}C"
+            client.send(f"topic://{listed}", f"{number}", persistent=False)
+            (delivery,) = client.deliveries(subscriber)
+            fields = decoded(delivery.message)
+            assert (fields.destination, fields.original_destination) == (topic("B"), topic(listed))
+            client.acknowledge(subscriber, delivery.message)
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert left < 16 << 20

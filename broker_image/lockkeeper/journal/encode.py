@@ -7,6 +7,7 @@ from lockkeeper.journal.protobuf import bytes_field, number_field
 from lockkeeper.journal.records import Record
 from lockkeeper.journal.schema import BY_CLASS, Field, FieldType
 from lockkeeper.journal.varint import varint
+from lockkeeper.keeping import SHORT_CHARACTERS_MAX
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import LocalTransactionId, TransactionId
 
@@ -27,9 +28,19 @@ def wrap_command(command: int, message: bytes) -> bytes:
     return b"%b%c%c%b%b" % (size.to_bytes(4, "big"), USER_RECORD, command, length, message)
 
 
-@lru_cache(maxsize=4096)
 def encode_destination(destination: Destination) -> bytes:
     """Return *destination* as an encoded KahaDestination."""
+    if len(destination.name) > SHORT_CHARACTERS_MAX:
+        return _encoded(destination)
+    return _kept(destination)
+
+
+@lru_cache(maxsize=4096)
+def _kept(destination: Destination) -> bytes:
+    return _encoded(destination)
+
+
+def _encoded(destination: Destination) -> bytes:
     return number_field(1, destination.kind) + bytes_field(2, destination.name.encode())
 
 

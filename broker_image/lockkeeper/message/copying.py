@@ -1,8 +1,13 @@
 """Copies of messages for other destinations, made from their bytes without decoding them."""
 
+from typing import Final
+
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.layout import PRODUCER_ID_AT, Lead, locate_destinations, read_lead
 from lockkeeper.message.message import Message
+
+BEGINNING_BYTES_KEPT: Final = 4 << 10
+"""A longer one is worked out for each message: there are many copiers, and clients choose ids."""
 
 
 class MessageCopier:
@@ -52,6 +57,9 @@ class MessageCopier:
             message.expiration,
         )
         made.destination = self._place
+        if len(self._prefix) > BEGINNING_BYTES_KEPT:
+            self._lead = self._copy_lead = None
+            self._prefix = b""
         return made
 
     def _learn(self, message: Message) -> None:

@@ -5,6 +5,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Final
 
+from lockkeeper.keeping import SHORT_CHARACTERS_MAX
 from lockkeeper.message.text import encode_text
 
 COMPOSITE_SEPARATOR: Final = ","
@@ -71,7 +72,8 @@ class Destination:
     @property
     def wire(self) -> bytes:
         """The loose OpenWire bytes of this destination as a nested object, flag included."""
-        return destination_wire(self)
+        is_short = len(self.name) <= SHORT_CHARACTERS_MAX
+        return _kept_wire(self) if is_short else destination_wire(self)
 
     def parts(self) -> "tuple[Destination, ...]":
         """Return the destinations a composite lists, or only this one."""
@@ -148,8 +150,12 @@ def paths_overlap(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return one[shorter:] in ((), (ANY_DESCENDANT,)) and other[shorter:] in ((), (ANY_DESCENDANT,))
 
 
-@lru_cache(maxsize=4096)
 def destination_wire(destination: Destination) -> bytes:
     """Return the loose bytes of *destination* as a nested object: flag, type byte, name."""
     name = encode_text(destination.name)
     return b"\x01%c\x01%b%b" % (100 + destination.kind, len(name).to_bytes(2, "big"), name)
+
+
+@lru_cache(maxsize=4096)
+def _kept_wire(destination: Destination) -> bytes:
+    return destination_wire(destination)

@@ -9,6 +9,8 @@ from bisect import bisect_left
 from typing import Final
 
 PRODUCERS_MAX = 10_000
+NAMES_BYTES_MAX: Final = 4 << 20
+"""So long are the keys of all producers together: clients choose what is in them."""
 GAPS_MAX: Final = 1_024
 
 
@@ -69,13 +71,15 @@ class Window:
 class Producers:
     """The windows of producers by their key (`connectionId:sessionId:value`), the last active last.
 
-    Of more than PRODUCERS_MAX the one that has been quiet for longest is forgotten.
+    Of more than PRODUCERS_MAX, or NAMES_BYTES_MAX, those are forgotten that have been quiet for
+    longest.
     """
 
-    __slots__ = ("_current", "_window", "_windows")
+    __slots__ = ("_current", "_names_bytes", "_window", "_windows")
 
     def __init__(self) -> None:
         self._windows: dict[bytes, Window] = {}
+        self._names_bytes = 0
         self._current = b""
         self._window = Window(0)
 
@@ -91,14 +95,20 @@ class Producers:
             self._current = producer
             if found is None:
                 self._window = self._windows[producer] = Window(number)
-                if len(self._windows) > PRODUCERS_MAX:
-                    del self._windows[next(iter(self._windows))]
+                self._names_bytes += len(producer)
+                while len(self._windows) > PRODUCERS_MAX or self._names_bytes > NAMES_BYTES_MAX:
+                    self._forget_one()
                 return
             window = self._window = self._windows[producer] = found
         if number == window.last + 1:
             window.last = number
         else:
             window.note_number(number)
+
+    def _forget_one(self) -> None:
+        oldest = next(iter(self._windows))
+        del self._windows[oldest]
+        self._names_bytes -= len(oldest)
 
     def note_key(self, key: bytes) -> None:
         """Note a message by its key; one that is no producer's and a number says nothing."""

@@ -1,5 +1,7 @@
 """The bytes of a stream's message: what ActiveMQ reads, and what the index needs."""
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +30,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 
 def composed(draft: Draft, offset: int = 42) -> Message:
     """Return a draft as a message."""
-    return compose(draft, ORDERS, LANE, offset, AT, 999)
+    return compose(draft, ORDERS, LANE, offset, AT, 999, tag_hash_of(draft.tags))
 
 
 @given(st.binary(max_size=99), st.dictionaries(TEXTS, TEXTS, max_size=4), st.integers(0, 2**62))
@@ -81,6 +83,19 @@ def test_the_hash_of_a_tag_is_javas() -> None:
     assert tag_hash_of("polygenelubricants") == -(2**31)
     assert tag_hash_of("été") == 233 * 31 * 31 + 116 * 31 + 233
     assert tag_hash_of("𝄞") == 0xD834 * 31 + 0xDD1E
+
+
+@pytest.mark.parametrize("characters", ["ab", "a\xe9\u4e2d", "a𝄞\ud800"])
+def test_the_hash_of_a_long_tag_is_javas(characters: str) -> None:
+    chosen = random.Random(len(characters))
+    for length in (256, 257, 511, 512, 513, 640, 1_000, 32_767):
+        tag = "".join(chosen.choices(characters, k=length))
+        units = tag.encode("utf-16-be", "surrogatepass")
+        expected = 0
+        for at in range(0, len(units), 2):
+            expected = expected * 31 + int.from_bytes(units[at : at + 2], "big")
+        expected &= (1 << 32) - 1
+        assert tag_hash_of(tag) == expected - (expected >> 31 << 32)
 
 
 def test_keys_are_found_without_reading_a_message() -> None:

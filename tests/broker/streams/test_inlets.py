@@ -10,6 +10,7 @@ from streams_kit import Bench, DiskBench, taken
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.errors import BrokerError, TransactionError
 from lockkeeper.broker.outputs import Reply
+from lockkeeper.broker.streams.drafts import tag_hash_of
 from lockkeeper.broker.streams.filters import EVERYTHING, sql_filter, tags_filter
 from lockkeeper.broker.streams.settings import StreamSettings
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -327,6 +328,19 @@ def test_a_message_on_its_way_through_a_stream(
     properties = properties_of(found)
     assert type(properties["price"]) is Short
     assert (properties["price"], properties["fresh"]) == (12, True)
+
+
+def test_a_text_that_no_message_of_a_stream_has_room_for_is_no_tag(bench: Bench) -> None:
+    client = bench.connect()
+    bench.broker.streams.declare("log", BRIDGED)
+    for number, tag in enumerate(("x" * 32_768, "x" * 32_767), 1):
+        send(bench, client, "a", first=number, properties={"TAGS": tag, "KEYS": f"{tag} {tag}"})
+    taken(client)
+    partition = bench.broker.streams.get("log").partition(0)
+    hashes = [entry.tag_hash for entry in partition.segments[0].entries(0, 2)]
+    assert hashes == [0, tag_hash_of("x" * 32_767)]
+    tags = [partition.newest(2, 1 << 20)[at].draft.tags for at in (0, 1)]
+    assert tags == ["x" * 32_768, "x" * 32_767]
 
 
 def test_what_cannot_be_read_is_kept_as_bytes(any_bench: Bench) -> None:

@@ -3,7 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lockkeeper.broker.streams.drafts import Draft, StreamRecord, compose, read_plain
+from lockkeeper.broker.streams.drafts import (
+    Draft,
+    StreamRecord,
+    compose,
+    read_plain,
+    tag_hash_of,
+)
 from lockkeeper.message.destination import queue
 from lockkeeper.message.segments import lane_of
 from lockkeeper.protocols.rocketmq.convert import stored_message
@@ -34,7 +40,7 @@ def drafts(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Draft]:
 
 @given(drafts(PLAIN) | drafts(ANY))
 def test_a_record_is_sent_as_its_producer_sent_it(draft: Draft) -> None:
-    message = compose(draft, queue("Q"), LANE, 7, AT, 999)
+    message = compose(draft, queue("Q"), LANE, 7, AT, 999, tag_hash_of(draft.tags))
     record = StreamRecord(7, AT, 4711, len(message.body), message.body)
     sent = decode_stored(stored_message("orders", 2, record, HOST))
     born_host = parse_host(draft.born_host)
@@ -47,7 +53,7 @@ def test_a_record_is_sent_as_its_producer_sent_it(draft: Draft) -> None:
 
 @given(drafts(PLAIN))
 def test_plain_texts_are_never_decoded(draft: Draft) -> None:
-    plain = read_plain(compose(draft, queue("Q"), LANE, 7, AT, 999).body)
+    plain = read_plain(compose(draft, queue("Q"), LANE, 7, AT, 999, tag_hash_of(draft.tags)).body)
     assert plain is not None
     assert plain.properties == {
         name.encode(): value.encode() for name, value in draft.properties.items()

@@ -8,12 +8,15 @@ from lockkeeper.broker.routing.mirrors import MirrorRule
 from lockkeeper.broker.routing.rule import Hop, Label, OpenRoute, QueueFollower, Region, Rule
 from lockkeeper.broker.routing.virtual_topics import VirtualTopicRule
 from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.keeping import Kept
 from lockkeeper.message.copying import MessageCopier
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 
 AS_SENT = Label()
-COPIERS_MAX: Final = 10_000
+COPIERS_MAX: Final = 4_096
+COPIERS_CHARACTERS_MAX: Final = 4 << 20
+"""So long are the names together by which copiers are kept."""
 
 
 class Target(NamedTuple):
@@ -45,7 +48,9 @@ class Router:
             *self._virtual,
         )
         self._followers: tuple[QueueFollower, ...] = tuple(self._virtual_topics)
-        self._copiers: dict[tuple[Destination, Label], MessageCopier] = {}
+        self._copiers: Kept[tuple[Destination, Label], MessageCopier] = Kept(
+            COPIERS_MAX, COPIERS_CHARACTERS_MAX
+        )
 
     def follow(self, follower: QueueFollower) -> None:
         """Tell one more of queues as they come and go."""
@@ -132,9 +137,9 @@ class Router:
         found[here] = Target(region, copier, may_be_dropped) if stays else None
 
     def _copier(self, place: Destination, label: Label) -> MessageCopier:
-        copier = self._copiers.get((place, label))
+        copier = self._copiers.find((place, label))
         if copier is None:
-            if len(self._copiers) >= COPIERS_MAX:
-                self._copiers.clear()
-            copier = self._copiers[place, label] = MessageCopier(place, *label)
+            names = [each.name for each in (place, *label) if each is not None]
+            made, size = MessageCopier(place, *label), sum(map(len, names))
+            copier = self._copiers.keep((place, label), made, size)
         return copier

@@ -8,10 +8,11 @@ that of its partition. So the key alone tells what the index of a segment holds.
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final, NamedTuple
 
+from lockkeeper.broker.streams.java_hash import java_hash
 from lockkeeper.broker.streams.originals import BODY, placed, plain_body, text_of
+from lockkeeper.keeping import kept_while_short
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.errors import MalformedMessageError
@@ -114,25 +115,26 @@ class StreamRecord(NamedTuple):
         return read_draft(self.frame)
 
 
-@lru_cache(maxsize=4096)
+@kept_while_short(4096)
 def tag_hash_of(tags: str) -> int:
     """Return the hash of a tag: that of Java's String.hashCode, 32 bits with a sign; 0 without."""
-    data = tags.encode("utf-16-be", "surrogatepass")
-    found = 0
-    for unit in struct.unpack(f">{len(data) // 2}H", data):
-        found = (found * 31 + unit) & 0xFFFFFFFF
-    return found - (1 << 32) if found >> 31 else found
+    return java_hash(tags)
 
 
 def compose(
-    draft: Draft, stream: Destination, lane: bytes, offset: int, stored_at: int, sequence: int
+    draft: Draft,
+    stream: Destination,
+    lane: bytes,
+    offset: int,
+    stored_at: int,
+    sequence: int,
+    tag_hash: int,
 ) -> Message:
     """Return a draft as the message of *stream* that gets *offset* in the partition of *lane*.
 
-    *sequence* becomes its brokerSequenceId; *stored_at* is in ms since the epoch. Raises
-    ValueError for a text that no message can hold.
+    *sequence* becomes its brokerSequenceId; *stored_at* is in ms since the epoch, *tag_hash* what
+    `tag_hash_of` says. Raises ValueError for a text that no message can hold.
     """
-    tag_hash = tag_hash_of(draft.tags)
     if draft.original is not None:
         producer_id = ProducerId(decode_text(lane), tag_hash, stored_at)
         return placed(draft.original, draft.properties, producer_id, stream, offset, sequence)

@@ -13,6 +13,7 @@ from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError, TransactionError
 from lockkeeper.broker.routing.names import check_name
 from lockkeeper.broker.routing.rule import Forward, Hop, Label
+from lockkeeper.broker.streams.checking import PROPERTIES_CHARACTERS_MAX
 from lockkeeper.broker.streams.drafts import KEYS, TAGS, UNIQUE_KEY, Draft
 from lockkeeper.broker.streams.originals import SHARDING_KEY
 from lockkeeper.broker.streams.partition import Partition, Pending
@@ -230,7 +231,7 @@ def draft_of(message: Message) -> Draft:
     """Return a message of JMS as one for a stream; its bytes, where they cannot be read.
 
     Tag, keys, unique id and sharding key are its properties of these names, else JMSType,
-    JMSCorrelationID, JMSMessageID and JMSXGroupID.
+    JMSCorrelationID, JMSMessageID and JMSXGroupID. None is longer than a message of streams allows.
     """
     identifier = decode_text(message.identifier)
     try:
@@ -246,4 +247,5 @@ def draft_of(message: Message) -> Draft:
     }
     found = {name: own.get(name, value) for name, value in headers.items()}
     texts = {name: str(value) for name, value in found.items() if value}
-    return Draft(b"", texts, original=message)
+    short = {name: text for name, text in texts.items() if len(text) <= PROPERTIES_CHARACTERS_MAX}
+    return Draft(b"", short, original=message)

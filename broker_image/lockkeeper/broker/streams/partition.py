@@ -93,6 +93,7 @@ class Pending:
         first: int,
         stored_at: int,
         drafts: Sequence[Draft],
+        tag_hashes: Sequence[int],
         references: list[Reference],
         done: "Done",
     ) -> None:
@@ -103,7 +104,7 @@ class Pending:
         self.first = first
         self.stored_at = stored_at
         self.references = references
-        self.tag_hashes = [tag_hash_of(draft.tags) for draft in drafts]
+        self.tag_hashes = tag_hashes
         self.keys = key_hashes(drafts, first)
         self.bytes = sum(reference.size for reference in references)
 
@@ -209,16 +210,16 @@ class Partition:
         first, stored_at = self.next, max(self._context.now, self.stored_at)
         if self.is_steady:
             stored_at = self._context.steady
+        hashes = [tag_hash_of(draft.tags) for draft in drafts]
+        place = self._topic, self._lane
         references = [
-            _reference(
-                compose(draft, self._topic, self._lane, first + at, stored_at, sequence + at)
-            )
+            _reference(compose(draft, *place, first + at, stored_at, sequence + at, hashes[at]))
             for at, draft in enumerate(drafts)
         ]
         self.next += len(drafts)
         self.stored_at = stored_at
         segment = self._segment_for(first)
-        return Pending(self, segment, first, stored_at, drafts, references, done)
+        return Pending(self, segment, first, stored_at, drafts, hashes, references, done)
 
     def add(self, pending: Pending) -> None:
         """Hand a run that was prepared to the store."""

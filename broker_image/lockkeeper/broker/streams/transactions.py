@@ -15,7 +15,7 @@ from lockkeeper.broker.context import END_BYTES, Context
 from lockkeeper.broker.errors import AccessDeniedError, ResourceAllocationError
 from lockkeeper.broker.streams.answering import AnswerReceipt
 from lockkeeper.broker.streams.chores import Chore
-from lockkeeper.broker.streams.drafts import Draft, compose, read_draft
+from lockkeeper.broker.streams.drafts import Draft, compose, read_draft, tag_hash_of
 from lockkeeper.broker.streams.errors import IllegalMessageError, NoSuchTransactionError
 from lockkeeper.broker.streams.names import check_group_name
 from lockkeeper.broker.streams.outputs import Appended, CheckTransaction, Done, HalfStored
@@ -200,9 +200,9 @@ class Halves:
         ours = {_PARTITION: str(partition.number), _GROUP: group}
         kept = replace(draft, properties={**draft.properties, **ours})
         try:
-            message = compose(
-                kept, topic(partition.stream), _LANE, number, context.now, context.next_sequence()
-            )
+            place, sequence = topic(partition.stream), context.next_sequence()
+            tag_hash = tag_hash_of(kept.tags)
+            message = compose(kept, place, _LANE, number, context.now, sequence, tag_hash)
         except ValueError as error:
             raise IllegalMessageError(str(error)) from error
         reference = Reference(message, len(message.body))

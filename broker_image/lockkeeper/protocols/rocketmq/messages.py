@@ -4,12 +4,12 @@ A stored message is what a pull answers, many in a row; a batch is what a produc
 """
 
 from dataclasses import dataclass
-from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from struct import Struct, error
 from typing import Final
 from zlib import crc32
 
+from lockkeeper.keeping import kept_while_short
 from lockkeeper.protocols.rocketmq.errors import ProtocolError
 
 COMPRESSED, SEVERAL_TAGS = 1, 2
@@ -61,7 +61,7 @@ class Host:
 NOWHERE: Final = Host(bytes(4), 0)
 
 
-@lru_cache(maxsize=4096)
+@kept_while_short(4096)
 def parse_host(text: str) -> Host:
     """Return the host that *text* names, such as `10.0.0.7:40112`; NOWHERE for another text."""
     host, _, port = text.rpartition(":")
@@ -103,7 +103,7 @@ def encode_stored(message: Stored) -> bytes:
     return pack_stored(message, encode_topic(message.topic), encode_properties(message.properties))
 
 
-@lru_cache(maxsize=1024)
+@kept_while_short(1024)
 def encode_topic(topic: str) -> bytes:
     """Return the name of a topic in UTF-8."""
     return topic.encode("utf-8", "replace")
