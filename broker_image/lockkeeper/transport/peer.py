@@ -7,6 +7,10 @@ from lockkeeper.protocols.session import Session
 
 # So much of what came is carried out before everybody else has a turn.
 PIECE_BYTES = 1 << 16
+UNREAD_ANSWERS_BYTES_MAX = 1 << 20
+"""What a peer that does not read may be answered, beyond its write buffer, before it is not read
+from any more.
+"""
 
 
 class Guest(Protocol):
@@ -72,6 +76,7 @@ class Peer(asyncio.Protocol):
         self.round = self.taken = 0
         self.is_resting = False
         self._is_throttled = False
+        self._unread_answers = 0
         self.is_paused = False
         session.connection.sender = self
 
@@ -129,6 +134,8 @@ class Peer(asyncio.Protocol):
             return
         if pieces:
             self.sent_at = self._driver.steady
+            if self.session.connection.congested:
+                self._count_unread(sum(map(len, pieces)))
             if self.session.is_bulky:
                 transport.writelines(pieces)
             else:
@@ -156,9 +163,26 @@ class Peer(asyncio.Protocol):
     def rest(self, is_resting: bool) -> None:
         """Read from the peer only while it is not resting."""
         self.is_resting = is_resting
-        if self.session.unread and not is_resting:
+        self._go_on()
+
+    def _count_unread(self, size: int) -> None:
+        """Read from a client only while it reads its answers: messages wait elsewhere.
+
+        Two brokers, who send each other messages, would wait for each other.
+        """
+        if self.session.connection.network is None:
+            self._unread_answers += size
+            self._pause_or_read()
+
+    def _go_on(self) -> None:
+        """Carry out what came before, and read, unless the peer is to wait."""
+        if self.session.unread and not self.is_resting and not self._is_unheard():
             self._read_on()
         self._pause_or_read()
+
+    def _is_unheard(self) -> bool:
+        """Tell whether the peer leaves too many answers unread."""
+        return self._unread_answers > UNREAD_ANSWERS_BYTES_MAX
 
     def _read_on(self) -> None:
         """Carry out more of what came before."""
@@ -171,7 +195,7 @@ class Peer(asyncio.Protocol):
         self._look_at_session()
 
     def _pause_or_read(self) -> None:
-        is_paused = self._is_throttled or self.is_resting
+        is_paused = self._is_throttled or self.is_resting or self._is_unheard()
         transport = self._transport
         if transport is None or is_paused == self.is_paused or transport.is_closing():
             return
@@ -189,6 +213,9 @@ class Peer(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on with dispatch."""
         self.session.connection.congested = False
+        if self._unread_answers:
+            self._unread_answers = 0
+            self._go_on()
         for consumer in self.session.connection.consumers.values():
             for backlog in consumer.backlogs:
                 backlog.activate()

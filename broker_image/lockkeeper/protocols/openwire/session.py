@@ -10,7 +10,7 @@ from typing import Final
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
-from lockkeeper.broker.outputs import Disconnect, ProducerCredit, Reply
+from lockkeeper.broker.outputs import Disconnect, InDoubt, ProducerCredit, Reply
 from lockkeeper.message import openwire
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.message.ids import TransactionId
@@ -200,6 +200,8 @@ class OpenWireSession:
                     return
                 limit = self._buffer.frame_bytes_max
                 agreement = self._admitted()
+                if self._answers_at_length():
+                    last = position
             position = end
         if last < position <= length - 4:
             self._unread, self.unread = data, length - position
@@ -207,6 +209,11 @@ class OpenWireSession:
             if length - position > 4 and data[position + 4] not in MESSAGE_TYPES:
                 _check_command(_SIZE.unpack_from(data, position)[0])
             self._buffer.keep(data, position)
+
+    def _answers_at_length(self) -> bool:
+        """Tell whether the last answer may be so long that the peer should read it first."""
+        outputs = self.connection.outbox
+        return bool(outputs) and type(outputs[-1]) is InDoubt
 
     def _waits(self) -> bool:
         """Tell whether it is to be found out first who the client is."""

@@ -1,0 +1,94 @@
+"""Answers that their peer does not read: it is not read from until it does."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from running_engine import Running, greeted
+
+from lockkeeper.message import openwire
+from lockkeeper.message.ids import LocalTransactionId, XATransactionId
+from lockkeeper.message.openwire import ConnectionId, TransactionInfo, TransactionOperation
+from lockkeeper.protocols.openwire.frames import framed
+from lockkeeper.store.base import Operation
+from lockkeeper.transport.peer import UNREAD_ANSWERS_BYTES_MAX
+from lockkeeper.transport.write_buffers import WRITE_BUFFER_BYTES
+
+NAME = "c"
+PREPARED = 2_000
+LIST_BYTES_MAX = PREPARED * 200
+ANSWERS = {30, 31, 33}
+"""Types of answers: plain ones, errors and lists."""
+SECONDS_MAX = 60
+
+
+def request(number: int, operation: int, transaction: LocalTransactionId | None) -> bytes:
+    return framed(
+        openwire.encode(
+            TransactionInfo(
+                command_id=number,
+                response_required=True,
+                connection_id=ConnectionId(NAME),
+                transaction_id=transaction,
+                type=operation,
+            )
+        )
+    )
+
+
+def recovery(number: int) -> bytes:
+    """Return a request that is answered by a list of all prepared transactions."""
+    return request(number, TransactionOperation.RECOVER, None)
+
+
+def mistake(number: int) -> bytes:
+    """Return a request that is answered by an error."""
+    unknown = LocalTransactionId("x" * 3_000, 1)
+    return request(number, TransactionOperation.COMMIT_ONE_PHASE, unknown)
+
+
+async def answered(reader: asyncio.StreamReader, count: int) -> list[int]:
+    """Return which requests the next answers are for."""
+    found: list[int] = []
+    async with asyncio.timeout(SECONDS_MAX):
+        while len(found) < count:
+            size = int.from_bytes(await reader.readexactly(4), "big")
+            frame = await reader.readexactly(size)
+            if frame[0] in ANSWERS:
+                found.append(int.from_bytes(frame[6:10], "big"))
+    return found
+
+
+def prepare(running: Running, count: int) -> None:
+    nothing: list[Operation] = []
+    for number in range(count):
+        identifier = XATransactionId(1, b"%064d" % number, bytes(64))
+        running.broker.transactions.recover(identifier, nothing)
+
+
+@pytest.mark.parametrize(
+    ("asked", "count"), [(recovery, 300), (mistake, 10_000)], ids=["lists", "errors"]
+)
+def test_no_more_than_a_bound_waits_for_a_client_that_does_not_read(
+    asked: Callable[[int], bytes], count: int
+) -> None:
+    async def run() -> int:
+        async with Running() as running:
+            prepare(running, PREPARED)
+            async with greeted(running, NAME) as (reader, writer):
+                assert await answered(reader, 1) == [1]
+                (peer,) = running.engine.peers
+                most = 0
+                for number in range(count):
+                    writer.write(asked(2 + number))
+                for _ in range(200):
+                    await asyncio.sleep(0.01)
+                    transport = peer._transport
+                    assert transport is not None
+                    most = max(most, transport.get_write_buffer_size())
+                assert await answered(reader, count) == list(range(2, 2 + count))
+                return most
+
+    most = asyncio.run(run())
+    assert most > WRITE_BUFFER_BYTES
+    assert most < WRITE_BUFFER_BYTES + UNREAD_ANSWERS_BYTES_MAX + 3 * LIST_BYTES_MAX
