@@ -1,7 +1,7 @@
 """Every command but messages and acknowledgements: what each asks of the core."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from lockkeeper.broker.access.permissions import Right
 from lockkeeper.broker.access.rights import Rights
@@ -26,6 +26,9 @@ from lockkeeper.protocols.openwire.login import BEFORE_LOGIN, Login
 from lockkeeper.protocols.openwire.phases import OPEN, Progress
 from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Receipt
+
+ARRAY_ITEMS_MAX: Final = 32_767
+"""So many items a list of the wire may have; who recovers asks again when those are ended."""
 
 _Handler = Callable[["Commands", Any, Receipt | None], None]
 
@@ -251,7 +254,8 @@ class Commands:
         operation, identifier = info.type, info.transaction_id
         if operation == TransactionOperation.RECOVER:
             if isinstance(receipt, Reply):
-                connection.put(InDoubt(receipt.correlation, transactions.in_doubt()))
+                told = transactions.in_doubt()[:ARRAY_ITEMS_MAX]
+                connection.put(InDoubt(receipt.correlation, told))
             return
         if identifier is None:
             raise TransactionError("a TransactionInfo without its transactionId")
