@@ -148,6 +148,34 @@ def test_a_like_pattern_does_not_backtrack() -> None:
     assert selector.matches({"v": value + "b"}.get)
 
 
+@given(
+    value=st.text("ab", max_size=300),
+    pattern=st.lists(st.sampled_from(["a", "_", "a_", "_b", "%"]), min_size=60, max_size=300),
+)
+def test_long_segments_mean_what_their_definition_says(value: str, pattern: list[str]) -> None:
+    like = f"%{''.join(pattern)}"
+    selector = compile_selector(f"v LIKE '{like}'")
+    for text in (value, value + like.replace("%", "b").replace("_", "a")):
+        assert selector.matches({"v": text}.get) is like_by_definition(text, like)
+
+
+@pytest.mark.parametrize(
+    "repeated", ["_", "a", "a_", "%a", "aa_"], ids=["any", "literal", "both", "many", "three"]
+)
+def test_a_longer_like_pattern_takes_no_longer(repeated: str) -> None:
+    def seconds(length: int) -> float:
+        selector = compile_selector(f"v LIKE '%{(repeated * length)[:length]}b%'")
+        best = math.inf
+        for _ in range(3):
+            started = time.perf_counter()
+            assert not selector.matches({"v": value}.get)
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    value = "a" * 200_000
+    assert seconds(1_000) < 3 * seconds(200) + 0.02
+
+
 def test_a_long_like_pattern_is_refused() -> None:
     with pytest.raises(InvalidSelectorError, match="LIKE pattern has more than 1024 characters"):
         compile_selector(f"s LIKE '{'%' * 1025}'")
