@@ -109,8 +109,8 @@ class Shared:
     def leave(self, at: int) -> None:
         """End all that waits in a line, as a subscription does that is deleted."""
         line = self.lines[at]
-        line.leave_packed()
-        ended = set()
+        ended: set[int] = set()
+        line.leave_packed(lambda run: ended.update(each.location for each in run.shown()))
         while line:
             reference = line.popleft()
             reference.holders -= 1

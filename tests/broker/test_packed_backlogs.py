@@ -315,3 +315,40 @@ def test_a_queue_is_removed_without_unpacking_it(
     assert differences(tmp_path, store._file_references) == []
     assert bench.broker.memory.used == 0
     assert store.usage().spooled_bytes == 0
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_durable_subscription_ends_without_unpacking_what_waits(
+    make_bench: "type[Bench]",
+    tmp_path: Path,
+    tiny: Callable[[bool], None],
+    monkeypatch: pytest.MonkeyPatch,
+    others: int,
+) -> None:
+    tiny(True)
+    store = KahaDBStore(tmp_path, file_bytes_max=1 << 14)
+    bench = make_bench(store, settings=SETTINGS)
+    producer = bench.client("producer")
+    names = [f"reader-{number}" for number in range(1 + others)]
+    for name in names:
+        reader = bench.client(name)
+        reader.consume("topic://T", subscription_name="s")
+        reader.leave()
+    for number in range(400):
+        producer.send("topic://T", str(number) + "x" * 300)
+    unpacked: list[int] = []
+    unpack = PackedRun._unpack
+
+    def counted(run: PackedRun) -> object:
+        unpacked.append(len(run))
+        return unpack(run)
+
+    monkeypatch.setattr(PackedRun, "_unpack", counted)
+    for name in names:
+        assert sum(usage.live for usage in store._file_references.files.values()) > 0
+        bench.broker.subscriptions.lasting.forget(name, "s", None)
+        bench.tick()
+    assert sum(unpacked) <= 20
+    assert sum(usage.live for usage in store._file_references.files.values()) == 0
+    assert differences(tmp_path, store._file_references) == []
+    assert bench.broker.memory.used == 0

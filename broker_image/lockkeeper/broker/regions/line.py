@@ -158,11 +158,18 @@ class Line:
             if isinstance(segment, Part) and segment.stretch in runs:
                 self._segments[index] = runs[segment.stretch]
 
-    def leave_packed(self) -> None:
-        """Forget packed runs that others have, too, without unpacking them."""
-        self._segments = deque(
-            each for each in self._segments if not (isinstance(each, PackedRun) and each.leave())
-        )
+    def leave_packed(self, release: Callable[[PackedRun], None]) -> None:
+        """Forget packed runs without unpacking them: what nobody else has is for *release*."""
+        left: deque[Segment | Part] = deque()
+        for segment in self._segments:
+            if isinstance(segment, PackedRun):
+                if segment.leave():
+                    continue
+                if segment.is_only_stored():
+                    release(segment)
+                    continue
+            left.append(segment)
+        self._segments = left
         self._between = sum(map(len, self._segments))
 
     def loose(self) -> Iterator[Reference]:

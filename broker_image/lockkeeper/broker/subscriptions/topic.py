@@ -257,6 +257,6 @@ class TopicSubscription(Backlog):
         """Let go of everything that waits: the subscription is gone."""
         self.expiry.stop()
         if isinstance(self.ready, Line):
-            self.ready.leave_packed()
+            self.ready.leave_packed(self.context.store.release_run)
         while self.ready:
             self._drop([self.ready.popleft() for _ in range(min(len(self.ready), DROPPED_AT_ONCE))])
