@@ -1,9 +1,12 @@
 """File descriptors: clients must leave enough of them for the journal."""
 
 import resource
+from typing import Final
 
-KEPT = 256
-"""For the journal, the temporary storage, the admin endpoint, libraries."""
+from lockkeeper.store.kahadb.segment_files import OPEN_MAX
+
+KEPT: Final = 256 + OPEN_MAX
+"""For the journal, the temporary storage, the admin endpoint, libraries; indexes of streams."""
 
 
 def allow_many_descriptors() -> None:

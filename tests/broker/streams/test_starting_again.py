@@ -23,9 +23,10 @@ from lockkeeper.store.kahadb.segment_replay import ReplayedKeys
 SECOND = 1_000
 
 
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
 @pytest.mark.parametrize("what", ["message", "start"])
 def test_a_disk_without_room_for_the_index_ends_no_broker(
-    disk_bench: DiskBench, monkeypatch: pytest.MonkeyPatch, what: str
+    disk_bench: DiskBench, monkeypatch: pytest.MonkeyPatch, what: str, code: int
 ) -> None:
     """The journal's files are as long as they will be; those of the index grow."""
     client = disk_bench.connect()
@@ -33,7 +34,7 @@ def test_a_disk_without_room_for_the_index_ends_no_broker(
     disk_bench.append(client, "orders", "a")
 
     def full(*_: object) -> int:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise OSError(code, os.strerror(code))
 
     with monkeypatch.context() as patched:
         only_here = SimpleNamespace(**{**vars(os), "pwrite": full})

@@ -1,6 +1,5 @@
 """Files of the segments' indexes: derived, made anew whenever the journal is opened."""
 
-import errno
 import os
 import shutil
 import tempfile
@@ -10,25 +9,52 @@ from typing import Final, TypeVar
 
 from lockkeeper.message.segments import SegmentName
 from lockkeeper.store.base import StoreError
+from lockkeeper.store.kahadb.preallocation import NO_ROOM
 from lockkeeper.store.segment import MemoryOctets, Segment
 
 DIRECTORY_PREFIX: Final = "streams-"
 DIRECTORY_SUFFIX: Final = ".index"
 BUFFER_BYTES: Final = 1 << 16
+OPEN_MAX: Final = 64
+"""So many files of indexes stay open, of however many partitions there are."""
 
 _Result = TypeVar("_Result")
+
+
+class OpenFiles:
+    """Files of indexes that stay open: those that were written to first are closed for others."""
+
+    def __init__(self, most: int = OPEN_MAX) -> None:
+        self._most = most
+        self._files: dict[FileOctets, None] = {}
+
+    def add(self, file: "FileOctets") -> None:
+        """Note a file that was opened; another one may be closed for it."""
+        self._files[file] = None
+        if len(self._files) > self._most:
+            next(iter(self._files)).close()
+
+    def discard(self, file: "FileOctets") -> None:
+        """Forget a file that is closed."""
+        del self._files[file]
+
+    def close(self) -> None:
+        """Close them all."""
+        for file in list(self._files):
+            file.close()
 
 
 class FileOctets:
     """Bytes in a file that the page cache serves; the last of them wait for company.
 
-    Nothing is synced. A sealed file is open only while it is read.
+    Nothing is synced. A file that is sealed, or closed for others, is open only while it is read.
     """
 
-    __slots__ = ("_buffer", "_descriptor", "_path", "_written")
+    __slots__ = ("_among", "_buffer", "_descriptor", "_path", "_written")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, among: OpenFiles) -> None:
         self._path = path
+        self._among = among
         self._buffer = bytearray()
         self._descriptor = -1
         self._written = 0
@@ -68,7 +94,7 @@ class FileOctets:
             self._tried(self._open)
             self._tried(lambda: os.pwrite(self._descriptor, inside, start))
             if not was_open:
-                self._close()
+                self.close()
         begin = start + len(inside) - self._written
         if len(inside) < len(data):
             self._buffer[begin : begin + len(data) - len(inside)] = data[len(inside) :]
@@ -83,7 +109,7 @@ class FileOctets:
                 self._open()
                 written = os.pwrite(self._descriptor, self._buffer, self._written)
             except OSError as error:
-                if error.errno != errno.ENOSPC:
+                if error.errno not in NO_ROOM:
                     raise self._failure(error) from error
                 return
             self._written += written
@@ -93,21 +119,24 @@ class FileOctets:
         if self._descriptor < 0:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
             self._descriptor = os.open(self._path, flags, 0o600)
+            self._among.add(self)
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Let go of the file, until something is written."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+            self._among.discard(self)
 
     def seal(self) -> None:
         """See `Octets.seal`."""
         self._flush()
-        self._close()
+        self.close()
 
     def drop(self) -> None:
         """See `Octets.drop`."""
         self._buffer.clear()
-        self._close()
+        self.close()
         self._path.unlink(missing_ok=True)
 
     def _tried(self, call: Callable[[], _Result]) -> _Result:
@@ -129,6 +158,7 @@ class SegmentFiles:
         self._parent = directory
         self._check = check
         self._directory: Path | None = None
+        self._open_files = OpenFiles()
         self._count = 0
 
     def make(self, name: SegmentName) -> Segment:
@@ -136,13 +166,15 @@ class SegmentFiles:
         try:
             self._directory = self._directory or self._begin()
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if error.errno in NO_ROOM:
                 return segment_in_memory(name)
             raise StoreError(f"{self._parent}: {error.strerror}") from error
         self._count += 1
         stem = self._directory / str(self._count)
         return Segment(
-            name, FileOctets(stem.with_suffix(".entries")), FileOctets(stem.with_suffix(".keys"))
+            name,
+            FileOctets(stem.with_suffix(".entries"), self._open_files),
+            FileOctets(stem.with_suffix(".keys"), self._open_files),
         )
 
     def path_for(self, name: str) -> Path | None:
@@ -158,6 +190,7 @@ class SegmentFiles:
 
     def close(self) -> None:
         """Delete the files."""
+        self._open_files.close()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
