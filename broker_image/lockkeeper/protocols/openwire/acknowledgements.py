@@ -15,6 +15,8 @@ from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message.ids import MessageId
 from lockkeeper.message.openwire import AckType, MessageAck, codec_for, encode
 from lockkeeper.message.text import encode_text
+from lockkeeper.protocols.openwire.convert import DispatchHeader
+from lockkeeper.protocols.openwire.dispatched_keys import DispatchedKeys
 from lockkeeper.store.base import Receipt, Reference
 
 MESSAGE_ACK = codec_for(12).encode(MessageAck())[0]
@@ -118,10 +120,13 @@ def _sequence_of(consumer: Consumer, message_id: MessageId | None) -> int:
         raise AcknowledgeError("an acknowledgement without a lastMessageId")
     if message_id.broker_sequence in consumer.dispatched:
         return message_id.broker_sequence
-    key = encode_text(str(message_id))
-    for sequence, reference in consumer.dispatched.items():
-        if reference.loaded.key == key:
-            return sequence
+    header = consumer.tag
+    assert isinstance(header, DispatchHeader)
+    if header.keys is None:
+        header.keys = DispatchedKeys()
+    sequence = header.keys.find(consumer, encode_text(str(message_id)))
+    if sequence is not None:
+        return sequence
     raise AcknowledgeError(
         f"Unmatched acknowledge: the message {message_id} is not dispatched to "
         f"{consumer.identifier}"

@@ -42,6 +42,7 @@ from lockkeeper.message.openwire import (
 from lockkeeper.message.openwire import ConnectionError as ConnectionErrorCommand
 from lockkeeper.message.openwire import Message as MessageFields
 from lockkeeper.message.stamps import leaving
+from lockkeeper.protocols.openwire.dispatched_keys import DispatchedKeys
 from lockkeeper.protocols.openwire.frames import Piece, framed
 from lockkeeper.store.base import Reference
 
@@ -71,13 +72,15 @@ _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
 class DispatchHeader:
     """The bytes before the message in every dispatch to one consumer; lives in its `tag`.
 
-    `frame` holds for messages of `destination` with a body of `length` bytes.
+    `frame` holds for messages of `destination` with a body of `length` bytes. `keys` are those of
+    what it holds, once it has named a message by its id alone.
     """
 
-    __slots__ = ("_prefix", "consumer_id", "destination", "frame", "length")
+    __slots__ = ("_prefix", "consumer_id", "destination", "frame", "keys", "length")
 
     def __init__(self, consumer_id: ConsumerId) -> None:
         self.consumer_id = consumer_id
+        self.keys: DispatchedKeys | None = None
         self.destination: Destination | None = None
         self.length = 0
         self.frame = b""
