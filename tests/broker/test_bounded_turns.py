@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lockkeeper.broker.context import END_BYTES, LOOK_BYTES, SHARE_BYTES_MAX, TICK_BYTES_MAX
+from lockkeeper.broker.outputs import Reply
 from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions import expiry, patterns
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS
-from lockkeeper.broker.scheduling.job_queue import JOB_BYTES
+from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
+from lockkeeper.broker.scheduling.management import ACTION, MANAGEMENT
 from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.broker.subscriptions.browser import Browse
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -343,6 +345,58 @@ def test_jobs_that_are_due_at_once_are_delivered_over_several_turns(
             before = jobs.depth()
             turn(each)
             assert 0 < before - jobs.depth() <= JOBS_MAX
+
+
+def ask_for_jobs(client: "Client", action: str, reply: Reply) -> None:
+    """Ask for all jobs, without a turn."""
+    message = client.bench.message(
+        client, MANAGEMENT, "", properties={ACTION: action}, reply_to=queue("ANSWERS")
+    )
+    client.bench.broker.send(client.connection, message, reply)
+
+
+def test_jobs_are_browsed_over_several_turns(make_bench: "type[Bench]") -> None:
+    bench = make_bench(settings=BrokerSettings(scheduler=SchedulerSettings(enabled=True)))
+    client, count = bench.client(), 4 * JOBS_MAX
+    for number in range(count):
+        later = {"AMQ_SCHEDULED_DELAY": 1_000 + number}
+        client.send("Q", str(number), wait=False, properties=later)
+    bench.tick()
+    consumer = client.consume("ANSWERS", prefetch=2 * count)
+    client.outputs()
+    reply = Reply(client.connection, 77)
+    ask_for_jobs(client, "BROWSE", reply)
+    # One that ends meanwhile is not told of.
+    jobs = bench.broker.registry.find(JOBS)
+    assert isinstance(jobs, JobQueue)
+    jobs.cancel(jobs.jobs()[-1][0].identifier)
+    told, turns = 0, 0
+    while reply not in client.connection.outbox:
+        turn(bench)
+        turns += 1
+        assert 0 < len(consumer.dispatched) - told <= 2 * JOBS_MAX
+        told = len(consumer.dispatched)
+    assert turns >= 3
+    assert client.texts(consumer) == [str(number) for number in range(count - 1)]
+
+
+def test_jobs_are_removed_over_several_turns(make_bench: "type[Bench]") -> None:
+    bench = make_bench(settings=BrokerSettings(scheduler=SchedulerSettings(enabled=True)))
+    client, at_once = bench.client(), TICK_BYTES_MAX // END_BYTES
+    for number in range(3 * at_once):
+        client.send("Q", str(number), wait=False, properties={"AMQ_SCHEDULED_DELAY": 1_000})
+    bench.tick()
+    client.outputs()
+    reply = Reply(client.connection, 77)
+    ask_for_jobs(client, "REMOVEALL", reply)
+    jobs = bench.broker.registry.find(JOBS)
+    assert jobs is not None
+    assert jobs.depth() >= at_once
+    while reply not in client.connection.outbox:
+        before = jobs.depth()
+        turn(bench)
+        assert before - jobs.depth() <= at_once + 1
+    assert jobs.depth() == 0
 
 
 def time_of_commit(bench: "Bench", count: int) -> float:

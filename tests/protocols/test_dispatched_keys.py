@@ -9,8 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from largest_frames import NAME
 from served import Served
-from test_acknowledgements import CONSUMER, NAME, PRODUCER, message
+from test_acknowledgements import CONSUMER, PRODUCER, message
 
 from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.message import openwire

@@ -91,6 +91,10 @@ class JobQueue(Queue):
         found = [(job, reference) for reference, (job, _) in self._jobs.items()]
         return sorted(found, key=lambda entry: entry[0].due)
 
+    def holds(self, reference: Reference) -> bool:
+        """Tell whether a job still waits."""
+        return reference in self._jobs
+
     def cancel(self, identifier: str) -> None:
         """End the jobs of this id, if there are any."""
         for reference in list(self._named.get(identifier, ())):

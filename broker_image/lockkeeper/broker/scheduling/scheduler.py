@@ -62,7 +62,7 @@ class Scheduler:
         self._count = 0
         self._queue = JobQueue(context, self._fire)
         registry.add(self._queue)
-        self._management = Management(self._queue, self._send_copy)
+        self._management = Management(context, self._queue, self._send_copy)
 
     def intercept(
         self, connection: Connection, message: Message, receipt: Receipt | None
@@ -71,9 +71,7 @@ class Scheduler:
         if JOBS in message.destination.parts():
             raise InvalidDestinationError(f"{JOBS}: set {DELAY} on a message to its destination")
         if message.destination == MANAGEMENT:
-            self._management.carry_out(message)
-            if receipt is not None:
-                receipt.settle()
+            self._management.carry_out(connection, message, receipt)
             return None
         if _MARK not in message.body:
             return message

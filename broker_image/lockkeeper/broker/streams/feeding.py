@@ -11,13 +11,13 @@ holds nobody up. A feed whose queue has no room waits, its messages stay in the 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.context import LOOK_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.flow.space import lack_of_room
 from lockkeeper.broker.regions.arrival import Arrival
 from lockkeeper.broker.routing.names import check_name, is_own
 from lockkeeper.broker.routing.rule import QueueFollower, Region
-from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.filters import EVERYTHING
 from lockkeeper.broker.streams.groups import Groups, Place
 from lockkeeper.broker.streams.jms import as_message

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
+from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
 from lockkeeper.broker.streams.answering import AnswerReceipt
-from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.errors import NoSuchPartitionError
 from lockkeeper.broker.streams.names import NAME_CHARACTERS_MAX, check_group_name
 from lockkeeper.broker.streams.outputs import Locked, MembersChanged

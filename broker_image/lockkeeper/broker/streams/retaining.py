@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.partition import Partition
 
 INTERVAL_MS: Final = 10_000

@@ -10,11 +10,11 @@ from enum import Enum
 from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
+from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import END_BYTES, Context
 from lockkeeper.broker.errors import AccessDeniedError, ResourceAllocationError
 from lockkeeper.broker.streams.answering import AnswerReceipt
-from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.drafts import Draft, compose, read_draft, tag_hash_of
 from lockkeeper.broker.streams.errors import IllegalMessageError, NoSuchTransactionError
 from lockkeeper.broker.streams.names import check_group_name

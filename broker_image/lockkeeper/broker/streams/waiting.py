@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import LOOK_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
-from lockkeeper.broker.streams.chores import Chore
 from lockkeeper.broker.streams.filters import EVERYTHING, Filter
 from lockkeeper.broker.streams.outputs import ReadResult, ReadStatus, Refused
 from lockkeeper.broker.streams.partition import Partition, Scan
