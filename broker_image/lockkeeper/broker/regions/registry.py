@@ -8,6 +8,7 @@ from lockkeeper.broker.errors import ResourceAllocationError
 from lockkeeper.broker.regions.patterns import Patterns, stands_for
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.regions.tree import Tree
 from lockkeeper.broker.routing.names import check_name
 from lockkeeper.broker.routing.router import Router
 from lockkeeper.message.destination import Destination
@@ -31,6 +32,7 @@ class Registry:
         self._destinations_max = destinations_max
         self._regions: dict[Destination, Queue | Topic] = {}
         self._wildcards: dict[Consumer, list[Destination]] = {}
+        self._tree = Tree()
         self._patterns = Patterns()
         self._followers: list[tuple[Destination, Follower]] = []
 
@@ -108,25 +110,30 @@ class Registry:
 
     def _begin(self, region: Queue | Topic) -> None:
         """Let rules and the consumers of wildcards know a new destination."""
-        self._regions[region.destination] = region
+        self.add(region)
         self._router.opened(region)
         for consumer in self._patterns.listeners(region.destination):
             if not consumer.browser:
                 region.attach(consumer)
 
     def add(self, region: Queue | Topic) -> None:
-        """Add a destination of a special kind, before anybody asks for it."""
+        """Add a destination; one of a special kind before anybody asks for it."""
         self._regions[region.destination] = region
+        self._tree.add(region)
 
     def forget(self, destination: Destination) -> None:
         """Remove a destination that nobody uses any more."""
         region = self._regions.pop(destination, None)
         if region is not None:
+            self._tree.remove(destination)
             self._router.closed(region)
 
     def matching(self, pattern: Destination) -> list[Queue | Topic]:
         """Return the destinations that a wildcard stands for now."""
-        return [region for region in self if stands_for(pattern, region.destination)]
+        found = self._tree.matching(pattern)
+        if pattern.is_pattern and pattern in self._regions:
+            found.append(self._regions[pattern])
+        return found
 
     def matching_topics(self, pattern: Destination) -> list[Topic]:
         """Return the topics that a wildcard stands for now."""
