@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +17,7 @@ from lockkeeper.broker.settings import (
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.primitives import Value
 from lockkeeper.message.rewrite import decoded, properties_of
+from lockkeeper.store.kahadb import KahaDBStore
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
@@ -127,6 +129,39 @@ def test_jobs_outlive_the_broker(bench: "Bench", make_bench: "type[Bench]") -> N
     client.consume("Q")
     # What was delivered and not acknowledged, and what is left of the repetitions.
     assert after(third, client, 0, *[1_000] * 5) == [3, 1, 1, 1, 1, 0]
+
+
+def test_bodies_of_jobs_stay_in_the_store_until_their_time_has_come(
+    make_bench: "type[Bench]", tmp_path: Path
+) -> None:
+    count, size = 60, 100_000
+    store = KahaDBStore(tmp_path)
+    client = make_bench(store, settings=SETTINGS).client()
+    texts = [f"{number:03}" + "x" * size for number in range(count)]
+    for number, text in enumerate(texts):
+        client.send("Q", text, properties=scheduled(delay=10_000 * (1 + number)))
+    store.close()
+    store = KahaDBStore(tmp_path)
+    again = make_bench(store, settings=SETTINGS)
+    jobs = again.broker.registry.find(parse_destination(JOBS))
+    assert jobs is not None
+    assert [each.message for each in jobs.waiting()] == [None] * count
+    assert again.broker.memory.used == 0
+    client = again.client()
+    # Who browses them has no job brought back into memory, and sees all of it.
+    answers = client.consume("ANSWERS")
+    browse: dict[str, Value] = {"AMQ_SCHEDULER_ACTION": "BROWSE"}
+    client.send(MANAGEMENT, "", properties=browse, reply_to=parse_destination("ANSWERS"))
+    assert client.texts(answers) == texts
+    assert [each.message for each in jobs.waiting()] == [None] * count
+    client.consume("Q")
+    found: list[str] = []
+    for _ in range(count):
+        again.tick(10_000)
+        found += client.texts()
+    assert found == texts
+    assert jobs.depth() == 0
+    store.close()
 
 
 def test_a_job_that_fell_due_while_the_broker_was_away_is_delivered_at_once(

@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Final
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
+from lockkeeper.broker.regions.backlog import PAGE_BYTES
 from lockkeeper.broker.regions.body_cache import ENDED
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.scheduling.job import JOBS, Job, read_job
 from lockkeeper.broker.timers import Timer
+from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
 
 if TYPE_CHECKING:
     from lockkeeper.broker.subscriptions.consumer import Consumer
 
-_PAGE: Final = 1000
 FULL_RETRY_MS: Final = 1000
 # To carry out a job takes as long as sending so many bytes.
 JOB_BYTES: Final = 256 << 10
@@ -43,7 +44,7 @@ class JobQueue(Queue):
         """Let a job wait for its time."""
         self.statistics.enqueued += 1
         self.body_cache.charge(reference)
-        self._wait(reference, is_fresh=True)
+        self._wait(reference, reference.loaded, is_fresh=True)
 
     def _admit_together(self, references: Sequence[Reference]) -> None:
         """Let each job wait for its own time."""
@@ -51,24 +52,40 @@ class JobQueue(Queue):
             self.admit(reference)
 
     def restore(self, references: Iterable[Reference]) -> None:
-        """Let the jobs wait again that the store held; each is read once, to learn its time."""
-        every = list(references)
-        for start in range(0, len(every), _PAGE):
-            page = every[start : start + _PAGE]
-            self.body_cache.load([each for each in page if each.message is None])
-            for reference in page:
-                self._wait(reference)
+        """Let the jobs wait again that the store held; each is read once, to learn its time.
+
+        The bodies stay in the store until it has come: they may be more than the memory holds.
+        """
+        page: list[Reference] = []
+        size = 0
+        for reference in references:
+            if reference.message is not None:
+                self._wait(reference, reference.message)
+                continue
+            page.append(reference)
+            size += reference.size
+            if size > PAGE_BYTES:
+                self._read(page)
+                page, size = [], 0
+        self._read(page)
+
+    def _read(self, references: Sequence[Reference]) -> None:
+        """Let jobs wait whose bodies are only in the store."""
+        copies = [Reference(None, each.size, each.location, each.state) for each in references]
+        self.context.store.load(copies, self.context.next_sequence(len(copies)))
+        for reference, copy in zip(references, copies, strict=True):
+            self._wait(reference, copy.loaded)
 
     def requeue(self, references: Iterable[Reference]) -> None:
         """Let jobs wait on that could not be carried out."""
         for reference in references:
-            self._wait(reference)
+            self._wait(reference, self.body_of(reference))
 
     def put_back(self, taken: Iterable[Reference]) -> None:
         """See `Backlog.put_back`: each waits for its own time."""
         for reference in taken:
             if reference not in self._jobs and reference.held != ENDED:
-                self._wait(reference)
+                self._wait(reference, self.body_of(reference))
 
     def poison(self, reference: Reference, cause: str) -> None:
         """End a job that cannot be carried out; it never comes again."""
@@ -110,10 +127,10 @@ class JobQueue(Queue):
         self._jobs.clear()
         self._named.clear()
 
-    def _wait(self, reference: Reference, is_fresh: bool = False) -> None:
+    def _wait(self, reference: Reference, message: Message, is_fresh: bool = False) -> None:
         context = self.context
         try:
-            job = read_job(reference.loaded)
+            job = read_job(message)
         except BrokerError as refusal:
             poison = partial(self.poison, reference, str(refusal))
             context.timers.call_at(context.steady, poison)
