@@ -11,11 +11,13 @@ from lockkeeper.broker.policies.dead_letters import DeadLetterPolicy, DeadLetter
 from lockkeeper.broker.policies.expiry import ExpiryPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.policies.prefetch import PrefetchPolicy
-from lockkeeper.message.destination import queue
+from lockkeeper.message.destination import Destination, queue
 from lockkeeper.message.primitives import Value
 from lockkeeper.message.reader import MessageReader
 from lockkeeper.message.rewrite import decoded, encoded, properties_of
+from lockkeeper.store.base import Receipt, Reference, Subscription
 from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.memory import MemoryStore
 
 if TYPE_CHECKING:
     from conftest import Bench
@@ -280,3 +282,44 @@ def test_a_stored_message_that_nobody_can_read_becomes_a_dead_letter_with_its_by
     assert letter.message.identifier == good.identifier
     assert "MalformedMessageError" in str(properties_of(fields)["dlqDeliveryFailureCause"])
     bench.store.close()
+
+
+class NotedStore(MemoryStore):
+    """A store that notes what ends in it, and with what receipt."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ends: list[tuple[Destination, Receipt | None]] = []
+
+    def remove(
+        self,
+        destination: Destination,
+        reference: Reference,
+        receipt: Receipt | None = None,
+        subscription: Subscription | None = None,
+        skip_unwritten: bool = True,
+    ) -> Receipt | None:
+        """Note the end, and end it."""
+        self.ends.append((destination, receipt))
+        return super().remove(destination, reference, receipt, subscription, skip_unwritten)
+
+
+def test_several_poisoned_messages_are_answered_when_the_last_has_ended(
+    make_bench: "type[Bench]",
+) -> None:
+    store = NotedStore()
+    bench = make_bench(store)
+    client = bench.client()
+    for number in range(3):
+        client.send("Q", str(number))
+    consumer = client.consume("Q")
+    client.outputs()
+    reply = Reply(client.connection, 7)
+    store.ends.clear()
+    bench.broker.poison(consumer, list(consumer.dispatched)[-1], 3, "no", reply)
+    assert [receipt for _, receipt in store.ends if receipt is not None] == [reply]
+    assert store.ends[-1][1] is reply
+    assert len(store.ends) == 4
+    bench.tick()
+    assert client.outputs() == [reply]
+    assert (bench.depth("Q"), bench.depth("ActiveMQ.DLQ")) == (0, 3)

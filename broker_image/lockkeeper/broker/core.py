@@ -374,9 +374,8 @@ class Broker:
         """End messages that their consumer could not process."""
         for reference in consumer.take_dispatched(last, count):
             consumer.backlog_of(reference).poison_held(reference, cause)
-            if receipt is not None:
-                self.context.settle_behind(receipt)
-                receipt = None
+        if receipt is not None:
+            self.context.settle_behind(receipt)
         consumer.shrink(count)
         consumer.reactivate()
 
