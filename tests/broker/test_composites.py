@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
+from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.routing import forwarding
 from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
 from lockkeeper.broker.settings import BrokerSettings, LimitSettings
@@ -123,6 +124,23 @@ def test_selectors_choose_what_is_forwarded(make_bench: "type[Bench]") -> None:
     assert client.texts(client.consume("LOW")) == ["m0", "m1"]
     assert client.texts(client.consume("HIGH")) == ["m4", "m5"]
     assert bench.depth("ALL") == 0
+
+
+def test_what_nobody_wants_waits_for_no_room(make_bench: "type[Bench]") -> None:
+    rule = CompositeDestination("MANY", forward_to=(ForwardTo(queue="LOW", selector="n < 2"),))
+    bench = make_bench(settings=declared(rule), LOW=DestinationPolicy(memory_limit=1))
+    client = bench.client()
+    for text in ("first", "second"):
+        client.send("MANY", text, properties={"n": 1}, persistent=False)
+    assert (len(client.outputs()), len(bench.broker.flow.lines)) == (1, 1)
+    client.send("MANY", "for nobody", properties={"n": 2}, persistent=False)
+    assert len(client.outputs()) == 1
+    consumer = client.consume("LOW", prefetch=1)
+    for text in ("first", "second"):
+        (delivery,) = client.deliveries(consumer)
+        assert decoded(delivery.message).content == len(text).to_bytes(4, "big") + text.encode()
+        client.acknowledge(consumer, delivery.message)
+    assert bench.broker.flow.lines == {}
 
 
 def test_what_nobody_wants_may_stay(make_bench: "type[Bench]") -> None:

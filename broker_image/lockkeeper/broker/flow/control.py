@@ -156,7 +156,12 @@ class FlowControl:
     def _obstacle(
         self, connection: Connection, message: Message, regions: Sequence[Region]
     ) -> Limit | None:
-        """Return what a message that comes now has to wait for, behind those that wait."""
+        """Return what a message that comes now has to wait for, behind those that wait.
+
+        One that goes nowhere, as a rule has it, waits for nothing.
+        """
+        if not regions:
+            return None
         line = self.lines.get((message.destination, message.persistent))
         if line:
             return line[0].limit
