@@ -222,6 +222,20 @@ def test_a_destination_with_an_open_transaction_goes_only_by_force(
     assert desk("DELETE", "/queues/OPEN")[0] == 200
 
 
+def test_a_stream_that_an_open_transaction_sends_to_goes_only_by_force(
+    desk: Desk, connection: wire.Wire
+) -> None:
+    desk.declare("/streams/PAID", {"partitions": 1, "fromTopics": ["PAID"]})
+    identifier, producer = LocalTransactionId(connection.name, 2), connection.producer()
+    connection.tell(connection.transaction(identifier, TransactionOperation.BEGIN))
+    connection.request(wire.bytes_message(producer, 1, topic("PAID"), b"x", identifier))
+    code, said = desk("DELETE", "/streams/PAID")
+    assert code == 409 and "messages or members" in said["error"]
+    connection.request(connection.transaction(identifier, TransactionOperation.ROLLBACK))
+    assert desk("DELETE", "/streams/PAID")[0] == 200
+    assert desk("DELETE", "/streams/PAID")[0] == 404
+
+
 def test_a_topic_goes_with_its_durable_subscriptions(desk: Desk, connection: wire.Wire) -> None:
     desk.declare("/topics/NEWS")
     connection.consumer(topic("NEWS"), subscription_name="reader")

@@ -8,6 +8,7 @@ from typing import Any
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.streams.settings import StreamSettings
+from lockkeeper.message.segments import parse_segment
 from lockkeeper.server.conversion import converted
 from lockkeeper.server.declarations import OwnedForm, read_form
 from lockkeeper.server.stream_views import destination_like_view
@@ -56,3 +57,21 @@ class StreamDeclarations:
             view = self.view(broker, name)
             if view is not None and view["owner"]:
                 yield view
+
+
+def is_stream_in_use(broker: Broker, name: str) -> bool:
+    """Tell whether a stream has messages or members that read it, or awaits messages.
+
+    Those are what is being written, or is to come of a transaction.
+    """
+    stream = broker.streams.find(name)
+    if stream is None:
+        return False
+    members = (member for group in broker.streams.groups for member in group.members.values())
+    if any(name in member.subscriptions for member in members):
+        return True
+    if any(partition.next > partition.minimum for partition in stream.partitions):
+        return True
+    segments = map(parse_segment, broker.destinations.awaiting())
+    is_awaiting = any(segment is not None and segment.stream == name for segment in segments)
+    return is_awaiting or broker.streams.halves.wait_for(name)

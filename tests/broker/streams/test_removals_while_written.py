@@ -3,16 +3,23 @@
 from pathlib import Path
 
 import pytest
-from streams_kit import START, DiskBench
+from streams_kit import START, DiskBench, only
 
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.policies.inactivity import InactivityPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy, PolicyEntry, PolicyMap
 from lockkeeper.broker.settings import BrokerSettings
+from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.groups import Member, Subscribed
+from lockkeeper.broker.streams.outputs import HalfStored
 from lockkeeper.broker.streams.settings import StreamSettings
-from lockkeeper.message.destination import Destination, queue
-from lockkeeper.message.rewrite import decoded
+from lockkeeper.broker.streams.transactions import Outcome
+from lockkeeper.message.destination import Destination, queue, topic
+from lockkeeper.message.ids import LocalTransactionId, MessageId, ProducerId
+from lockkeeper.message.openwire import ActiveMQTextMessage
+from lockkeeper.message.rewrite import decoded, encoded
 from lockkeeper.server.declarations import is_in_use
+from lockkeeper.server.stream_declarations import is_stream_in_use
 
 BILLING, WILD = queue("billing"), queue("Consumer.billing.orders")
 FED = {
@@ -136,3 +143,60 @@ def test_who_removes_a_queue_by_hand_removes_what_is_being_written(swept: SweptB
     swept.settle()
     assert swept.bodies_in(BILLING) == [b"sent"]
     assert swept.now == START + TIMEOUT
+
+
+# Streams
+
+
+def test_a_stream_is_in_use_while_its_first_message_is_written(swept: SweptBench) -> None:
+    client, broker = swept.connect(), swept.broker
+    broker.streams.declare("orders", StreamSettings(1))
+    assert not is_stream_in_use(broker, "orders")
+    broker.streams.append(client, "tag", "orders", 0, [Draft(b"paid")])
+    assert broker.streams.get("orders").partition(0).maximum == 0
+    assert is_stream_in_use(broker, "orders")
+    swept.settle()
+    assert is_stream_in_use(broker, "orders")
+    assert not is_stream_in_use(broker, "others")
+
+
+def test_a_stream_is_in_use_while_somebody_reads_it(swept: SweptBench) -> None:
+    client, broker = swept.connect(), swept.broker
+    broker.streams.declare("orders", StreamSettings(1))
+    broker.streams.groups.heartbeat("g", Member("m", client, {"orders": Subscribed("*")}))
+    assert is_stream_in_use(broker, "orders")
+    broker.disconnect(client)
+    assert not is_stream_in_use(broker, "orders")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.COMMIT, Outcome.ROLLBACK])
+def test_a_stream_is_in_use_while_a_half_message_is_to_come(
+    swept: SweptBench, outcome: Outcome
+) -> None:
+    client, streams = swept.connect(), swept.broker.streams
+    streams.declare("orders", StreamSettings(1))
+    streams.begin_transaction(client, "tag", "makers", "orders", 0, Draft(b"paid"))
+    swept.settle()
+    assert is_stream_in_use(swept.broker, "orders")
+    streams.end_transaction(client, "tag", only(client, HalfStored).number, outcome)
+    swept.settle()
+    assert is_stream_in_use(swept.broker, "orders") == (outcome is Outcome.COMMIT)
+
+
+def test_a_stream_is_in_use_while_a_transaction_sends_to_its_topic(swept: SweptBench) -> None:
+    client, broker = swept.connect(), swept.broker
+    broker.streams.declare("orders", StreamSettings(1, from_topics=("paid",)))
+    identifier = LocalTransactionId(client.identifier, 1)
+    broker.transactions.begin(client, identifier)
+    producer = ProducerId("ID:shop-1", 1, 1)
+    sent = ActiveMQTextMessage(
+        producer_id=producer,
+        message_id=MessageId(producer, 1),
+        destination=topic("paid"),
+        persistent=True,
+        transaction_id=identifier,
+    )
+    broker.send(client, encoded(sent, broker.context.next_sequence()), None)
+    assert is_stream_in_use(broker, "orders")
+    broker.transactions.rollback(client, identifier, None)
+    assert not is_stream_in_use(broker, "orders")

@@ -239,7 +239,7 @@ def test_a_congested_producer_is_asked_later(bench: Bench) -> None:
 def test_transactions_that_ended_leave_nothing_behind(bench: Bench) -> None:
     client = bench.connect()
     bench.append(client, "orders", "a")
-    halves = bench.broker.streams._halves
+    halves = bench.broker.streams.halves
     begin(bench, client, 1)
     for _ in range(3_000):
         bench.broker.streams.begin_transaction(client, 1, "p", "orders", 0, Draft(b""))

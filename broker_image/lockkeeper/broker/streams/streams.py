@@ -78,7 +78,7 @@ class Streams:
         self.queries = Queries(context, self.get, settings.limits)
         self.groups = Groups(context, settings, self._book, self._is_there)
         self._bridges = Bridges(context, self.groups, self._count_pending, routing)
-        self._halves = Halves(context, settings, self._route, self._count_pending)
+        self.halves = Halves(context, settings, self._route, self._count_pending)
         self.delays = Delays(context, settings.delay_levels, self._book, self._deliver)
 
     # Beginning
@@ -108,7 +108,7 @@ class Streams:
                 self._make(stream, replace(settings, partitions=partitions), segments)
         self._capacity.partitions = sum(1 for _ in self._partitions())
         self._skip_what_groups_have_seen()
-        self._halves.recover(halves)
+        self.halves.recover(halves)
         if DELAY_STREAM in self._streams:
             self.delays.begin(self._streams[DELAY_STREAM].partitions)
 
@@ -433,7 +433,7 @@ class Streams:
     @property
     def pending_transactions(self) -> int:
         """Number of half messages that wait for their producers' decision."""
-        return len(self._halves)
+        return len(self.halves)
 
     def begin_transaction(
         self,
@@ -453,7 +453,7 @@ class Streams:
         place = self._place(stream, partition)
         check_drafts([draft], self.settings.limits)
         self._check_room()
-        self._halves.begin(connection, tag, group, place, draft, immunity_ms)
+        self.halves.begin(connection, tag, group, place, draft, immunity_ms)
 
     def end_transaction(
         self, connection: Connection, tag: Any, number: int, outcome: Outcome
@@ -462,22 +462,22 @@ class Streams:
 
         Raises NoSuchTransactionError.
         """
-        self._halves.end(connection, tag, number, outcome)
+        self.halves.end(connection, tag, number, outcome)
 
     def find_transaction(self, number: int) -> Half | None:
         """Return a half message that waits for its outcome."""
-        return self._halves.find(number)
+        return self.halves.find(number)
 
     def producer_heartbeat(self, connection: Connection, group: str, client_id: str) -> None:
         """Hear of a producer that may be asked about transactions of its group.
 
         Raises ResourceAllocationError.
         """
-        self._halves.heartbeat(connection, group, client_id)
+        self.halves.heartbeat(connection, group, client_id)
 
     def producer_leaves(self, connection: Connection, group: str) -> None:
         """Ask a producer no more."""
-        self._halves.leave(connection, group)
+        self.halves.leave(connection, group)
 
     # Ending
 
@@ -489,7 +489,7 @@ class Streams:
         """Let go of everything that a connection did here, as it has ended."""
         self._reads.forget(connection)
         self.groups.forget(connection)
-        self._halves.forget(connection)
+        self.halves.forget(connection)
 
     def close(self) -> None:
         """Write what is known of groups: the broker ends in order."""

@@ -119,6 +119,10 @@ class Halves:
         """Return a half that has no outcome yet."""
         return self._halves.get(number)
 
+    def wait_for(self, stream: str) -> bool:
+        """Tell whether a half is to come into a stream."""
+        return any(half.stream == stream for half in self._halves.values())
+
     def recover(self, references: Sequence[Reference]) -> None:
         """Take back what was not decided about; blocks while it is read."""
         store, context = self._context.store, self._context

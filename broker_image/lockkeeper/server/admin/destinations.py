@@ -30,7 +30,7 @@ from lockkeeper.server.declarations import (
     read_declaration,
 )
 from lockkeeper.server.engine import Engine
-from lockkeeper.server.stream_declarations import StreamDeclarations
+from lockkeeper.server.stream_declarations import StreamDeclarations, is_stream_in_use
 from lockkeeper.server.views import destination_views, in_order, place
 
 STREAMS = "streams"
@@ -167,10 +167,9 @@ class Destinations:
         return self._show_stream(engine, name)
 
     async def _remove_stream(self, engine: Engine, name: str, if_empty: bool) -> web.Response:
-        view = self._streams.view(engine.broker, name)
-        if view is None:
+        if engine.broker.streams.find(name) is None:
             return _no_stream(name)
-        if if_empty and (view["messages"] or view["consumers"]):
+        if if_empty and is_stream_in_use(engine.broker, name):
             return refusal(409, f"stream {name} has messages or members that read it")
         self._streams.remove(engine.broker, name)
         done = Done()
