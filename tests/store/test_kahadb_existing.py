@@ -10,9 +10,10 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
 from lockkeeper.store.base import Recovered
 from lockkeeper.store.kahadb import KahaDBStore
-from lockkeeper.store.kahadb.existing import queues_lines, queues_of
+from lockkeeper.store.kahadb.existing import ToldQueues, queues_lines
+from lockkeeper.store.kahadb.recovery import replay_directory
 
-A, EMPTY = queue("A"), queue("EMPTY")
+A, B, EMPTY = queue("A"), queue("B"), queue("EMPTY")
 MINUTE = 60_000
 
 Reopen = Callable[[], tuple[KahaDBStore, Recovered]]
@@ -76,15 +77,86 @@ def test_a_queue_that_was_removed_does_not_exist(reopened: Reopen, kit: Kit) -> 
     assert recovered.existing == [A, EMPTY]
 
 
-def test_lines_tell_any_number_of_names() -> None:
-    names = [f'queue "{number}" ü' for number in range(450)]
-    lines = queues_lines(names)
-    assert len(lines) == 3
-    assert [name for line in lines for name in queues_of(line)] == names
+def test_a_queue_that_was_removed_stays_so_when_the_record_of_that_is_gone(
+    reopened: Reopen, tmp_path: Path, kit: Kit
+) -> None:
+    store, _ = reopened()
+    store.remember_queue(EMPTY)
+    store.remember_queue(A)
+    stays = kit.reference(1, size=900)
+    store.add(A, stays, None)
+    kit.until_durable(store)
+    fill(store, kit, 2)
+    store.remove_destination(EMPTY, None)
+    fill(store, kit, 20)
+    for moment in (MINUTE, MINUTE + 1000, 2 * MINUTE + 1000, 2 * MINUTE + 2000):
+        kit.maintain(store, moment)
+        kit.until_durable(store)
+    # What told the queue's name is there still, what told its end is not.
+    first, *_ = list_data_files(tmp_path)
+    assert first.file_id == 1 and len(list_data_files(tmp_path)) < 5
+    _, recovered = reopened()
+    assert recovered.existing == [A]
+
+
+def test_a_start_knows_that_queues_were_told_of_though_none_is_left(
+    reopened: Reopen, tmp_path: Path, kit: Kit
+) -> None:
+    """It tells that there are none in each file: the record of the last one's end may go."""
+    store, _ = reopened()
+    store.trace("anything")
+    kit.until_durable(store)
+    kit.maintain(store, MINUTE)
+    assert not replay_directory(tmp_path).are_queues_told
+    store.remember_queue(EMPTY)
+    store.remove_destination(EMPTY, None)
+    kit.until_durable(store)
+    assert replay_directory(tmp_path).are_queues_told
+    store, recovered = reopened()
+    assert recovered.existing == []
+    store.trace("anything")
+    kit.until_durable(store)
+    kit.maintain(store, MINUTE)
+    kit.until_durable(store)
+    assert b'"names": [], "first": 0, "of": 0}' in (tmp_path / "db-2.log").read_bytes()
+
+
+def fill(store: KahaDBStore, kit: Kit, first: int) -> None:
+    """Send and consume messages until a few files are full."""
+    for number in range(first, first + 15):
+        one = kit.reference(number, B, size=900)
+        store.add(B, one, None)
+        kit.until_durable(store)
+        store.remove(B, one)
+        kit.until_durable(store)
+
+
+def told_by(lines: list[str]) -> list[str]:
+    told = ToldQueues()
+    for line in lines:
+        told.note(line)
+    return [each.name for each in told.names]
+
+
+@pytest.mark.parametrize("count", [0, 1, 199, 200, 201, 450])
+def test_lines_tell_any_number_of_names(count: int) -> None:
+    names = [f'queue "{number}" ü' for number in range(count)]
+    assert told_by(queues_lines(names)) == names
+    before = queues_lines(["before", *names[:3]])
+    assert told_by([*before, *queues_lines(names, are_all=True)]) == names
+
+
+def test_only_what_is_told_whole_ends_what_was_told_before() -> None:
+    names = [f"Q.{number}" for number in range(450)]
+    before, lines = queues_lines(["OLD"]), queues_lines(names, are_all=True)
+    assert told_by([*before, *lines[:2]]) == ["OLD", *names[:400]]
+    assert told_by([*before, *lines[1:]]) == ["OLD", *names[200:]]
+    assert told_by([*before, *lines[:1], *lines]) == names
+    assert told_by([*before, *lines, *queues_lines(["NEW"])]) == [*names, "NEW"]
 
 
 @pytest.mark.parametrize(
     "text", ['lk1 {"t":"queues",', 'lk1 {"t":"queues","names":7}', 'lk1 {"t":"term","epoch":7}', ""]
 )
 def test_other_lines_tell_none(text: str) -> None:
-    assert queues_of(text) == []
+    assert told_by([text]) == []

@@ -1,4 +1,4 @@
-"""What files tell besides messages outlives them: names of queues, the epoch, the broker's id.
+"""What files tell besides messages outlives them: names of queues and ends, epoch, broker's id.
 
 Rounds of traffic, upkeep and clean-up in random order, ended by the loss of power at any moment.
 The disk takes its time, so that batches are under way when files are chosen and deleted.
@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from store_kit import Kit, NamedReceipt
@@ -39,6 +40,12 @@ class SlowDisk:
         return not self.is_held and self._disk.completed()
 
 
+class Removal(NamedTuple):
+    """The end of a queue."""
+
+    queue: Destination
+
+
 class Life:
     """One master after the other of one journal, and what each of them has promised."""
 
@@ -48,8 +55,9 @@ class Life:
         self.keep_alive_ms = keep_alive_ms
         self.generation = self.number = self.epoch = self.deleted = 0
         self.directory = directory / "0"
-        self.promised: dict[NamedReceipt, Destination | int] = {}
+        self.promised: dict[NamedReceipt, Destination | Removal | int] = {}
         self.names: set[Destination] = set()
+        self.removed: set[Destination] = set()
         self.durable_epoch = 0
         self.stores: list[KahaDBStore] = []
         self.begin()
@@ -80,10 +88,11 @@ class Life:
 
     def check(self, recovered: Recovered) -> None:
         assert set(recovered.existing) >= self.names
+        assert not self.removed.intersection(recovered.existing)
         assert recovered.epoch >= self.durable_epoch
         assert recovered.identity == (BROKER if recovered.epoch else None)
 
-    def promise(self, what: Destination | int) -> None:
+    def promise(self, what: Destination | Removal | int) -> None:
         """Have it noted when what was just handed over is durable."""
         receipt = NamedReceipt()
         self.promised[receipt] = what
@@ -94,20 +103,33 @@ class Life:
         for receipt in receipts:
             assert isinstance(receipt, NamedReceipt)
             what = self.promised.pop(receipt)
-            if isinstance(what, int):
+            if isinstance(what, Removal):
+                self.removed.add(what.queue)
+            elif isinstance(what, int):
                 self.durable_epoch = max(self.durable_epoch, what)
             else:
                 self.names.add(what)
 
     def step(self) -> None:
-        actions = [self.send, self.consume, self.name, self.sync, self.hold, self.maintain]
-        self.random.choices(actions, [8, 8, 1, 6, 2, 6])[0]()
+        actions = [
+            (self.send, 8),
+            (self.consume, 8),
+            (self.name, 1),
+            (self.remove, 0.5),
+            (self.sync, 6),
+            (self.hold, 2),
+            (self.maintain, 6),
+        ]
+        weights = [weight for _, weight in actions]
+        self.random.choices([action for action, _ in actions], weights)[0]()
 
     def send(self) -> None:
         self.number += 1
         one = self.kit.reference(self.number, size=900)
         self.store.add(A, one, None)
-        self.live.append(one)
+        # A few stay, and their file with them.
+        if self.random.random() < 0.98:
+            self.live.append(one)
         self.note(self.store.flush())
 
     def consume(self) -> None:
@@ -119,6 +141,14 @@ class Life:
         destination = queue(f"EMPTY.{self.number}")
         self.store.remember_queue(destination)
         self.promise(destination)
+
+    def remove(self) -> None:
+        """Remove a queue in which nothing has ever been."""
+        if self.names:
+            destination = self.random.choice(sorted(self.names, key=str))
+            self.names.remove(destination)
+            self.store.remove_destination(destination, None)
+            self.promise(Removal(destination))
 
     def sync(self) -> None:
         self.disk.is_held = False
@@ -176,4 +206,4 @@ def test_names_epoch_and_id_outlive_the_files_that_told_them(
         life.lose_power()
     life.close()
     assert life.deleted > 10
-    assert len(life.names) > 10 and life.durable_epoch > 5
+    assert len(life.names) + len(life.removed) > 10 and life.durable_epoch > 5

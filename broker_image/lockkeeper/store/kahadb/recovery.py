@@ -44,7 +44,8 @@ class Replayed(NamedTuple):
     `rollbacks` are the records that end transactions which were open, with the files these are
     in. `tails` are the files at the end of the journal that do not end properly; `last_file_id`
     is 0 without a file, `last_batch` None without a batch. `extracted` are the files of which only
-    the extract was read, and what that leaves to read.
+    the extract was read, and what that leaves to read. `are_queues_told` says whether there are
+    records that name queues.
     """
 
     recovered: Recovered
@@ -54,6 +55,7 @@ class Replayed(NamedTuple):
     last_file_id: int
     last_batch: LastBatch | None
     extracted: set[int]
+    are_queues_told: bool
 
 
 def replay_directory(
@@ -108,6 +110,7 @@ class _Reader:
             self._last_file_id(),
             self._last_batch,
             self._extracted,
+            self._replay.existing.are_told,
         )
 
     def _read_whole(self, file: DataFile, following: DataFile | None) -> None:

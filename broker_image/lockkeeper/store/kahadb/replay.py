@@ -10,7 +10,7 @@ from lockkeeper.journal.decode import decode_destination, decode_record, decode_
 from lockkeeper.journal.encode import encode_destination, encode_record
 from lockkeeper.journal.records import PRIORITY_DEFAULT
 from lockkeeper.journal.walk import ADD, REMOVE, QuickRecord
-from lockkeeper.message.destination import Destination, queue
+from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.segments import SEGMENT_PREFIX
 from lockkeeper.store.base import (
@@ -24,7 +24,7 @@ from lockkeeper.store.base import (
     Remove,
     Subscription,
 )
-from lockkeeper.store.kahadb.existing import queues_of
+from lockkeeper.store.kahadb.existing import ToldQueues
 from lockkeeper.store.kahadb.extracts import Extract
 from lockkeeper.store.kahadb.file_references import (
     OFFSET_BITS,
@@ -79,7 +79,7 @@ class Replay:
         self._destinations: dict[bytes, ReplayedDestination] = {}
         self._by_name: dict[Destination, ReplayedDestination] = {}
         self._transactions: dict[TransactionId, OpenTransaction] = {}
-        self._existing: dict[Destination, None] = {}
+        self.existing = ToldQueues()
         self._last_trace = ""
         self._batches = 0
         self._epoch = 0
@@ -197,18 +197,13 @@ class Replay:
                     made = read_subscription(record, record.destination, file_name, offset)
                 self._subscription(record, made, data[offset : offset + size], file_id)
             case records.Trace(message=text):
-                self._note_existing(text)
+                self.existing.note(text)
                 self._last_trace = text
                 self._epoch = max(self._epoch, epoch_of(text))
                 self._identity = identity_of(text) or self._identity
             case _:
                 # ActiveMQ's own bookkeeping says nothing about messages.
                 return
-
-    def _note_existing(self, text: str) -> None:
-        """Note the queues that a trace record names, if it is of that kind."""
-        for name in queues_of(text):
-            self._existing[queue(name)] = None
 
     def rollbacks(self) -> list[tuple[bytes, set[int]]]:
         """Return a rollback record for each transaction that never ended, and its files."""
@@ -254,7 +249,7 @@ class Replay:
                 recovered.subscriptions.append(pending)
                 live |= {reference.location: reference for reference in pending.pending}
         self._count(live.values())
-        recovered.existing = [name for name in self._existing if not name.is_temporary]
+        recovered.existing = [name for name in self.existing.names if not name.is_temporary]
         count_holders(self.file_references, recovered)
         return recovered
 
@@ -283,7 +278,7 @@ class Replay:
             replayed.encodings.append(destination)
             self._destinations[destination] = self._by_name[decoded] = replayed
             if decoded.is_queue and not decoded.name.startswith(SEGMENT_PREFIX):
-                self._existing[decoded] = None
+                self.existing.names[decoded] = None
         return replayed
 
     def _open(self, identifier: TransactionId) -> OpenTransaction:
@@ -392,7 +387,7 @@ class Replay:
     def _remove_destination(self, destination: Destination, file_id: int) -> None:
         undone = self.file_references.remove_destination(destination)
         self.file_references.refer(file_id, undone)
-        self._existing.pop(destination, None)
+        self.existing.names.pop(destination, None)
         removed = self._by_name.pop(destination, None)
         if removed is not None and removed.segment is not None:
             removed.segment.segment.forget()

@@ -207,7 +207,8 @@ class KahaDBStore:
         appender = self._appender = JournalAppender(file_references, commit, bodies)
         self._term = Term(files, commit, appender)
         self.streams = KahaDBStreams(self._segment_files, replayed, files, appender, bodies)
-        self._existing = ExistingQueues(files, appender, replayed.recovered.existing)
+        known, are_told = replayed.recovered.existing, replayed.are_queues_told
+        self._existing = ExistingQueues(files, appender, known, are_told)
         self._compaction = Compaction(file_references, files, commit, bodies, self._settings)
         every, compaction = self._cleanup_interval_ms, self._compaction
         self._cleaner = JournalCleaner(file_references, files, commit, appender, every, compaction)
