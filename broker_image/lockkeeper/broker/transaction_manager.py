@@ -19,8 +19,8 @@ from lockkeeper.broker.producer_audit import ProducerAudit
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.route import Route
 from lockkeeper.broker.settings import LimitSettings
-from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
-from lockkeeper.broker.transactions import PREPARED, ConsumedRun, SentRun, Transaction
+from lockkeeper.broker.subscriptions.consumer import ConsumedRun, Consumer, Pending
+from lockkeeper.broker.transactions import PREPARED, SentRun, Transaction
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId, XATransactionId
 from lockkeeper.message.message import Message

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from lockkeeper.broker.errors import BrokerError
 from lockkeeper.broker.regions.route import Route
-from lockkeeper.broker.subscriptions.consumer import Consumer, Pending
+from lockkeeper.broker.subscriptions.consumer import ConsumedRun, Consumer, Pending
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import TransactionId
 from lockkeeper.states import StateMachine
@@ -18,14 +18,6 @@ class SentRun(NamedTuple):
 
     route: Route
     references: list[Reference]
-
-
-class ConsumedRun(NamedTuple):
-    """Messages acknowledged one after the other; a recovery brings no consumer."""
-
-    backlog: Pending
-    references: list[Reference]
-    consumer: Consumer | None
 
 
 class TransactionState(Enum):

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import HELD_BYTES_MAX, MESSAGE_BYTES, Context
 from lockkeeper.broker.policies.dead_letters import (
     CAUSE_PROPERTY,
     dead_letter,
@@ -201,9 +201,12 @@ class Backlog:
     def may_hold(self, consumer: "Consumer", chosen: list[Reference]) -> bool:
         """Tell whether there is memory for a consumer to hold more; if not, it gets it later.
 
-        Whoever has nothing gets something however full the memory is.
+        Whoever has nothing gets something however full the memory is, unless it has consumed much
+        in a transaction that is not over.
         """
-        if self.context.has_room() or not (chosen or consumer.dispatched):
+        if self.context.has_room():
+            return True
+        if not (chosen or consumer.dispatched) and _undecided(consumer) < HELD_BYTES_MAX:
             return True
         self.context.starve(self)
         return False
@@ -445,3 +448,14 @@ class Backlog:
                 kept.append(reference)
         self.statistics.redelivered += len(kept)
         self.requeue(kept)
+
+
+def _undecided(consumer: "Consumer") -> int:
+    """Return the bytes of what a consumer has consumed in transactions that are not over."""
+    return sum(
+        MESSAGE_BYTES + reference.size
+        for transaction in consumer.connection.transactions.values()
+        for run in transaction.consumed
+        if run.consumer is consumer
+        for reference in run.references
+    )

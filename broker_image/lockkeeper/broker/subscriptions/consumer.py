@@ -4,10 +4,10 @@ The window rule is openwire.md section 7.3: a consumer may hold `prefetch` messa
 it reported as delivered; with a prefetch of 0 it gets one message for each pull.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.errors import AcknowledgeError
@@ -18,6 +18,7 @@ from lockkeeper.broker.subscriptions.places import Places
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.broker.timers import Timer
 from lockkeeper.message.destination import Destination
+from lockkeeper.message.ids import TransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference, Subscription
 
@@ -35,6 +36,16 @@ class Peer(Outbox, Protocol):
     identifier: str
     rights: Rights | None
     user_name: str
+
+    @property
+    def transactions(self) -> "Mapping[TransactionId, Undecided]":
+        """The transactions of the connection that are not over."""
+
+
+class Undecided(Protocol):
+    """A transaction, as known by what was consumed in it; see `Transaction`."""
+
+    consumed: "list[ConsumedRun]"
 
 
 class Deliveries(Protocol):
@@ -95,6 +106,14 @@ class Pending(Protocol):
 
     def abandon(self, references: Iterable[Reference]) -> None:
         """Let go of messages that end with what they waited in."""
+
+
+class ConsumedRun(NamedTuple):
+    """Messages acknowledged one after the other; a recovery brings no consumer."""
+
+    backlog: Pending
+    references: list[Reference]
+    consumer: "Consumer | None"
 
 
 class Consumer:
