@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import LOOK_BYTES, SHARE_BYTES_MAX
+from lockkeeper.broker.context import LOOK_BYTES, MESSAGE_BYTES, SHARE_BYTES_MAX
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.line import Snapshot
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 class Browse(Backlog):
     """Messages that one browser has not been shown yet, from the time when it came.
 
-    Messages that consumers hold are shown first, as they are the oldest; then what waits.
+    Messages that consumers hold are shown first, as they are the oldest; then what waits. `read`
+    are the copies that it holds of messages that were only on disk, with what each weighs.
     """
 
-    __slots__ = ("consumer", "ended", "origin", "shown")
+    __slots__ = ("consumer", "ended", "origin", "read", "shown")
 
     def __init__(self, queue: "Queue", consumer: "Consumer") -> None:
         body_cache = BodyCache(queue.context, queue.destination, queue.policy)
         super().__init__(queue.context, queue.destination, Statistics(), body_cache)
         self.consumer = consumer
         self.ended = False
+        self.read: dict[Reference, int] = {}
         held = [each for other in queue.consumers for each in other.held_of(queue)]
         held.sort(key=attrgetter("delivery"))
         self.shown = Snapshot([deque(held), *queue.segments()])
@@ -44,11 +46,13 @@ class Browse(Backlog):
 
     def dispatch(self) -> None:
         """Show what the browser has room for, then the end."""
-        context = self.context
+        context, memory = self.context, self.context.memory
         enough = context.unsent + SHARE_BYTES_MAX
         while self.shown and self.consumer.credit() > 0:
             if context.unsent >= enough:
                 context.postpone(self)
+                return
+            if memory.used > memory.limit and not self.may_hold(self.consumer, []):
                 return
             reference = self.shown.popleft()
             context.unsent += reference.size + LOOK_BYTES
@@ -57,6 +61,8 @@ class Browse(Backlog):
                 continue
             copy = Reference(message, reference.size)
             copy.redeliveries = reference.redeliveries
+            if reference.message is None:
+                self._charge(copy)
             self.consumer.deliver((copy,))
         if not self.shown and not self.ended:
             self.ended = True
@@ -67,12 +73,30 @@ class Browse(Backlog):
     ) -> None:
         """Only make room: what a browser acknowledges stays in the queue."""
         consumer.shrink(len(references))
+        self._refund(references)
         if receipt is not None:
             receipt.settle()
         self.activate()
 
+    def _charge(self, copy: Reference) -> None:
+        """Count a body that nobody else has in memory."""
+        self.read[copy] = size = MESSAGE_BYTES + len(copy.loaded.body)
+        self.context.memory.used += size
+
+    def _refund(self, references: Sequence[Reference]) -> None:
+        """Give back the memory of copies that it holds no more."""
+        self.context.memory.used -= sum(self.read.pop(copy, 0) for copy in references)
+
+    def detach(self, consumer: "Consumer") -> None:
+        """Let go of everything: the browser has gone."""
+        self.shown.close()
+        self.shown, self.ended = Snapshot(()), True
+        self._refund([*self.read])
+
     def forget_applied(self, references: Sequence[Reference]) -> None:
-        """Do nothing: copies are charged to nobody's memory."""
+        """Only make room: nothing else has ended."""
+        self._refund(references)
+        self.activate()
 
     def give_back(self, references: Sequence[Reference]) -> None:
         """Do nothing: the queue never lost them."""
