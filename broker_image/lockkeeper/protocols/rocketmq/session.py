@@ -7,6 +7,7 @@ from lockkeeper.broker.connections import STALLED_BYTES_MAX
 from lockkeeper.broker.core import Broker
 from lockkeeper.broker.errors import BrokerError, internal_error
 from lockkeeper.broker.outputs import Output
+from lockkeeper.broker.streams.outputs import ReadResult
 from lockkeeper.message.errors import MalformedMessageError
 from lockkeeper.protocols.rocketmq import groups, reading, sending, topics
 from lockkeeper.protocols.rocketmq.codec import Command, decode, encode
@@ -109,12 +110,17 @@ class RocketMQSession:
 
     def _read_frames(self, most: int) -> None:
         buffer, begun_with = self._buffer, len(self._buffer)
-        while self._held is None and begun_with - len(buffer) <= most:
+        answered = 0
+        while self._held is None and begun_with - len(buffer) + answered <= most:
             frame = buffer.take_frame()
             if frame is None:
                 self._note_rest(len(buffer))
                 return
+            said, told = len(self._out), len(self.connection.outbox)
             self._receive(decode(frame))
+            # A short request may have a long answer, which is read before the next is made.
+            answered += sum(map(len, self._out[said:]))
+            answered += sum(map(_bytes_read, self.connection.outbox[told:]))
         self._note_rest(0)
         self.unread = 0 if self._held is not None else len(buffer)
 
@@ -230,3 +236,10 @@ class RocketMQSession:
         for output in self.connection.outbox:
             refusal_of(output, BrokerError("the client has gone before it was asked"))
         self._broker.disconnect(self.connection)
+
+
+def _bytes_read(output: Output) -> int:
+    """Return the bytes of the messages that an output brings."""
+    if isinstance(output, ReadResult):
+        return sum(record.size for record in output.records)
+    return 0
