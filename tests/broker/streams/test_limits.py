@@ -5,7 +5,7 @@ from streams_kit import Bench, DiskBench, only
 
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError
 from lockkeeper.broker.streams.delays import DELAY_STREAM
-from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.drafts import RESERVED, Draft
 from lockkeeper.broker.streams.errors import NoSuchPartitionError
 from lockkeeper.broker.streams.outputs import Done, Locked
 from lockkeeper.broker.streams.settings import (
@@ -35,6 +35,13 @@ def test_properties_are_limited(bench: Bench) -> None:
     draft = Draft(b"", {"huge": "x" * (40 << 20)})
     with pytest.raises(BrokerError, match="more than 32767"):
         bench.append(client, "orders", draft)
+
+
+@pytest.mark.parametrize("name", RESERVED)
+def test_properties_of_the_broker_are_refused(bench: Bench, name: str) -> None:
+    client = bench.connect()
+    with pytest.raises(BrokerError, match=f"the property {name} is the broker's own"):
+        bench.append(client, "orders", Draft(b"", {name: "7"}))
 
 
 def test_keys_of_one_message_are_limited(disk_bench: DiskBench) -> None:

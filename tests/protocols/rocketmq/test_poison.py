@@ -33,11 +33,13 @@ def test_a_number_that_no_message_has_room_for_is_refused(field: str) -> None:
     assert bodies(client) == [b"next"]
 
 
-def test_a_property_with_the_name_of_one_of_ours_keeps_nobody_waiting() -> None:
+def test_a_property_with_the_name_of_one_of_ours_is_refused() -> None:
     client = House().client()
-    client.send("T", b"m", properties=f"lockkeeperFlag\x01{1 << 40}\x02")
+    refused = client.send("T", b"m", properties=f"lockkeeperFlag\x01{1 << 40}\x02")
+    assert refused.code == Response.MESSAGE_ILLEGAL
+    assert "the property lockkeeperFlag is the broker's own" in str(refused.remark)
     client.send("T", b"next")
-    assert bodies(client) == [b"m", b"next"]
+    assert bodies(client) == [b"next"]
 
 
 def test_a_half_message_whose_properties_would_be_too_long_is_refused() -> None:

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lockkeeper.broker.streams.drafts import (
+    RESERVED,
     Draft,
     StreamRecord,
     compose,
@@ -29,7 +30,7 @@ def drafts(texts: st.SearchStrategy[str]) -> st.SearchStrategy[Draft]:
     return st.builds(
         Draft,
         st.binary(max_size=300),
-        st.dictionaries(texts, texts, max_size=8),
+        st.dictionaries(texts.filter(lambda name: name not in RESERVED), texts, max_size=8),
         NUMBERS,
         st.integers(0, 15),
         st.integers(0, 1 << 62),

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from lockkeeper.broker.streams.drafts import Draft
+from lockkeeper.broker.streams.drafts import RESERVED, Draft
 from lockkeeper.broker.streams.errors import IllegalMessageError
 from lockkeeper.broker.streams.settings import StreamLimits
 
@@ -12,7 +12,7 @@ PROPERTIES_CHARACTERS_MAX: Final = 32_767
 
 
 def check_drafts(drafts: Sequence[Draft], limits: StreamLimits) -> None:
-    """Raise IllegalMessageError for a batch without messages, or with one that is too large."""
+    """Raise IllegalMessageError for a batch without messages, or with one that cannot be kept."""
     if not drafts:
         raise IllegalMessageError("a batch without messages")
     for draft in drafts:
@@ -21,6 +21,9 @@ def check_drafts(drafts: Sequence[Draft], limits: StreamLimits) -> None:
                 f"the body has {len(draft.body)} bytes, more than {limits.message_bytes} "
                 "(streams.limits.messageBytes)"
             )
+        for name in RESERVED:
+            if name in draft.properties:
+                raise IllegalMessageError(f"the property {name} is the broker's own")
         size = sum(len(name) + len(value) for name, value in draft.properties.items())
         if size > PROPERTIES_CHARACTERS_MAX:
             raise IllegalMessageError(

@@ -29,7 +29,9 @@ TAGS, KEYS, UNIQUE_KEY = "TAGS", "KEYS", "UNIQ_KEY"
 """Names of properties with a meaning: the tag, keys with spaces between, the unique id."""
 _FLAG, _SYSTEM_FLAG = "lockkeeperFlag", "lockkeeperSystemFlag"
 _BORN_HOST = "lockkeeperBornHost"
-_HIDDEN_NAMES: Final = tuple(map(encode_text, (_FLAG, _SYSTEM_FLAG, _BORN_HOST)))
+RESERVED: Final = (_FLAG, _SYSTEM_FLAG, _BORN_HOST)
+"""Names of properties by which a message keeps what its producer said beside them."""
+_HIDDEN_NAMES: Final = tuple(map(encode_text, RESERVED))
 _HIDDEN: Final = frozenset(_HIDDEN_NAMES)
 
 _LONG: Final = struct.Struct(">q")
