@@ -106,6 +106,10 @@ class EchoSession:
                     self._broker.acknowledge(self._consumer, AckType.STANDARD, sequence, 1, None)
         return lines
 
+    def discard(self) -> None:
+        """Forget the lines that came back."""
+        self.connection.outbox = []
+
     def connection_lost(self) -> None:
         """Give back what the client held."""
         self.closing = True

@@ -7,7 +7,13 @@ import pytest
 from running_engine import Running, greeted
 
 from lockkeeper.message import openwire
-from lockkeeper.message.ids import LocalTransactionId, XATransactionId
+from lockkeeper.message.destination import queue
+from lockkeeper.message.ids import (
+    LocalTransactionId,
+    MessageId,
+    ProducerId,
+    XATransactionId,
+)
 from lockkeeper.message.openwire import ConnectionId, TransactionInfo, TransactionOperation
 from lockkeeper.protocols.openwire.frames import framed
 from lockkeeper.store.base import Operation
@@ -92,3 +98,47 @@ def test_no_more_than_a_bound_waits_for_a_client_that_does_not_read(
     most = asyncio.run(run())
     assert most > WRITE_BUFFER_BYTES
     assert most < WRITE_BUFFER_BYTES + UNREAD_ANSWERS_BYTES_MAX + 3 * LIST_BYTES_MAX
+
+
+def message(number: int) -> bytes:
+    """Return a message that nobody waits to hear of."""
+    producer = ProducerId(NAME, 1, 1)
+    return framed(
+        openwire.encode(
+            openwire.ActiveMQTextMessage(
+                producer_id=producer,
+                destination=queue("Q"),
+                message_id=MessageId(producer, number),
+            )
+        )
+    )
+
+
+def test_what_a_lost_client_had_asked_for_is_carried_out_in_turns() -> None:
+    count, said = 300, 5
+
+    async def run() -> tuple[list[int], int]:
+        async with Running() as running:
+            prepare(running, PREPARED)
+            async with greeted(running, NAME) as (reader, writer):
+                assert await answered(reader, 1) == [1]
+                (peer,) = running.engine.peers
+                asked = b"".join(recovery(2 + number) for number in range(count))
+                writer.write(asked + b"".join(message(number) for number in range(said)))
+                async with asyncio.timeout(SECONDS_MAX):
+                    while not (peer.session.unread and peer.is_paused and not peer.is_resting):
+                        await asyncio.sleep(0.01)
+                writer.transport.abort()
+                waiting: list[int] = []
+                async with asyncio.timeout(SECONDS_MAX):
+                    while running.engine.peers:
+                        waiting.append(len(peer.session.connection.outbox))
+                        await asyncio.sleep(0)
+                assert running.broker.connections == {}
+                (found,) = (each for each in running.broker.registry if each.destination.is_queue)
+                return waiting, found.statistics.enqueued
+
+    waiting, enqueued = asyncio.run(run())
+    assert enqueued == said
+    assert len(waiting) > count // 2
+    assert max(waiting) <= 1

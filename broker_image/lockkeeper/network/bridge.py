@@ -178,6 +178,10 @@ class Bridge:
         out, self._out = self._out, []
         return out
 
+    def discard(self) -> None:
+        """Forget what there is to send: nobody is there to take it."""
+        self._out, self.connection.outbox = [], []
+
     def connection_lost(self) -> None:
         """Give back what was on its way."""
         self._close(self.failure or "the connection was lost")

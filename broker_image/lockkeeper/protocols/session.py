@@ -47,6 +47,9 @@ class Session(Protocol):
     def data_to_send(self) -> list[bytes | memoryview]:
         """Return the bytes to send now, in pieces, and forget them."""
 
+    def discard(self) -> None:
+        """Forget what there is to send: nobody is there to take it."""
+
     def connection_lost(self) -> None:
         """Give back what the peer held."""
 

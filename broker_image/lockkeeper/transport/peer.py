@@ -129,9 +129,10 @@ class Peer(asyncio.Protocol):
     def flush(self) -> None:
         """Send what the session has to say, in one write."""
         transport = self._transport
-        pieces = self.session.data_to_send()
         if transport is None:
+            self.session.discard()
             return
+        pieces = self.session.data_to_send()
         if pieces:
             self.sent_at = self._driver.steady
             if self.session.connection.congested:
@@ -163,7 +164,10 @@ class Peer(asyncio.Protocol):
     def rest(self, is_resting: bool) -> None:
         """Read from the peer only while it is not resting."""
         self.is_resting = is_resting
-        self._go_on()
+        if is_resting:
+            self._pause_or_read()
+        else:
+            self._go_on()
 
     def _count_unread(self, size: int) -> None:
         """Read from a client only while it reads its answers: messages wait elsewhere.
@@ -178,6 +182,8 @@ class Peer(asyncio.Protocol):
         """Carry out what came before, and read, unless the peer is to wait."""
         if self.session.unread and not self.is_resting and not self._is_unheard():
             self._read_on()
+        if self._transport is None and not self.session.unread:
+            self._leave()
         self._pause_or_read()
 
     def _is_unheard(self) -> bool:
@@ -222,12 +228,19 @@ class Peer(asyncio.Protocol):
         self._driver.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give back what the peer held, once everything is carried out that it had brought."""
+        """Give back what the peer held, once everything is carried out that it had brought.
+
+        That takes its turns as ever; it is sent no more messages, and answered nothing.
+        """
         self._transport = None
+        self._unread_answers = 0
+        self.session.connection.congested = True
+        self._go_on()
+
+    def _leave(self) -> None:
+        """Give back what the peer held."""
         self._driver.left(self)
         try:
-            while self.session.unread:
-                self._read_on()
             self.session.connection_lost()
         except Exception as error:
             self._driver.failed(self, error)

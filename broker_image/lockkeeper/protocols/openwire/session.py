@@ -433,6 +433,10 @@ class OpenWireSession:
             self.is_bulky = False
         return out
 
+    def discard(self) -> None:
+        """Forget what there is to send: nobody is there to take it."""
+        self._out, self.connection.outbox = [], []
+
     def connection_lost(self) -> None:
         """Give back what the peer held."""
         self._end()

@@ -228,13 +228,19 @@ class RocketMQSession:
         if frame:
             self._out.append(frame)
 
+    def discard(self) -> None:
+        """Forget what there is to send: nobody is there to take it."""
+        outputs, self.connection.outbox = self.connection.outbox, []
+        for output in outputs:
+            refusal_of(output, BrokerError("the client has gone before it was asked"))
+        self._out = []
+
     def connection_lost(self) -> None:
         """Give back what the peer held."""
         self.closing = True
         self._note_rest(0)
         self._talk.end()
-        for output in self.connection.outbox:
-            refusal_of(output, BrokerError("the client has gone before it was asked"))
+        self.discard()
         self._broker.disconnect(self.connection)
 
 
