@@ -124,14 +124,12 @@ class TransactionManager:
                 "(limits.transactions)"
             )
         if isinstance(identifier, XATransactionId):
-            branch = self._branches.find(identifier) or Transaction(identifier)
-            self._branches.join(connection, branch)
-            return branch
+            return self._branches.begin(connection, identifier)
         transactions[identifier] = opened = Transaction(identifier)
         return opened
 
     def find(self, connection: Connection, identifier: TransactionId) -> Transaction:
-        """Return an open transaction of this connection, or an XA branch of any.
+        """Return a transaction that this connection has begun or joined.
 
         Raises TransactionError.
         """
@@ -140,16 +138,9 @@ class TransactionManager:
             return last
         transaction = connection.transactions.get(identifier)
         if transaction is None:
-            return self._find_elsewhere(identifier)
+            raise TransactionError(f"Transaction {identifier} has not been started.", NOT_FOUND)
         connection.last_transaction_id, connection.last_transaction = identifier, transaction
         return transaction
-
-    def _find_elsewhere(self, identifier: TransactionId) -> Transaction:
-        # What is told again of a prepared branch is for the client that was cut off alone.
-        branch = None if identifier in self.prepared else self._branches.find(identifier)
-        if branch is None:
-            raise TransactionError(f"Transaction {identifier} has not been started.", NOT_FOUND)
-        return branch
 
     def _end(self, connection: Connection, identifier: TransactionId) -> None:
         """Have everybody who works on a transaction forget it."""
@@ -159,11 +150,15 @@ class TransactionManager:
             connection.end_transaction(identifier)
 
     def send(self, transaction: Transaction, route: Route, message: Message) -> None:
-        """Add a message to a transaction; it holds memory until the outcome."""
-        self.send_run(transaction, route, (message,))
+        """Add a message to a transaction; it holds memory until the outcome.
+
+        One that the transaction has already is a client's that was cut off, and tells it again.
+        """
+        if not transaction.told or message.key not in transaction.told:
+            self.send_run(transaction, route, (message,))
 
     def send_run(self, transaction: Transaction, route: Route, messages: Sequence[Message]) -> None:
-        """Do what `send` does for several messages."""
+        """Do what `send` does for several messages, which nobody has told before."""
         references = [Reference(message, len(message.body)) for message in messages]
         self._enter(transaction, route, references)
 
@@ -218,14 +213,17 @@ class TransactionManager:
             acknowledge(consumer, kind, last, count, None)
 
     def commit(
-        self, connection: Connection, identifier: TransactionId, receipt: Receipt | None
+        self,
+        connection: Connection,
+        identifier: TransactionId,
+        receipt: Receipt | None,
+        is_one_phase: bool = True,
     ) -> None:
         """Commit in one phase, or the second one of a prepared transaction."""
-        prepared = self._take_prepared(connection, identifier)
+        prepared = self._take_prepared(connection, identifier, is_one_phase)
         if prepared is not None and isinstance(identifier, XATransactionId):
             self._commit_prepared(identifier, prepared, receipt)
-            if connection.fault_tolerant:
-                self._record(prepared)
+            self._record(prepared)
             return
         transaction = self._take_whole(connection, identifier)
         if identifier in self.prepared:
@@ -244,7 +242,8 @@ class TransactionManager:
         transaction.become("commit")
         if not operations:
             done.settle()
-        if connection.fault_tolerant:
+        # Others may have joined a branch who tell it again when they were cut off.
+        if connection.fault_tolerant or isinstance(identifier, XATransactionId):
             self._record(transaction)
 
     def _commit_prepared(
@@ -268,7 +267,7 @@ class TransactionManager:
 
         Its manager will be told of the heuristic outcome when it asks for another or the same.
         """
-        prepared = self.prepared.pop(identifier, None)
+        prepared = self._pop_prepared(identifier)
         if prepared is None:
             raise TransactionError(f"Transaction {identifier} is not prepared.", NOT_FOUND)
         end = self._commit_prepared if commit else self._roll_back_prepared
@@ -277,7 +276,7 @@ class TransactionManager:
 
     def fail(self, connection: Connection, identifier: TransactionId, error: BrokerError) -> None:
         """Note that a part of an open transaction was refused: it can only be rolled back."""
-        transaction = connection.transactions.get(identifier) or self._branches.find(identifier)
+        transaction = connection.transactions.get(identifier)
         if transaction is not None:
             transaction.fail(error)
 
@@ -332,7 +331,7 @@ class TransactionManager:
         self, connection: Connection, identifier: TransactionId, receipt: Receipt | None
     ) -> None:
         """Roll an open or prepared transaction back."""
-        prepared = self._take_prepared(connection, identifier)
+        prepared = self._take_prepared(connection, identifier, is_one_phase=False)
         if prepared is not None and isinstance(identifier, XATransactionId):
             self._roll_back_prepared(identifier, prepared, receipt)
             return
@@ -345,10 +344,10 @@ class TransactionManager:
     def abandon(self, connection: Connection) -> None:
         """Roll back everything a connection had begun and left open when it ended."""
         for identifier, transaction in [*connection.transactions.items()]:
-            is_branch = isinstance(identifier, XATransactionId)
-            if is_branch and self._branches.leave(connection, identifier):
+            if not isinstance(identifier, XATransactionId):
+                connection.end_transaction(identifier)
+            elif self._branches.leave(connection, transaction):
                 continue
-            self._end(connection, identifier)
             self._undo(transaction)
 
     def in_doubt(self) -> tuple[XATransactionId, ...]:
@@ -356,12 +355,28 @@ class TransactionManager:
         return (*self.prepared, *self.heuristics.committed)
 
     def _take_prepared(
-        self, connection: Connection, identifier: TransactionId
+        self, connection: Connection, identifier: TransactionId, is_one_phase: bool
     ) -> Transaction | None:
-        if identifier in connection.transactions or not isinstance(identifier, XATransactionId):
+        """Return a prepared transaction for its outcome, None for one that is open.
+
+        What a client has begun to tell again of a prepared one is not to be ended in one phase.
+        """
+        if not isinstance(identifier, XATransactionId):
+            return None
+        is_open = identifier in connection.transactions
+        if is_open and (is_one_phase or identifier not in self.prepared):
             return None
         self.heuristics.check_undecided(identifier)
-        return self.prepared.pop(identifier, None)
+        return self._pop_prepared(identifier)
+
+    def _pop_prepared(self, identifier: XATransactionId) -> Transaction | None:
+        """Return a prepared transaction for its outcome: what was told again of it is over, too."""
+        prepared = self.prepared.pop(identifier, None)
+        if prepared is not None:
+            told_again = self._branches.end(identifier)
+            if told_again is not None:
+                self._undo(told_again)
+        return prepared
 
     def backlog_ended(self, backlog: Pending) -> None:
         """Have transactions forget what they consumed of something that was removed.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from enum import Enum
+from itertools import chain
 from typing import Final, NamedTuple
 
 from lockkeeper.broker.errors import BrokerError
@@ -59,7 +60,7 @@ class Transaction:
 
     What it sent and consumed is kept in runs, so that the work of a commit is one of runs. Its
     messages count for `charged` bytes in memory until then. With `is_stale` something that it was
-    sent to may have been removed meanwhile.
+    sent to may have been removed meanwhile. `told` are keys of messages that may be told again.
     """
 
     __slots__ = (
@@ -72,6 +73,7 @@ class Transaction:
         "is_stale",
         "sent",
         "state",
+        "told",
     )
 
     def __init__(self, identifier: TransactionId, state: TransactionState = OPEN) -> None:
@@ -84,6 +86,7 @@ class Transaction:
         self.state = state
         self.is_stale = False
         self.failure: BrokerError | None = None
+        self.told: frozenset[bytes] = frozenset()
 
     def become(self, event: str) -> None:
         """Go on to the state that *event* leads to; see `TRANSACTIONS`."""
@@ -94,6 +97,11 @@ class Transaction:
         if self.state is OPEN:
             self.become("fail")
             self.failure = error
+
+    def note_told(self) -> None:
+        """Note that everything that was sent so far may be told again."""
+        sent = (run.references for run in self.sent)
+        self.told = frozenset(each.loaded.key for each in chain.from_iterable(sent))
 
     def send(self, route: Route, references: Sequence[Reference]) -> None:
         """Note messages that go to *route* at the commit."""

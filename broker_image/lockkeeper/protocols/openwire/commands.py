@@ -268,7 +268,8 @@ class Commands:
             TransactionOperation.COMMIT_ONE_PHASE,
             TransactionOperation.COMMIT_TWO_PHASE,
         ):
-            transactions.commit(connection, identifier, receipt)
+            is_one_phase = operation == TransactionOperation.COMMIT_ONE_PHASE
+            transactions.commit(connection, identifier, receipt, is_one_phase)
             return
         elif operation == TransactionOperation.ROLLBACK:
             transactions.rollback(connection, identifier, receipt)
