@@ -14,6 +14,7 @@ from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Bench, Client
@@ -244,11 +245,16 @@ class Journey:
             self._arrive(self.bench.client())
         client = self.chance.choice([*self.clients])
         identifier = self.chance.choice(IDENTIFIERS)
-        step = self.chance.choices(
-            [self._send, self._consume, self._prepare, self._end, self._leave, self._cut_off],
-            [8, 8, 2, 3, 1, 1],
-        )
-        step[0](client, identifier)
+        steps: list[Callable[[Client, XATransactionId], None]] = [
+            self._send,
+            self._consume,
+            self._prepare,
+            self._end,
+            self._leave,
+            self._cut_off,
+        ]
+        (step,) = self.chance.choices(steps, [8, 8, 2, 3, 1, 1])
+        step(client, identifier)
         self.bench.tick()
         for each, consumer in self.clients.items():
             self.held[each] += [found.message for found in each.deliveries(consumer)]
