@@ -89,6 +89,15 @@ class Message:
         return f"<Message {self.identifier.decode('utf-8', 'replace')} of {self.destination}>"
 
 
+def head_of(message: Message) -> Message:
+    """Return what a message is known by, destination, sequence and key, without the rest of it."""
+    lead = message.lead
+    at = lead.sequence_at
+    head = Message(message.body[: at + 8], lead, message.sequence, at, message.expiration)
+    head.destination = message.destination
+    return head
+
+
 class UnreadableMessage(Message):
     """Substitute for a stored message that cannot be read; `defect` says why.
 

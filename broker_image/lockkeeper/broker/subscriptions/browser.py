@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.context import LOOK_BYTES, MESSAGE_BYTES, SHARE_BYTES_MAX
+from lockkeeper.broker.context import LOOK_BYTES, SHARE_BYTES_MAX
 from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.body_cache import BodyCache
 from lockkeeper.broker.regions.line import Snapshot
 from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.message.message import head_of
 from lockkeeper.store.base import Receipt, Reference
 
 if TYPE_CHECKING:
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
 class Browse(Backlog):
     """Messages that one browser has not been shown yet, from the time when it came.
 
-    Messages that consumers hold are shown first, as they are the oldest; then what waits. `read`
-    are the copies that it holds of messages that were only on disk, with what each weighs.
+    Messages that consumers hold are shown first, as they are the oldest; then what waits. What was
+    sent does not come again, so no body is kept for it: the browser goes on however full the memory
+    is.
     """
 
-    __slots__ = ("consumer", "ended", "origin", "read", "shown")
+    __slots__ = ("consumer", "ended", "origin", "shown")
 
     def __init__(self, queue: "Queue", consumer: "Consumer") -> None:
         body_cache = BodyCache(queue.context, queue.destination, queue.policy)
         super().__init__(queue.context, queue.destination, Statistics(), body_cache)
         self.consumer = consumer
         self.ended = False
-        self.read: dict[Reference, int] = {}
         held = [each for other in queue.consumers for each in other.held_of(queue)]
         held.sort(key=attrgetter("delivery"))
         self.shown = Snapshot([deque(held), *queue.segments()])
@@ -46,13 +47,11 @@ class Browse(Backlog):
 
     def dispatch(self) -> None:
         """Show what the browser has room for, then the end."""
-        context, memory = self.context, self.context.memory
+        context = self.context
         enough = context.unsent + SHARE_BYTES_MAX
         while self.shown and self.consumer.credit() > 0:
             if context.unsent >= enough:
                 context.postpone(self)
-                return
-            if memory.used > memory.limit and not self.may_hold(self.consumer, []):
                 return
             reference = self.shown.popleft()
             context.unsent += reference.size + LOOK_BYTES
@@ -61,9 +60,7 @@ class Browse(Backlog):
                 continue
             copy = Reference(message, reference.size)
             copy.redeliveries = reference.redeliveries
-            if reference.message is None:
-                self._charge(copy)
-            self.consumer.deliver((copy,))
+            self.consumer.deliver((Reference(head_of(message), reference.size),), (copy,))
         if not self.shown and not self.ended:
             self.ended = True
             _end_when_all_is_shown(self.consumer)
@@ -73,29 +70,17 @@ class Browse(Backlog):
     ) -> None:
         """Only make room: what a browser acknowledges stays in the queue."""
         consumer.shrink(len(references))
-        self._refund(references)
         if receipt is not None:
             receipt.settle()
         self.activate()
-
-    def _charge(self, copy: Reference) -> None:
-        """Count a body that nobody else has in memory."""
-        self.read[copy] = size = MESSAGE_BYTES + len(copy.loaded.body)
-        self.context.memory.used += size
-
-    def _refund(self, references: Sequence[Reference]) -> None:
-        """Give back the memory of copies that it holds no more."""
-        self.context.memory.used -= sum(self.read.pop(copy, 0) for copy in references)
 
     def detach(self, consumer: "Consumer") -> None:
         """Let go of everything: the browser has gone."""
         self.shown.close()
         self.shown, self.ended = Snapshot(()), True
-        self._refund([*self.read])
 
     def forget_applied(self, references: Sequence[Reference]) -> None:
         """Only make room: nothing else has ended."""
-        self._refund(references)
         self.activate()
 
     def give_back(self, references: Sequence[Reference]) -> None:
@@ -104,7 +89,7 @@ class Browse(Backlog):
     def poison(self, reference: Reference, cause: str) -> None:
         """Do nothing: a browser cannot end a message."""
 
-    def expire(self, reference: Reference) -> None:
+    def expire_held(self, reference: Reference) -> None:
         """Do nothing: the queue expires its own messages."""
 
 
