@@ -34,6 +34,9 @@ class FakePeer:
         self.received_at = self.sent_at = world.steady
         self._world = world
 
+    def is_excused(self) -> bool:
+        return self.is_paused
+
     def keep_alive(self) -> None:
         self._world.log.append((self._world.steady, self.address, "alive"))
 

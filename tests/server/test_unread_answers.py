@@ -1,10 +1,11 @@
 """Answers that their peer does not read: it is not read from until it does."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 
 import pytest
-from running_engine import Running, greeted
+from running_engine import Running, greeted, introduction
 
 from lockkeeper.message import openwire
 from lockkeeper.message.destination import queue
@@ -15,7 +16,9 @@ from lockkeeper.message.ids import (
     XATransactionId,
 )
 from lockkeeper.message.openwire import ConnectionId, TransactionInfo, TransactionOperation
+from lockkeeper.protocols.openwire.codec import offer
 from lockkeeper.protocols.openwire.frames import framed
+from lockkeeper.protocols.settings import ListenerSettings
 from lockkeeper.store.base import Operation
 from lockkeeper.transport.peer import UNREAD_ANSWERS_BYTES_MAX
 from lockkeeper.transport.write_buffers import WRITE_BUFFER_BYTES
@@ -142,3 +145,43 @@ def test_what_a_lost_client_had_asked_for_is_carried_out_in_turns() -> None:
     assert enqueued == said
     assert len(waiting) > count // 2
     assert max(waiting) <= 1
+
+
+def test_a_client_that_takes_nothing_is_silent_by_its_own_fault() -> None:
+    limit = 1_000
+    greeting = openwire.encode(offer(ListenerSettings(inactivity_duration=limit)))
+    said = framed(greeting) + framed(openwire.encode(introduction(NAME)))
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        async with Running() as running:
+            with socket.socket() as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 13)
+                client.setblocking(False)
+                await loop.sock_connect(client, ("127.0.0.1", running.port))
+                await loop.sock_sendall(client, said)
+                async with asyncio.timeout(SECONDS_MAX):
+                    while NAME not in running.broker.connections:
+                        await asyncio.sleep(0.01)
+                (peer,) = running.engine.peers
+                assert peer._transport is not None
+                mine = peer._transport.get_extra_info("socket")
+                mine.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15)
+                asked = b"".join(mistake(2 + number) for number in range(10_000))
+                asking = asyncio.create_task(loop.sock_sendall(client, asked))
+                async with asyncio.timeout(SECONDS_MAX):
+                    while not (peer.is_paused and not peer.is_resting):
+                        await asyncio.sleep(0.01)
+                # It takes little at a time, for much longer than it may be silent.
+                for _ in range(40):
+                    await loop.sock_recv(client, 1 << 13)
+                    await asyncio.sleep(limit / 10_000)
+                    assert peer in running.engine.peers
+                    assert peer.is_paused
+                # Now it takes nothing.
+                async with asyncio.timeout(4 * limit / 1000):
+                    while peer in running.engine.peers:
+                        await asyncio.sleep(0.01)
+                asking.cancel()
+
+    asyncio.run(run())

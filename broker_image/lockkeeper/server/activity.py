@@ -73,8 +73,7 @@ class Activity:
         if not is_open and peer not in self._strangers:
             # It ended its connection in words, but not the socket.
             self._strangers.came(peer, steady, FAREWELL_MS_MAX)
-        if peer.is_paused:
-            # It is the broker that does not read.
+        if peer.is_excused():
             peer.received_at = steady
         is_silent = bool(allowed) and steady - peer.received_at > allowed
         if is_silent and self._suspects.get(peer) == peer.received_at:

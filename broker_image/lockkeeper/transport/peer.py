@@ -76,7 +76,7 @@ class Peer(asyncio.Protocol):
         self.round = self.taken = 0
         self.is_resting = False
         self._is_throttled = False
-        self._unread_answers = 0
+        self._unread_answers = self._answers_taken = 0
         self.is_paused = False
         session.connection.sender = self
 
@@ -189,6 +189,18 @@ class Peer(asyncio.Protocol):
     def _is_unheard(self) -> bool:
         """Tell whether the peer leaves too many answers unread."""
         return self._unread_answers > UNREAD_ANSWERS_BYTES_MAX
+
+    def is_excused(self) -> bool:
+        """Tell whether nothing comes from it because the broker does not read.
+
+        That excuses nobody who leaves its answers unread and has taken nothing since the last time.
+        """
+        transport = self._transport
+        if transport is None or not self._is_unheard():
+            return self.is_paused
+        taken = self._unread_answers - transport.get_write_buffer_size()
+        before, self._answers_taken = self._answers_taken, taken
+        return taken != before
 
     def _read_on(self) -> None:
         """Carry out more of what came before."""
