@@ -18,6 +18,7 @@ from lockkeeper.message.rewrite import decoded
 
 _NOTHING_RARE: Final = bytes(2)
 """Neither dataStructure nor targetConsumerId; a flag and redeliveryCounter follow."""
+_NO_TRANSACTION: Final = bytes(1)
 LONG_MAX: Final = (1 << 63) - 1
 
 
@@ -59,8 +60,9 @@ def patched(
     persistent: bool | None = None,
     expiration: int | None = None,
     timestamp: int | None = None,
+    keeps_transaction: bool = True,
 ) -> Message:
-    """Return *message* with the fields that are given.
+    """Return *message* with the fields that are given, if need be without its transaction.
 
     *sequence* becomes its brokerSequenceId; times are in ms since the epoch. Raises
     MalformedMessageError where a field is not what it must be, ValueError or OverflowError for a
@@ -70,12 +72,13 @@ def patched(
     timestamp_at = _locate_timestamp(message)
     properties_at, rest_at = _locate_properties(message, timestamp_at)
     to, original = locate_destinations(body)
+    transaction = body[to.stop : original.start] if keeps_transaction else _NO_TRANSACTION
     id_end = message.lead.sequence_at + 16
     whole = b"".join(
         (
             body[: to.start],
             body[to] if destination is None else _nested(destination),
-            body[to.stop : original.start] if transaction_id is None else _nested(transaction_id),
+            transaction if transaction_id is None else _nested(transaction_id),
             body[original],
             body[original.stop : id_end] if message_id is None else _nested(message_id),
             body[id_end:flags],

@@ -139,6 +139,7 @@ def browsed(message: Message, to: Destination, message_id: MessageId, sequence: 
         destination=to,
         message_id=message_id,
         persistent=False,
+        keeps_transaction=False,
     )
 
 
