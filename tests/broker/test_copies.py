@@ -119,7 +119,7 @@ def test_a_job_is_cancelled_by_its_own_id(make_bench: "type[Bench]") -> None:
     queue = bench.queue("ActiveMQ.Scheduler.Jobs")
     assert isinstance(queue, JobQueue)
     first, second = (job.identifier for job, _ in queue.jobs())
-    queue.cancel(first)
+    queue.cancel(first, queue.latest)
     assert [job.identifier for job, _ in queue.jobs()] == [second] != [first]
 
 

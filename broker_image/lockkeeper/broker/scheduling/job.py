@@ -25,27 +25,35 @@ from lockkeeper.message.text import decode_text
 
 JOBS = queue("ActiveMQ.Scheduler.Jobs")
 JOB_ID = "scheduledJobId"
+UNNUMBERED = -1
 _DUE, _DESTINATION = "lockkeeperDue", "lockkeeperDestination"
 _PERSISTENT, _TIME_TO_LIVE = "lockkeeperPersistent", "lockkeeperTimeToLive"
-_OURS = (_DUE, _DESTINATION, _PERSISTENT, _TIME_TO_LIVE)
+_NUMBER = "lockkeeperNumber"
+_OURS = (_DUE, _DESTINATION, _PERSISTENT, _TIME_TO_LIVE, _NUMBER)
 
 
 class Job(NamedTuple):
-    """A job as the queue of jobs knows it: `due` in ms since the epoch."""
+    """A job as the queue of jobs knows it: `due` in ms since the epoch.
+
+    Jobs are numbered as they begin to wait. One that comes again keeps its number, and what it
+    begins has the same one; that of a job that is new is UNNUMBERED.
+    """
 
     identifier: str
     due: int
     schedule: Schedule
+    number: int = UNNUMBERED
 
 
 def read_job(message: Message) -> Job:
     """Return the job that a message of the queue of jobs is. Raises BrokerError."""
     properties = properties_in(message)
-    due = properties.get(_DUE)
+    due, number = properties.get(_DUE), properties.get(_NUMBER)
     return Job(
         str(properties.get(JOB_ID, "")),
         due if isinstance(due, int) else 0,
         read_schedule(properties),
+        number if isinstance(number, int) else UNNUMBERED,
     )
 
 
@@ -63,6 +71,7 @@ def stored(
     as well.
     """
     properties = properties_in(message)
+    properties.pop(_NUMBER, None)
     named = decode_text(message.key) if message_id is None else message_id.producer_key
     properties[JOB_ID] = named
     properties[_DESTINATION] = str(message.destination)
@@ -89,6 +98,7 @@ def again(
         name: value for name, value in properties_in(message).items() if name not in PROPERTIES
     }
     properties[JOB_ID] = job.identifier
+    properties[_NUMBER] = Long(job.number)
     properties |= _schedule_properties(job.schedule, job.due)
     return patched(
         message,

@@ -9,7 +9,7 @@ from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.regions.backlog import PAGE_BYTES
 from lockkeeper.broker.regions.body_cache import ENDED
 from lockkeeper.broker.regions.queue import Queue
-from lockkeeper.broker.scheduling.job import JOBS, Job, read_job
+from lockkeeper.broker.scheduling.job import JOBS, UNNUMBERED, Job, read_job
 from lockkeeper.broker.timers import Timer
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Reference
@@ -29,16 +29,18 @@ class JobQueue(Queue):
     """Jobs, each with a timer that fires it; several may have one id.
 
     A delay is as long as it is to be whatever the clock is set to meanwhile; a cron expression
-    goes by the clock, and so does every job that was read from the journal.
+    goes by the clock, and so does every job that was read from the journal. `latest` is the number
+    of the job that began to wait last, 0 that of all that were read from the journal.
     """
 
-    __slots__ = ("_fire", "_jobs", "_named")
+    __slots__ = ("_fire", "_jobs", "_named", "latest")
 
     def __init__(self, context: Context, fire: Fire) -> None:
         super().__init__(context, JOBS)
         self._fire = fire
         self._jobs: dict[Reference, tuple[Job, Timer]] = {}
         self._named: dict[str, list[Reference]] = {}
+        self.latest = 0
 
     def admit(self, reference: Reference) -> None:
         """Let a job wait for its time."""
@@ -108,13 +110,27 @@ class JobQueue(Queue):
         found = [(job, reference) for reference, (job, _) in self._jobs.items()]
         return sorted(found, key=lambda entry: entry[0].due)
 
-    def holds(self, reference: Reference) -> bool:
-        """Tell whether a job still waits."""
-        return reference in self._jobs
+    def identifiers(self, first: int, last: int, latest: int) -> list[str]:
+        """Return the ids of the jobs up to number *latest* due from *first* to *last* (ms).
 
-    def cancel(self, identifier: str) -> None:
-        """End the jobs of this id, if there are any."""
-        for reference in list(self._named.get(identifier, ())):
+        The next one is first.
+        """
+        found = [
+            job
+            for job, _ in self._jobs.values()
+            if first <= job.due <= last and job.number <= latest
+        ]
+        found.sort(key=lambda job: job.due)
+        return list(dict.fromkeys([job.identifier for job in found]))
+
+    def named(self, identifier: str, latest: int) -> list[Reference]:
+        """Return the jobs up to number *latest* that have this id."""
+        same = self._named.get(identifier, ())
+        return [each for each in same if self._jobs[each][0].number <= latest]
+
+    def cancel(self, identifier: str, latest: int) -> None:
+        """End the jobs up to number *latest* that have this id, if there are any."""
+        for reference in self.named(identifier, latest):
             _, timer = self._take_job(reference)
             timer.cancel()
             self._discard(reference)
@@ -138,12 +154,20 @@ class JobQueue(Queue):
         except Exception as error:
             context.timers.call_at(context.steady, partial(self.quarantine, reference, error))
             return
+        job = job._replace(number=self._number(job) if is_fresh else 0)
         action = partial(self._due, reference)
         if is_fresh and not job.schedule.cron:
             timer = context.timers.call_at(context.steady + job.due - context.now, action)
         else:
             timer = context.calendar.call_at(job.due, action)
         self._keep(reference, job, timer)
+
+    def _number(self, job: Job) -> int:
+        """Return the number of a job that begins to wait, or comes again."""
+        if job.number != UNNUMBERED:
+            return job.number
+        self.latest += 1
+        return self.latest
 
     def _keep(self, reference: Reference, job: Job, timer: Timer) -> None:
         self._jobs[reference] = (job, timer)

@@ -31,7 +31,7 @@ class _Request(NamedTuple):
 
 
 class Management:
-    """Browses and removes jobs: one request after the other, some jobs of it in each turn."""
+    """Browses and removes the jobs that there are when somebody asks, some of them in each turn."""
 
     def __init__(
         self, context: Context, queue: JobQueue, send_copy: Callable[[Message, Destination], None]
@@ -73,30 +73,29 @@ class Management:
         if action == "BROWSE":
             if fields.reply_to is None:
                 raise BrokerError(f"{ACTION} BROWSE needs a JMSReplyTo to answer to")
-            return self._browse(fields.reply_to, *_times(properties))
+            return self._browse(fields.reply_to, *_times(properties), self._queue.latest)
         if action == "REMOVE":
-            return self._remove(str(properties.get(JOB_ID)))
+            return self._remove(str(properties.get(JOB_ID)), self._queue.latest)
         if action == "REMOVEALL":
-            return self._remove_all(*_times(properties))
+            return self._remove_all(*_times(properties), self._queue.latest)
         raise BrokerError(f"{ACTION}: BROWSE, REMOVE or REMOVEALL, not {action!r}")
 
-    def _browse(self, to: Destination, first: int, last: int) -> Iterator[int]:
-        for job, reference in self._queue.jobs():
-            if first <= job.due <= last and self._queue.holds(reference):
+    def _browse(self, to: Destination, first: int, last: int, latest: int) -> Iterator[int]:
+        for identifier in self._queue.identifiers(first, last, latest):
+            for reference in self._queue.named(identifier, latest):
                 message = self._queue.peek(reference)
                 if message is not None:
                     self._send_copy(message, to)
                     yield JOB_BYTES
 
-    def _remove(self, identifier: str) -> Iterator[int]:
-        self._queue.cancel(identifier)
+    def _remove(self, identifier: str, latest: int) -> Iterator[int]:
+        self._queue.cancel(identifier, latest)
         yield END_BYTES
 
-    def _remove_all(self, first: int, last: int) -> Iterator[int]:
-        for job, reference in self._queue.jobs():
-            if first <= job.due <= last and self._queue.holds(reference):
-                self._queue.cancel(job.identifier)
-                yield END_BYTES
+    def _remove_all(self, first: int, last: int, latest: int) -> Iterator[int]:
+        for identifier in self._queue.identifiers(first, last, latest):
+            self._queue.cancel(identifier, latest)
+            yield END_BYTES
 
 
 def _times(properties: Mapping[str, Value]) -> tuple[int, int]:

@@ -143,7 +143,8 @@ class Scheduler:
             found = [job._replace(due=next_cron(schedule.cron, now, self._zone))]
             if self._only_begins_others(job):
                 once = schedule._replace(cron="")
-                found.append(Job(str(self._message_id()), once.first_due(now, self._zone), once))
+                due = once.first_due(now, self._zone)
+                found.append(Job(str(self._message_id()), due, once, job.number))
             return found
         if schedule.repeat == 0:
             return None
