@@ -1,15 +1,27 @@
 """Requests about jobs: which jobs they are about, and what they cost others while they last."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lockkeeper.broker.outputs import Reply
+from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.outputs import Failure, Reply
+from lockkeeper.broker.policies.flow import FlowPolicy
+from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.management import ACTION, MANAGEMENT
-from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
+from lockkeeper.broker.scheduling.turns import ASKED_BYTES_MAX
+from lockkeeper.broker.settings import (
+    BrokerSettings,
+    MemoryUsage,
+    SchedulerSettings,
+    SystemUsage,
+)
 from lockkeeper.message.destination import parse_destination
+from lockkeeper.message.openwire import AckType
 from lockkeeper.message.primitives import Value
+from lockkeeper.message.rewrite import decoded
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
@@ -20,6 +32,8 @@ SETTINGS = BrokerSettings(scheduler=SchedulerSettings(enabled=True))
 HOUR = 3_600_000
 MINUTE = 60_000
 COUNT = 300
+# In bytes: all of the 30 jobs below, and about ten of their copies.
+ROOM = 450_000
 
 
 @pytest.fixture
@@ -39,7 +53,13 @@ def schedule(client: "Client", *texts: str, **fields: Any) -> None:
         client.send("Q", text, wait=False, properties=scheduled(delay=HOUR), **fields)
 
 
-def ask(client: "Client", action: str, reply_to: str = "ANSWERS", **properties: Value) -> Reply:
+def ask(
+    client: "Client",
+    action: str,
+    reply_to: str = "ANSWERS",
+    is_answered: bool = True,
+    **properties: Value,
+) -> Reply:
     """Ask for something without a turn; returns what it is answered with when it is done."""
     message = client.bench.message(
         client,
@@ -49,7 +69,7 @@ def ask(client: "Client", action: str, reply_to: str = "ANSWERS", **properties: 
         reply_to=parse_destination(reply_to),
     )
     reply = Reply(client.connection, 77)
-    client.bench.broker.send(client.connection, message, reply)
+    client.bench.broker.send(client.connection, message, reply if is_answered else None)
     return reply
 
 
@@ -130,3 +150,149 @@ def test_jobs_are_browsed_whatever_transaction_they_came_in(bench: "Bench") -> N
     turns_until(client, reply)
     bench.tick()
     assert client.texts(consumer) == ["repeated", "sent in one"]
+
+
+def turn(bench: "Bench", count: int = 1) -> None:
+    for _ in range(count):
+        bench.broker.tick(bench.now, bench.steady)
+
+
+def test_one_job_is_removed_at_once_whoever_browses(bench: "Bench") -> None:
+    client, other = bench.client(), bench.client()
+    schedule(client, *["old"] * COUNT)
+    sent = client.send("Q", "one", properties=scheduled(delay=HOUR))
+    client.outputs()
+    ask(other, "BROWSE")
+    reply = ask(client, "REMOVE", scheduledJobId=str(decoded(sent).message_id))
+    assert client.outputs() == [reply]
+    assert bench.depth(str(JOBS)) == COUNT
+    assert client.connection.stalled_bytes == 0
+
+
+def test_requests_of_several_connections_have_their_turns(bench: "Bench") -> None:
+    client = bench.client()
+    schedule(client, *["old"] * COUNT)
+    bench.tick()
+    others = [bench.client() for _ in range(20)]
+    told = [ask(other, "BROWSE", f"TOLD.{number}") for number, other in enumerate(others)]
+    # Twenty times as long as this one, were it to wait for them.
+    assert turns_until(client, ask(client, "REMOVEALL")) <= COUNT // 10
+    assert bench.depth(str(JOBS)) == 0
+    for other, reply in zip(others, told, strict=True):
+        turns_until(other, reply)
+
+
+def test_a_connection_is_not_read_from_while_its_requests_last(bench: "Bench") -> None:
+    client = bench.client()
+    schedule(client, *["old"] * COUNT)
+    bench.tick()
+    # What came with it is carried out in its order.
+    first, second = ask(client, "BROWSE"), ask(client, "REMOVEALL")
+    turns_until(client, first)
+    assert client.connection.stalled
+    turns_until(client, second)
+    assert not client.connection.stalled
+    assert client.connection.stalled_bytes == 0
+    assert (bench.depth("ANSWERS"), bench.depth(str(JOBS))) == (COUNT, 0)
+
+
+def test_what_a_connection_asks_for_at_once_is_limited(bench: "Bench") -> None:
+    client = bench.client()
+    schedule(client, *["old"] * COUNT)
+    bench.tick()
+    ask(client, "BROWSE")
+    asked = 1
+    with pytest.raises(ResourceAllocationError, match=r"requests .* that are not done"):
+        while asked < 10_000:
+            ask(client, "BROWSE", "R" * 60_000)
+            asked += 1
+    assert asked == 2 + ASKED_BYTES_MAX // 61_500
+    # Nobody else is limited by that.
+    ask(bench.client(), "BROWSE")
+
+
+def test_what_a_connection_asked_for_that_is_gone_is_not_told_but_done(bench: "Bench") -> None:
+    client, other = bench.client(), bench.client()
+    schedule(client, *["old"] * COUNT)
+    bench.tick()
+    ask(client, "BROWSE")
+    ask(client, "REMOVEALL")
+    told = bench.depth("ANSWERS")
+    client.leave()
+    schedule(other, "new")
+    turn(bench, COUNT)
+    assert bench.depth("ANSWERS") == told < COUNT
+    assert bench.depth(str(JOBS)) == 1
+
+
+def make_small(make_bench: "type[Bench]", **policies: Any) -> "tuple[Bench, Client]":
+    """Return a broker whose memory holds a part of the jobs that it has, and their client."""
+    usage = SystemUsage(MemoryUsage(ROOM))
+    bench = make_bench(settings=replace(SETTINGS, system_usage=usage), **policies)
+    client = bench.client()
+    schedule(client, *["x" * 10_000] * 30)
+    bench.tick()
+    client.outputs()
+    return bench, client
+
+
+def test_answers_wait_for_room(make_bench: "type[Bench]") -> None:
+    bench, client = make_small(make_bench)
+    reply = ask(client, "BROWSE")
+    turn(bench, COUNT)
+    (blocked,) = bench.broker.flow.blocked()
+    assert (str(blocked.destination), blocked.sends) == ("queue://ANSWERS", 1)
+    assert bench.broker.memory.used < ROOM + 20_000
+    assert client.connection.stalled
+    assert bench.broker.next_deadline() != bench.steady
+    reader = bench.client()
+    consumer = reader.consume("ANSWERS", prefetch=1)
+    count = 0
+    while reply not in client.connection.outbox:
+        for delivery in reader.deliveries(consumer):
+            reader.acknowledge(consumer, delivery.message)
+            count += 1
+        bench.tick()
+        assert bench.broker.memory.used < ROOM + 20_000
+    assert count + bench.depth("ANSWERS") == 30
+    assert client.connection.stalled_bytes == 0
+
+
+def test_who_waits_for_answers_is_read_for_its_acknowledgements(
+    make_bench: "type[Bench]",
+) -> None:
+    bench, client = make_small(make_bench)
+    consumer = client.consume("ANSWERS")
+    reply = ask(client, "BROWSE")
+    count = 0
+    while reply not in client.connection.outbox:
+        turn(bench, COUNT)
+        assert not client.connection.stalled
+        for delivery in client.deliveries(consumer):
+            bench.broker.acknowledge(consumer, AckType.STANDARD, delivery.message.sequence, 1, None)
+            count += 1
+        turn(bench)
+    assert count + len(client.deliveries(consumer)) == 30
+
+
+def test_answers_that_wait_for_room_end_with_their_asker(make_bench: "type[Bench]") -> None:
+    bench, client = make_small(make_bench)
+    ask(client, "BROWSE")
+    turn(bench, COUNT)
+    assert len(bench.broker.flow.blocked()) == 1
+    client.leave()
+    assert bench.broker.flow.blocked() == []
+
+
+def test_answers_that_are_not_to_wait_for_longer_are_refused(make_bench: "type[Bench]") -> None:
+    impatient = FlowPolicy(send_fail_if_no_space_after_timeout=1_000)
+    bench, client = make_small(make_bench, ANSWERS=DestinationPolicy(flow=impatient))
+    ask(client, "BROWSE")
+    turn(bench, COUNT)
+    assert client.outputs() == []
+    bench.tick(1_000)
+    turn(bench, 2)
+    (failure,) = client.outputs()
+    assert isinstance(failure, Failure)
+    assert "no room for queue://ANSWERS" in str(failure.error)
+    assert client.connection.stalled_bytes == 0

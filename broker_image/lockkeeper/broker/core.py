@@ -115,7 +115,7 @@ class Broker:
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
         self._statistics = StatisticsQueries(*figures)
-        rest = (settings.scheduler, broker_id, self._take_message)
+        rest = (settings.scheduler, broker_id, self._take_message, self.flow.forget)
         build = partial(Scheduler, self.context, self.transactions, self.registry, *rest)
         self.schedulers = SchedulerMaker(
             self.context, self.registry, settings.scheduler.enabled, build
@@ -228,6 +228,7 @@ class Broker:
         for destination in list(connection.temporary):
             drop(self.destinations.remove_temporary, connection, destination)
         drop(self.flow.forget, connection)
+        drop(self.schedulers.forget, connection)
         drop(self.streams.forget, connection)
         if was_there:
             self.context.events.disconnected(connection)

@@ -110,6 +110,10 @@ class JobQueue(Queue):
         found = [(job, reference) for reference, (job, _) in self._jobs.items()]
         return sorted(found, key=lambda entry: entry[0].due)
 
+    def holds(self, reference: Reference) -> bool:
+        """Tell whether a job still waits."""
+        return reference in self._jobs
+
     def identifiers(self, first: int, last: int, latest: int) -> list[str]:
         """Return the ids of the jobs up to number *latest* due from *first* to *last* (ms).
 

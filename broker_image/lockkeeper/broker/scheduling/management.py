@@ -1,20 +1,20 @@
 """Requests about jobs, sent to a topic (ActiveMQ's scheduler management)."""
 
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import END_BYTES, TICK_BYTES_MAX, Context
-from lockkeeper.broker.errors import BrokerError, internal_error
+from lockkeeper.broker.context import END_BYTES, Context
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.scheduling.answers import Answers, SendCopy
 from lockkeeper.broker.scheduling.job import JOB_ID
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
+from lockkeeper.broker.scheduling.turns import Request, Steps, Turns
 from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value
 from lockkeeper.message.rewrite import decoded, properties_of
-from lockkeeper.store.base import Receipt
+from lockkeeper.store.base import Receipt, Reference
 
 MANAGEMENT = topic("ActiveMQ.Scheduler.Management")
 ACTION = "AMQ_SCHEDULER_ACTION"
@@ -22,77 +22,70 @@ START, END = "ACTION_START_TIME", "ACTION_END_TIME"
 _ALWAYS = (0, 1 << 62)
 
 
-class _Request(NamedTuple):
-    """What somebody asked for, and who is answered when it is done."""
-
-    connection: Connection
-    receipt: Receipt | None
-    steps: Iterator[int]
-
-
 class Management:
     """Browses and removes the jobs that there are when somebody asks, some of them in each turn."""
 
     def __init__(
-        self, context: Context, queue: JobQueue, send_copy: Callable[[Message, Destination], None]
+        self,
+        context: Context,
+        queue: JobQueue,
+        send_copy: SendCopy,
+        forget: Callable[[Connection], None],
     ) -> None:
-        """*send_copy* sends a copy of a job to whoever asked."""
+        """*send_copy* sends a copy of a job, *forget* drops those of a connection that wait."""
         self._context = context
         self._queue = queue
         self._send_copy = send_copy
-        self._requests: deque[_Request] = deque()
-        self._work = Chore(context, self._carry_all_out, TICK_BYTES_MAX)
+        self._forget_copies = forget
+        self._turns = Turns(context, MANAGEMENT)
 
     def carry_out(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Do what a message to the management topic asks for. Raises BrokerError.
 
         The receipt is settled when all of it is done.
         """
-        self._requests.append(_Request(connection, receipt, self._steps_of(message)))
-        self._work.begin()
-
-    def _carry_all_out(self) -> Iterator[int]:
-        while self._requests:
-            connection, receipt, steps = self._requests.popleft()
-            try:
-                yield from steps
-            except BrokerError as refusal:
-                connection.refuse(receipt, refusal)
-            except Exception as error:
-                self._context.containment.note_error("command", MANAGEMENT, error)
-                connection.refuse(receipt, internal_error(error))
-            else:
-                if receipt is not None:
-                    receipt.settle()
-
-    def _steps_of(self, message: Message) -> Iterator[int]:
-        """Return what is to be done, which yields what each step weighs. Raises BrokerError."""
         fields = decoded(message)
         properties = properties_of(fields)
-        action = properties.get(ACTION)
-        if action == "BROWSE":
+        action, size = properties.get(ACTION), len(message.body)
+        if action == "REMOVE":
+            self._queue.cancel(str(properties.get(JOB_ID)), self._queue.latest)
+            if receipt is not None:
+                receipt.settle()
+        elif action == "REMOVEALL":
+            steps = self._remove_all(*_times(properties), self._queue.latest)
+            self._turns.add(connection, Request(receipt, steps, size))
+        elif action == "BROWSE":
             if fields.reply_to is None:
                 raise BrokerError(f"{ACTION} BROWSE needs a JMSReplyTo to answer to")
-            return self._browse(fields.reply_to, *_times(properties), self._queue.latest)
-        if action == "REMOVE":
-            return self._remove(str(properties.get(JOB_ID)), self._queue.latest)
-        if action == "REMOVEALL":
-            return self._remove_all(*_times(properties), self._queue.latest)
-        raise BrokerError(f"{ACTION}: BROWSE, REMOVE or REMOVEALL, not {action!r}")
+            times = _times(properties)
+            steps = self._browse(connection, fields.reply_to, *times, self._queue.latest)
+            self._turns.add(connection, Request(receipt, steps, size, is_for_asker=True))
+        else:
+            raise BrokerError(f"{ACTION}: BROWSE, REMOVE or REMOVEALL, not {action!r}")
 
-    def _browse(self, to: Destination, first: int, last: int, latest: int) -> Iterator[int]:
-        for identifier in self._queue.identifiers(first, last, latest):
-            for reference in self._queue.named(identifier, latest):
-                message = self._queue.peek(reference)
-                if message is not None:
-                    self._send_copy(message, to)
-                    yield JOB_BYTES
+    def forget(self, connection: Connection) -> None:
+        """End the answers to a connection that is gone."""
+        self._turns.forget(connection)
 
-    def _remove(self, identifier: str, latest: int) -> Iterator[int]:
-        self._queue.cancel(identifier, latest)
-        yield END_BYTES
+    def _browse(
+        self, asker: Connection, to: Destination, first: int, last: int, latest: int
+    ) -> Steps:
+        answers = Answers(self._context, self._send_copy, to, partial(self._turns.go_on, asker))
+        try:
+            for identifier in self._queue.identifiers(first, last, latest):
+                for reference in self._queue.named(identifier, latest):
+                    message = self._peek(reference)
+                    if message is not None:
+                        yield from answers.send(message)
+                        yield JOB_BYTES
+        finally:
+            self._forget_copies(answers.connection)
 
-    def _remove_all(self, first: int, last: int, latest: int) -> Iterator[int]:
+    def _peek(self, reference: Reference) -> Message | None:
+        """Return a job's message if it still waits."""
+        return self._queue.peek(reference) if self._queue.holds(reference) else None
+
+    def _remove_all(self, first: int, last: int, latest: int) -> Steps:
         for identifier in self._queue.identifiers(first, last, latest):
             self._queue.cancel(identifier, latest)
             yield END_BYTES

@@ -51,7 +51,9 @@ class Scheduler:
         settings: "SchedulerSettings",
         broker_id: str,
         take: Take,
+        forget: Callable[[Connection], None],
     ) -> None:
+        """*take* takes a message, *forget* drops what waits for room of a connection."""
         self._context = context
         self._transactions = transactions
         self._zone = ZoneInfo(settings.time_zone)
@@ -62,7 +64,7 @@ class Scheduler:
         self._count = 0
         self._queue = JobQueue(context, self._fire)
         registry.add(self._queue)
-        self._management = Management(context, self._queue, self._send_copy)
+        self._management = Management(context, self._queue, self._send_copy, forget)
 
     def intercept(
         self, connection: Connection, message: Message, receipt: Receipt | None
@@ -99,6 +101,10 @@ class Scheduler:
         sequence = message_id.broker_sequence
         job = jobs.stored(message, schedule, due, due, sequence, message_id)
         self._queue.accept(job, None)
+
+    def forget(self, connection: Connection) -> None:
+        """End what a connection asked for that is gone."""
+        self._management.forget(connection)
 
     def _fire(self, job: Job, reference: Reference) -> bool:
         """Deliver a job that is due, and let it wait for its next time if it has one.
@@ -160,9 +166,11 @@ class Scheduler:
         sequence = self._context.next_sequence()
         return jobs.again(message, job, self._message_id(), transaction, sequence)
 
-    def _send_copy(self, message: Message, to: Destination) -> None:
+    def _send_copy(
+        self, connection: Connection, message: Message, to: Destination, receipt: Receipt
+    ) -> None:
         copy = jobs.browsed(message, to, self._message_id(), self._context.next_sequence())
-        self._send(copy)
+        self._take(connection, copy, receipt)
 
     def _send(self, message: Message) -> None:
         # Not in the broker's list of connections, this one is not told of routes that end.

@@ -1,0 +1,56 @@
+"""Answers to whoever browses jobs: copies, of which one at most waits for room."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.outputs import Disconnect
+from lockkeeper.broker.scheduling.turns import WAITS, Steps
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Receipt
+
+SendCopy: TypeAlias = Callable[[Connection, Message, Destination, Receipt], None]
+"""Sends a copy of a job to a destination, as a message of a connection."""
+
+
+class Answers:
+    """The copies for one request, sent by a `connection` of their own; each one's receipt.
+
+    Flow control tells by that connection whether one of them waits, and drops what is forgotten.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        send_copy: SendCopy,
+        to: Destination,
+        go_on: Callable[[], None],
+    ) -> None:
+        """*go_on* is called when what waited waits no more."""
+        self._context = context
+        self._send_copy = send_copy
+        self._to = to
+        self._go_on = go_on
+        self.connection = Connection([], "scheduler")
+        self._is_waiting = False
+
+    def send(self, message: Message) -> Steps:
+        """Send a copy of a job; yields WAITS until there is room for it. Raises BrokerError."""
+        # Not in the broker's list of connections, this one is not told of routes that end.
+        self.connection.last_destination = None
+        self._send_copy(self.connection, message, self._to, self)
+        self._is_waiting = self.connection.stalled_bytes > 0
+        while self._is_waiting:
+            yield WAITS
+        for output in self.connection.outbox:
+            if isinstance(output, Disconnect):
+                raise output.error
+
+    def settle(self) -> None:
+        """See `Receipt`: a copy has been taken, or refused."""
+        if self._is_waiting:
+            self._is_waiting = False
+            # Not at once: flow control is among the sends that wait.
+            self._context.call_soon(self._go_on)
