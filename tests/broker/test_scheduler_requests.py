@@ -296,3 +296,20 @@ def test_answers_that_are_not_to_wait_for_longer_are_refused(make_bench: "type[B
     assert isinstance(failure, Failure)
     assert "no room for queue://ANSWERS" in str(failure.error)
     assert client.connection.stalled_bytes == 0
+
+
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_answers_end_with_the_temporary_queue_that_they_are_for(
+    bench: "Bench", is_answered: bool
+) -> None:
+    client = bench.client()
+    schedule(client, *["old"] * COUNT)
+    bench.tick()
+    answers = parse_destination(f"temp-queue://{client.connection.identifier}:1")
+    bench.broker.destinations.create_temporary(client.connection, answers)
+    client.outputs()
+    reply = ask(client, "BROWSE", str(answers), is_answered=is_answered)
+    assert bench.depth(str(answers)) > 0
+    bench.broker.destinations.remove_temporary(client.connection, answers)
+    turn(bench, COUNT)
+    assert client.outputs() == ([reply] if is_answered else [])

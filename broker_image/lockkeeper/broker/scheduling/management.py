@@ -5,7 +5,7 @@ from functools import partial
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import END_BYTES, Context
-from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.scheduling.answers import Answers, SendCopy
 from lockkeeper.broker.scheduling.job import JOB_ID
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
@@ -78,6 +78,10 @@ class Management:
                     if message is not None:
                         yield from answers.send(message)
                         yield JOB_BYTES
+        except InvalidDestinationError:
+            # Whoever has its own queue removed wants to read no more.
+            if not to.is_temporary:
+                raise
         finally:
             self._forget_copies(answers.connection)
 
