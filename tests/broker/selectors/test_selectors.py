@@ -6,12 +6,13 @@ import sys
 import threading
 import time
 import tracemalloc
+from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lockkeeper.broker.selectors import InvalidSelectorError, Value, compile_selector
+from lockkeeper.broker.selectors import InvalidSelectorError, Value, compile_selector, like
 
 PROPERTIES: dict[str, Value] = {
     "i": 5, "f": 2.5, "s": "abc", "yes": True, "max": 2**63 - 1, "straße": "Gasse",
@@ -153,10 +154,10 @@ def test_a_like_pattern_does_not_backtrack() -> None:
     pattern=st.lists(st.sampled_from(["a", "_", "a_", "_b", "%"]), min_size=60, max_size=300),
 )
 def test_long_segments_mean_what_their_definition_says(value: str, pattern: list[str]) -> None:
-    like = f"%{''.join(pattern)}"
-    selector = compile_selector(f"v LIKE '{like}'")
-    for text in (value, value + like.replace("%", "b").replace("_", "a")):
-        assert selector.matches({"v": text}.get) is like_by_definition(text, like)
+    joined = f"%{''.join(pattern)}"
+    selector = compile_selector(f"v LIKE '{joined}'")
+    for text in (value, value + joined.replace("%", "b").replace("_", "a")):
+        assert selector.matches({"v": text}.get) is like_by_definition(text, joined)
 
 
 @pytest.mark.parametrize(
@@ -174,6 +175,87 @@ def test_a_longer_like_pattern_takes_no_longer(repeated: str) -> None:
 
     value = "a" * 200_000
     assert seconds(1_000) < 3 * seconds(200) + 0.02
+
+
+@pytest.mark.replaces
+@given(
+    value=st.text("abд", max_size=40),
+    pattern=st.lists(st.sampled_from(["a", "b", "д", "_", "_", "%"]), min_size=2, max_size=20),
+)
+def test_segments_in_pieces_mean_what_their_definition_says(value: str, pattern: list[str]) -> None:
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(like, "_COMPARED_MAX", 2)
+        small.setattr(like, "_PIECE", 3)
+        small.setattr(like, "_LOOKED_FOR_MAX", 2)
+        joined = f"%{''.join(pattern)}%"
+        matching = like.compile_like(joined, None)
+        for text in (value, value + joined.replace("%", "b").replace("_", "a")):
+            assert matching(text) is like_by_definition(text, joined)
+
+
+ALPHABETS = [
+    "abc",
+    "äöü",
+    "абв",
+    "a\u00e4\u0430",
+    "\U0001f600\U0001f601\U0001f700",
+    "\ud800\udc00a",
+]
+
+
+@pytest.mark.parametrize("alphabet", ALPHABETS, ids=ascii)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_like_finds_what_there_is_in_a_long_string(alphabet: str, data: st.DataObject) -> None:
+    one, other, filler = list(alphabet)
+    segment = data.draw(st.text([one, other, "_"], min_size=2, max_size=40))
+    found = data.draw(st.booleans())
+    spoiled = segment.replace("_", one) if found else segment.replace("_", one)[:-1] + filler
+    before = data.draw(st.integers(130_000 // len(segment), 200_000))
+    text = filler * before + spoiled + filler * 45
+    selector = compile_selector(f"v LIKE '%{segment}%'")
+    fits = any(
+        all(each in ("_", character) for each, character in zip(segment, text[at:], strict=False))
+        for at in range(before - len(segment), before + len(spoiled) + 5)
+    )
+    assert selector.matches({"v": text}.get) is (fits or set(segment) == {"_"})
+
+
+def test_like_finds_what_many_letters_are_in() -> None:
+    letters = "".join(map(chr, range(0x400, 0x400 + 40)))
+    segment = "_".join(letters * 10)
+    near = segment.replace("_", "-")[:-1] + "-"
+    selector = compile_selector(f"v LIKE '%{segment}%'")
+    for before in (0, 1, 100_000):
+        assert not selector.matches({"v": "-" * before + near * 200}.get)
+        assert selector.matches({"v": "-" * before + near * 200 + segment + near}.get)
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        "a" * 129 + "_b",
+        "a" * 998 + "_b",
+        "_" + "a" * 120 + "b",
+        "_a" * 60 + "b",
+        "aab_" * 250 + "b",
+    ],
+    ids=["long", "longest", "any first", "any between", "three"],
+)
+def test_like_takes_no_longer_than_to_walk_through_a_string(segment: str) -> None:
+    def seconds(action: Callable[[], object]) -> float:
+        best = math.inf
+        for _ in range(3):
+            started = time.process_time()
+            action()
+            best = min(best, time.process_time() - started)
+        return best
+
+    value = segment[0].replace("_", "a") * 1_000_000
+    selector = compile_selector(f"v LIKE '%{segment}%'")
+    assert not selector.matches({"v": value}.get)
+    walking = seconds(lambda: sum(1 for _ in value))
+    assert seconds(lambda: selector.matches({"v": value}.get)) < 2.5 * walking
 
 
 def test_a_long_like_pattern_is_refused() -> None:
@@ -252,6 +334,10 @@ def test_evaluation_leaves_room_on_the_stack() -> None:
     [
         (" OR ".join(["i = 5"] * 1251), "more than 5000 words and signs"),
         (" OR ".join(["s LIKE 'a'"] * 201), "more than 200 LIKE"),
+        (
+            " OR ".join(["s LIKE '%a_c%'"] * 21),
+            "more than 20 LIKE with _ and letters between two %",
+        ),
     ],
 )
 def test_what_takes_long_to_compile_is_refused(selector: str, problem: str) -> None:

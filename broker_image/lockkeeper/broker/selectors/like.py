@@ -8,9 +8,16 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from lockkeeper.broker.selectors.places import places_in
+
 PATTERN_CHARACTERS_MAX = 1024
-# A longer segment is not compared at each place of a value: every character is read once.
-_COMPARED_MAX: Final = 128
+# So many characters are compared at most, a segment at each place of a value. What is left is
+# looked at in pieces of so many places, all places of a piece at once.
+_COMPARED_MAX: Final = 1 << 17
+_PIECE: Final = 1 << 16
+# To find out where a character stands takes as long as comparing a long segment at a few thousand
+# places: so many characters leave no more of them.
+_LOOKED_FOR_MAX: Final = 16
 
 Token = str | None
 """A character of a pattern; None is any one."""
@@ -40,15 +47,25 @@ def compile_like(pattern: str, escape: str | None) -> Callable[[str], bool]:
     return matches
 
 
+def searches(pattern: str, escape: str | None) -> bool:
+    """Tell whether *pattern* looks everywhere in a string for what has letters and `_` in it."""
+    return any(None in each and any(each) for each in _segments(pattern, escape)[1:-1])
+
+
 class Segment:
     """Characters between two `%` of a pattern, some of them any."""
 
     def __init__(self, tokens: list[Token]) -> None:
         self.length = len(tokens)
-        self._tokens = tokens
         expression = "".join("." if each is None else re.escape(each) for each in tokens)
         self._compiled = re.compile(expression, re.DOTALL)
         self._literal = "".join(each for each in tokens if each is not None)
+        positions: dict[str, list[int]] = {}
+        for at, token in enumerate(tokens):
+            if token is not None:
+                positions.setdefault(token, []).append(at)
+        by_count = sorted(positions.items(), key=lambda entry: -len(entry[1]))
+        self._frequent = by_count[:_LOOKED_FOR_MAX]
 
     def is_at(self, text: str, position: int) -> bool:
         """Tell whether *text* has the segment at *position*."""
@@ -61,27 +78,34 @@ class Segment:
             return text.find(literal, start)
         if not literal:
             return start if start + self.length <= len(text) else -1
-        if self.length > _COMPARED_MAX:
-            return self._read(text, start)
-        found = self._compiled.search(text, start)
-        return -1 if found is None else found.start()
-
-    def _read(self, text: str, start: int) -> int:
-        """Do what `find` does, one character after the other, at all places at once.
-
-        A bit of `state` tells that as many tokens as its number fit what was read last.
-        """
-        anything = sum(1 << at for at, token in enumerate(self._tokens) if token is None)
-        fitting: dict[str, int] = {}
-        for at, token in enumerate(self._tokens):
-            if token is not None:
-                fitting[token] = fitting.get(token, anything) | 1 << at
-        state, whole = 0, 1 << (self.length - 1)
-        for at in range(start, len(text)):
-            state = (state << 1 | 1) & fitting.get(text[at], anything)
-            if state & whole:
-                return at - self.length + 1
+        compared = min(len(text) - start, _COMPARED_MAX // self.length)
+        found = self._compiled.search(text, start, start + compared + self.length)
+        if found is not None:
+            return found.start()
+        for at in range(start + compared, len(text) - self.length + 1, _PIECE):
+            place = self._find_in(text[at : at + _PIECE + self.length - 1])
+            if place >= 0:
+                return at + place
         return -1
+
+    def _find_in(self, piece: str) -> int:
+        """Do what `find` does, at all places of a piece at once.
+
+        Where the segment has many characters, the most frequent ones leave few places to compare.
+        """
+        fitting = (1 << (len(piece) - self.length + 1)) - 1
+        places = places_in(piece)
+        for character, positions in self._frequent:
+            of_character = places(character)
+            for position in positions:
+                fitting &= of_character >> position
+                if not fitting:
+                    return -1
+        marks = f"{fitting:b}"[::-1]
+        place = marks.find("1")
+        while place >= 0 and not self.is_at(piece, place):
+            place = marks.find("1", place + 1)
+        return place
 
 
 def _segments(pattern: str, escape: str | None) -> list[list[Token]]:

@@ -14,12 +14,16 @@ from lockkeeper.broker.selectors import expressions
 from lockkeeper.broker.selectors.errors import InvalidSelectorError
 from lockkeeper.broker.selectors.expressions import Part
 from lockkeeper.broker.selectors.lexer import Token, TokenKind, tokenize
+from lockkeeper.broker.selectors.like import searches
 
 NESTING_MAX = 200
 """How deep operands may nest; a parenthesis, a sign and the right side of an operator count."""
 
 LIKES_MAX = 200
 """How many LIKE there may be: each one is compiled."""
+
+SEARCHES_MAX = 20
+"""How many of them may look for letters and `_` between two `%`, which takes longest by far."""
 
 
 class Level(IntEnum):
@@ -56,7 +60,7 @@ class Parser:
         self._tokens = tokenize(text)
         self._index = 0
         self._nesting = 0
-        self._likes = 0
+        self._likes = self._searches = 0
         self.identifiers: set[str] = set()
 
     def parse(self) -> Part:
@@ -214,6 +218,10 @@ class Parser:
             raise InvalidSelectorError(self._text, at.position, f"more than {LIKES_MAX} LIKE")
         pattern = self._expect_string("LIKE")
         escape = self._expect_string("ESCAPE") if self._accept("ESCAPE") else None
+        self._searches += searches(pattern, escape)
+        if self._searches > SEARCHES_MAX:
+            problem = f"more than {SEARCHES_MAX} LIKE with _ and letters between two %"
+            raise InvalidSelectorError(self._text, at.position, problem)
         return self._maybe_not(negated, at, lambda: expressions.likeness(left, pattern, escape))
 
     def _in(self, left: Part, at: Token, negated: bool) -> Part:
