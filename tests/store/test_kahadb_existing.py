@@ -9,7 +9,7 @@ from store_kit import Kit
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
 from lockkeeper.store.base import Recovered
-from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.kahadb import KahaDBStore, existing
 from lockkeeper.store.kahadb.existing import ToldQueues, queues_lines
 from lockkeeper.store.kahadb.recovery import replay_directory
 
@@ -99,6 +99,55 @@ def test_a_queue_that_was_removed_stays_so_when_the_record_of_that_is_gone(
     assert recovered.existing == [A]
 
 
+def test_names_that_do_not_fit_into_a_file_are_told_once_on_an_idle_broker(
+    reopened: Reopen, tmp_path: Path, kit: Kit
+) -> None:
+    store, _ = reopened()
+    names = [queue(f"EMPTY.{number}.{'x' * 900}") for number in range(20)]
+    for name in names:
+        store.remember_queue(name)
+    kit.until_durable(store)
+    lengths: list[int] = []
+    for second in range(30):
+        kit.maintain(store, second * 1_000)
+        kit.until_durable(store)
+        lengths.append(journal_bytes(tmp_path))
+    assert lengths[3:] == lengths[3:4] * 27
+    fill(store, kit, 1, rounds=30)
+    for moment in range(MINUTE, 20 * MINUTE, MINUTE // 2):
+        kit.maintain(store, moment)
+        kit.until_durable(store)
+    # What told the names before is gone by now; they are told in the meantime.
+    first, *others = list_data_files(tmp_path)
+    assert first.file_id > 10 and len(others) < 60
+    _, recovered = reopened()
+    assert [each for each in recovered.existing if each != B] == names
+
+
+def test_many_names_are_told_in_parts(
+    reopened: Reopen, tmp_path: Path, kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(existing, "PART_BYTES", 30_000)
+    store, _ = reopened()
+    names = [queue(f"EMPTY.{number}") for number in range(20_000)]
+    for name in names:
+        store.remember_queue(name)
+    kit.until_durable(store)
+    before = journal_bytes(tmp_path)
+    kit.maintain(store, 1_000)
+    kit.until_durable(store)
+    assert 30_000 < journal_bytes(tmp_path) - before < 40_000
+    # What comes and goes meanwhile is told right.
+    store.remember_queue(A)
+    store.remove_destination(names[7], None)
+    store.remove_destination(names[-7], None)
+    for second in range(2, 20):
+        kit.maintain(store, second * 1_000)
+        kit.until_durable(store)
+    _, recovered = reopened()
+    assert recovered.existing == [*(each for each in names if each not in names[7::19_986]), A]
+
+
 def test_a_start_knows_that_queues_were_told_of_though_none_is_left(
     reopened: Reopen, tmp_path: Path, kit: Kit
 ) -> None:
@@ -121,9 +170,14 @@ def test_a_start_knows_that_queues_were_told_of_though_none_is_left(
     assert b'"names": [], "first": 0, "of": 0}' in (tmp_path / "db-2.log").read_bytes()
 
 
-def fill(store: KahaDBStore, kit: Kit, first: int) -> None:
+def journal_bytes(directory: Path) -> int:
+    """Return how far the journal is written, without the zeros at the end of its files."""
+    return sum(len(each.path.read_bytes().rstrip(b"\0")) for each in list_data_files(directory))
+
+
+def fill(store: KahaDBStore, kit: Kit, first: int, rounds: int = 1) -> None:
     """Send and consume messages until a few files are full."""
-    for number in range(first, first + 15):
+    for number in range(first, first + 15 * rounds):
         one = kit.reference(number, B, size=900)
         store.add(B, one, None)
         kit.until_durable(store)

@@ -17,7 +17,7 @@ from lockkeeper.journal.files import list_data_files
 from lockkeeper.journal.scan import scan_file
 from lockkeeper.message.destination import Destination, queue
 from lockkeeper.store.base import Identity, Receipt, Recovered, Reference
-from lockkeeper.store.kahadb import KahaDBStore
+from lockkeeper.store.kahadb import KahaDBStore, existing
 from lockkeeper.store.kahadb.compaction import Settings
 from lockkeeper.store.kahadb.disk import Disk, open_disk
 
@@ -49,10 +49,14 @@ class Removal(NamedTuple):
 class Life:
     """One master after the other of one journal, and what each of them has promised."""
 
-    def __init__(self, seed: int, directory: Path, kit: Kit, keep_alive_ms: int) -> None:
+    def __init__(
+        self, seed: int, directory: Path, kit: Kit, keep_alive_ms: int, ending: str = ""
+    ) -> None:
+        """Names of queues have this *ending*."""
         self.random = random.Random(seed)
         self.kit = kit
         self.keep_alive_ms = keep_alive_ms
+        self.ending = ending
         self.generation = self.number = self.epoch = self.deleted = 0
         self.directory = directory / "0"
         self.promised: dict[NamedReceipt, Destination | Removal | int] = {}
@@ -138,7 +142,7 @@ class Life:
 
     def name(self) -> None:
         self.number += 1
-        destination = queue(f"EMPTY.{self.number}")
+        destination = queue(f"EMPTY.{self.number}{self.ending}")
         self.store.remember_queue(destination)
         self.promise(destination)
 
@@ -207,3 +211,20 @@ def test_names_epoch_and_id_outlive_the_files_that_told_them(
     life.close()
     assert life.deleted > 10
     assert len(life.names) + len(life.removed) > 10 and life.durable_epoch > 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_names_outlive_them_that_do_not_fit_into_one(
+    tmp_path: Path, kit: Kit, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(existing, "PART_BYTES", 2_000)
+    monkeypatch.setattr(existing, "NAMES_PER_LINE", 3)
+    life = Life(seed, tmp_path, kit, HOUR, "x" * 900)
+    for _ in range(12):
+        for _ in range(life.random.randrange(40, 200)):
+            life.step()
+        life.lose_power()
+    life.close()
+    assert life.deleted > 10
+    assert 900 * len(life.names) > 4096
+    assert len(life.removed) > 3

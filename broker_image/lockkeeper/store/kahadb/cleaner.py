@@ -75,7 +75,8 @@ class JournalCleaner:
     def _collectable(self) -> list[int]:
         file_references = self._file_references
         pinned = file_references.pinned() | self._compaction.busy
-        return collectable(file_references.files, pinned, self._files.file_id)
+        staying_from = min(self._files.file_id, self._files.kept_from)
+        return collectable(file_references.files, pinned, staying_from)
 
     def _delete_some(self, chosen: set[int]) -> None:
         """Delete some of the files that were *chosen*, and drop them there.

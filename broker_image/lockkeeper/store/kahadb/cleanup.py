@@ -15,15 +15,15 @@ from lockkeeper.store.kahadb.file_references import (
 )
 
 
-def collectable(files: Mapping[int, FileEntry], pinned: set[int], current: int) -> list[int]:
+def collectable(files: Mapping[int, FileEntry], pinned: set[int], staying_from: int) -> list[int]:
     """Return the ids of the files that may be deleted together, oldest first.
 
-    *pinned* are needed for other reasons; *current* and what is younger always stays.
+    *pinned* are needed for other reasons; *staying_from* and what is younger always stays.
     """
     going = {
         file_id
         for file_id, file_references in files.items()
-        if file_id < current and not file_references.live and file_id not in pinned
+        if file_id < staying_from and not file_references.live and file_id not in pinned
     }
     # Each file that stays keeps what undoes something in it: each is looked at once, as one
     # message may keep thousands of files, one by one.

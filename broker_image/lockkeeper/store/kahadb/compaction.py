@@ -160,7 +160,7 @@ class Compaction:
         gains = {
             file_id: file.in_vain()
             for file_id, file in file_references.files.items()
-            if file_id < self._files.file_id
+            if file_id < min(self._files.file_id, self._files.kept_from)
             and file_id not in held
             and file_id not in file_references.superseded
             and file.in_vain() >= GAIN_MIN * file.size

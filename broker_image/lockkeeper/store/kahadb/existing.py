@@ -1,11 +1,14 @@
 """Names of all queues, also of empty ones, which the journal's other records do not name.
 
 A queue is more than its messages: a virtual topic copies into the queues that exist, whoever
-consumes them or not. ActiveMQ keeps their names in its index. Here each file of the journal tells
-them, as trace records, so that they outlive the files that their messages were in.
+consumes them or not. ActiveMQ keeps their names in its index. Here the journal tells them again,
+as trace records, so that they outlive the files that their messages were in: in each new file, or
+less often where they would be much of what is written. What told them last stays meanwhile.
 """
 
 import json
+from itertools import islice
+from typing import Final
 
 from lockkeeper.journal.encode import encode_record
 from lockkeeper.journal.records import Trace
@@ -16,6 +19,11 @@ from lockkeeper.store.kahadb.files import JournalFiles
 _BEGINNING = 'lk1 {"t":"queues",'
 _PREFIX = "lk1 "
 NAMES_PER_LINE = 200
+SHARE: Final = 4
+"""Of so many bytes of the journal no more than one tells all names again."""
+PART_BYTES: Final = 1 << 20
+"""About so much is told at once: making it takes about ten milliseconds."""
+NEVER: Final = -1
 
 
 def queues_lines(names: list[str], are_all: bool = False) -> list[str]:
@@ -23,11 +31,18 @@ def queues_lines(names: list[str], are_all: bool = False) -> list[str]:
     starts = range(0, len(names), NAMES_PER_LINE)
     lines = []
     for start in starts or ([0] if are_all else []):
-        told: dict[str, object] = {"names": names[start : start + NAMES_PER_LINE]}
-        if are_all:
-            told |= {"first": start, "of": len(names)}
-        lines.append(_BEGINNING + json.dumps(told)[1:])
+        part = names[start : start + NAMES_PER_LINE]
+        lines.append(_all_line(part, start, len(names)) if are_all else _line({"names": part}))
     return lines
+
+
+def _all_line(names: list[str], first: int, count: int) -> str:
+    """Return a line of all names, *count* in number: those from the *first* one of it on."""
+    return _line({"names": names, "first": first, "of": count})
+
+
+def _line(told: dict[str, object]) -> str:
+    return _BEGINNING + json.dumps(told)[1:]
 
 
 class ToldQueues:
@@ -71,7 +86,11 @@ class ToldQueues:
 
 
 class ExistingQueues:
-    """Keeps the names of all queues in the file that is written to."""
+    """Keeps the names of all queues in files that stay; see `JournalFiles.kept_from`.
+
+    They are told in parts: `_told` of them have been since that began, in the file `_begun_in`.
+    What becomes known meanwhile is told with the last part.
+    """
 
     def __init__(
         self,
@@ -84,37 +103,65 @@ class ExistingQueues:
         self._files = files
         self._appender = appender
         self._names = dict.fromkeys(destination.name for destination in known)
-        self._are_told = are_told or bool(known)
-        self._told_in = 0
+        self._are_told = False
+        self._told = NEVER
+        self._told_bytes = self._begun_in = self._due_in = 0
+        if are_told or known:
+            self._keep_all()
+
+    def _keep_all(self) -> None:
+        """Have all files stay until all names were told again."""
+        self._are_told = True
+        self._files.kept_from = 0
 
     def add(self, destination: Destination) -> bool:
         """Note that a queue exists; returns whether that is news, to be written soon."""
         if destination.name in self._names:
             return False
         self._names[destination.name] = None
-        self._are_told = True
-        self._put(queues_lines([destination.name]))
+        if not self._are_told:
+            self._keep_all()
+        for line in queues_lines([destination.name]):
+            self._put(line)
         return True
 
     def forget(self, destination: Destination) -> None:
-        """Note that a queue is no more; its removal has a record of its own."""
-        if destination.is_queue:
-            self._names.pop(destination.name, None)
+        """Note that a queue is no more; its removal has a record of its own, behind this."""
+        if destination.is_queue and destination.name in self._names:
+            while self._told != NEVER:
+                self._tell_line()
+            del self._names[destination.name]
 
-    def repeat_in_new_file(self) -> bool:
-        """Tell all names again in a new file; returns whether that is to be written soon.
+    def repeat(self) -> bool:
+        """Tell all names again, or a part, if that is due; returns whether to write it soon.
 
-        To be called before old files are deleted: what they tell is in the new one then. Before
-        the first write of a master nothing is told.
+        To be called before old files are deleted: what they tell is handed over then. Before the
+        first write of a master nothing is told.
         """
-        if self._files.descriptor < 0 or self._told_in == self._files.file_id:
+        if self._files.descriptor < 0 or not self._are_told:
             return False
-        if not self._are_told:
-            return False
-        self._told_in = self._files.file_id
-        self._put(queues_lines(list(self._names), are_all=True))
+        if self._told == NEVER:
+            if self._files.file_id < self._due_in:
+                return False
+            self._told, self._told_bytes, self._begun_in = 0, 0, self._files.file_id
+        enough = self._told_bytes + PART_BYTES
+        while self._told != NEVER and self._told_bytes < enough:
+            self._tell_line()
         return True
 
-    def _put(self, lines: list[str]) -> None:
-        for line in lines:
-            self._appender.put(encode_record(Trace(line)))
+    def _tell_line(self) -> None:
+        """Tell the next names; with the last ones, all are told."""
+        names = [*islice(self._names, self._told, self._told + NAMES_PER_LINE)]
+        self._told_bytes += self._put(_all_line(names, self._told, len(self._names)))
+        self._told += len(names)
+        if self._told == len(self._names):
+            self._told = NEVER
+            self._files.kept_from = self._begun_in
+            files = -(-SHARE * self._told_bytes // self._files.file_bytes_max)
+            self._due_in = self._begun_in + max(1, files)
+
+    def _put(self, line: str) -> int:
+        """Hand a line over; returns the bytes of its record."""
+        record = encode_record(Trace(line))
+        self._appender.put(record)
+        return len(record)

@@ -33,7 +33,8 @@ class JournalFiles:
 
     Each file has one writer for its whole life: the process that made it, through the descriptor
     that made it. `descriptor` is -1 until the first write; nothing that anybody reads changes in
-    the directory before. `batches` counts what was written into the current file.
+    the directory before. `batches` counts what was written into the current file. Files from
+    `kept_from` on are neither deleted nor compacted: they tell what no later file does.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class JournalFiles:
         self.directory = directory
         self._archive = directory / ARCHIVE_NAME if archive else None
         self.file_bytes_max = file_bytes_max
+        self.kept_from = FILE_ID_MAX
         self.descriptor = -1
         self.file_id = 0
         self.end = 0

@@ -470,7 +470,7 @@ class KahaDBStore:
             self._deadline.check()
         # The cleaner deletes a file once all that was handed over before it looked is durable.
         self._term.repeat_in_new_file()
-        self._commit.is_lazy |= self._existing.repeat_in_new_file()
+        self._commit.is_lazy |= self._existing.repeat()
         self._files.retry_spare()
         self._cleaner.run(now, in_haste=self._is_over_limit)
         self.streams.maintain()
