@@ -14,7 +14,7 @@ from lockkeeper.broker.policies.dispatch import DispatchPolicy
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.regions.queue import Queue
-from lockkeeper.message.destination import parse_destination
+from lockkeeper.message.destination import parse_destination, queue
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import AckType
@@ -264,6 +264,8 @@ def test_what_keeps_each_journal_file(make_bench: "type[Bench]", disk: KahaDBSto
         for delivery in client.deliveries(consumer):
             client.acknowledge(consumer, delivery.message)
 
+    disk.maintain(bench.now)
+    bench.tick()
     survey = Survey(bench.broker)
     for _ in survey.steps():
         pass
@@ -279,4 +281,30 @@ def test_what_keeps_each_journal_file(make_bench: "type[Bench]", disk: KahaDBSto
     assert codes(why[files[-1].number])[0] == "current"
     followers = {code for each in files[1:-1] for code in codes(why[each.number])}
     assert followers <= {"acknowledgements", "nothing"}
+    disk.close()
+
+
+def test_a_file_with_names_is_kept_until_they_were_told_again(
+    make_bench: "type[Bench]", disk: KahaDBStore
+) -> None:
+    bench = make_bench(disk)
+    for number in range(300):
+        bench.broker.route(queue(f"Q.{number}.{'x' * 900}"))
+    survey = Survey(bench.broker)
+
+    def reasons() -> dict[int, list[str]]:
+        return {each.number: codes(why_file(bench.broker, each, survey)) for each in disk.files()}
+
+    bench.tick()
+    before = reasons()
+    *first, current = before
+    assert before == {number: ["names"] for number in first} | {current: ["current"]}
+    assert len(first) > 2
+    disk.maintain(bench.now)
+    bench.tick()
+    after = reasons()
+    assert [after[number] for number in first if number in after] == [["nothing"]] * len(first)
+    *second, last = list(after)[len(first) :]
+    assert [after[number] for number in second] == [["names"]] * len(second)
+    assert after[last] == ["current"]
     disk.close()

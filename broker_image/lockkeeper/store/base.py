@@ -256,7 +256,7 @@ class StoreFile(NamedTuple):
     """A file of the store, and what keeps it besides the messages in it.
 
     `ends_messages_of` are the numbers of other files whose messages its records end: it has to
-    stay as long as they do.
+    stay as long as they do. One that `tells_names` of queues stays until they were told again.
     """
 
     number: int
@@ -266,6 +266,7 @@ class StoreFile(NamedTuple):
     subscriptions: tuple[str, ...]
     transactions: tuple[XATransactionId, ...]
     ends_messages_of: frozenset[int]
+    tells_names: bool
 
 
 class Run(Protocol):

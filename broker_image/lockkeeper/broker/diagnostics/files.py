@@ -73,7 +73,7 @@ def why_file(broker: "Broker", file: "StoreFile", survey: Survey) -> list[Reason
                 {"transaction": str(identifier)},
             )
         )
-    return [*reasons, *_ended(broker, file)] or [_nothing()]
+    return [*reasons, *_ended(broker, file), *_names(file)] or [_nothing()]
 
 
 def _backlogs(broker: "Broker") -> "Iterator[Backlog]":
@@ -136,6 +136,13 @@ def _ended(broker: "Broker", file: "StoreFile") -> Iterator[Reason]:
         "it goes with those files, or once they are compacted",
         {"files": needed},
     )
+
+
+def _names(file: "StoreFile") -> list[Reason]:
+    if not file.tells_names or file.is_current:
+        return []
+    told = "it tells names of queues that no later file tells again so far"
+    return [Reason("names", told, "it goes once all of them were told again", {})]
 
 
 def _nothing() -> Reason:

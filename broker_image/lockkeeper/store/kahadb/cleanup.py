@@ -39,8 +39,11 @@ def collectable(files: Mapping[int, FileEntry], pinned: set[int], staying_from: 
     return sorted(going)
 
 
-def described(file_references: FileReferences, current: int) -> list[StoreFile]:
-    """Return every file, oldest first, with what keeps it besides the messages in it."""
+def described(file_references: FileReferences, current: int, kept_from: int) -> list[StoreFile]:
+    """Return every file, oldest first, with what keeps it besides the messages in it.
+
+    Those from *kept_from* on tell names of queues.
+    """
     return [
         StoreFile(
             file_id,
@@ -50,6 +53,7 @@ def described(file_references: FileReferences, current: int) -> list[StoreFile]:
             _created_in(file_references, file_id),
             tuple(key for key, one in file_references.prepared.items() if file_id in one.files),
             frozenset(file.needs() & file_references.files.keys() - {file_id}),
+            kept_from <= file_id,
         )
         for file_id, file in sorted(file_references.files.items())
     ]

@@ -490,7 +490,8 @@ class KahaDBStore:
 
     def files(self) -> Sequence[StoreFile]:
         """See `Store.files`."""
-        return described(self._file_references, self._files.file_id)
+        files = self._files
+        return described(self._file_references, files.file_id, files.kept_from)
 
     def file_of(self, reference: Reference) -> int:
         """See `Store.file_of`."""
