@@ -21,7 +21,7 @@ from lockkeeper.message.openwire import AckType
 from lockkeeper.protocols.openwire import dispatched_keys
 from lockkeeper.protocols.openwire.dispatched_keys import DispatchedKeys
 
-WANTED = 300
+WANTED, PART = 500, 50
 
 
 def served_with(count: int) -> tuple[Served, Consumer]:
@@ -58,10 +58,14 @@ def test_what_is_named_by_its_id_alone_is_acknowledged() -> None:
 def test_unknown_ids_cost_no_more_where_a_consumer_holds_more() -> None:
     def seconds(held: int) -> float:
         served, _ = served_with(held)
-        began = time.process_time()
-        for number in range(WANTED):
-            served.tell(acknowledgement(1_000_000 + number))
-        return time.process_time() - began
+        # The least of several: the collector, and whoever else is at work, come in between.
+        took = []
+        for start in range(1_000_000, 1_000_000 + WANTED, PART):
+            began = time.process_time()
+            for number in range(start, start + PART):
+                served.tell(acknowledgement(number))
+            took.append(time.process_time() - began)
+        return min(took)
 
     assert seconds(8_000) < 3 * seconds(500)
 

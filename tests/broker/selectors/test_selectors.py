@@ -168,9 +168,9 @@ def test_a_longer_like_pattern_takes_no_longer(repeated: str) -> None:
         selector = compile_selector(f"v LIKE '%{(repeated * length)[:length]}b%'")
         best = math.inf
         for _ in range(3):
-            started = time.perf_counter()
+            started = time.process_time()
             assert not selector.matches({"v": value}.get)
-            best = min(best, time.perf_counter() - started)
+            best = min(best, time.process_time() - started)
         return best
 
     value = "a" * 200_000
