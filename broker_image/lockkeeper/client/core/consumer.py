@@ -200,8 +200,8 @@ class ConsumerCore:
         timeout = WAIT_FOR_EVER
         if deadline is not None:
             self._pull_ends = deadline
-            left = int((deadline - now) * 1000)
-            timeout = left if left > 0 else DO_NOT_WAIT
+            # Brokers count whole ms, from some moment in one: they are not to end it too early.
+            timeout = int((deadline - now) * 1000) + 2 if deadline > now else DO_NOT_WAIT
         self._connection.post(
             MessagePull(
                 consumer_id=self.identifier, destination=self.info.destination, timeout=timeout
