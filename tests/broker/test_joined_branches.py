@@ -9,7 +9,6 @@ from lockkeeper.broker.errors import TransactionError, TransactionRolledBackErro
 from lockkeeper.broker.outputs import Reply
 from lockkeeper.message.ids import XATransactionId
 from lockkeeper.message.openwire import AckType
-from lockkeeper.message.rewrite import decoded
 from lockkeeper.store.kahadb import KahaDBStore
 from lockkeeper.store.kahadb.audit import differences
 
@@ -37,20 +36,16 @@ def join(bench: "Bench") -> list["Client"]:
     return clients
 
 
-def text_of(message: "Message") -> str:
-    """Return the text of a text message."""
-    return (decoded(message).content or b"")[4:].decode()
-
-
 def take_all(bench: "Bench", name: str) -> list[str]:
     """Consume all messages of a queue."""
     client = bench.client()
     consumer = client.consume(name)
-    messages = [each.message for each in client.deliveries(consumer)]
-    if messages:
-        client.acknowledge(consumer, messages[-1], len(messages))
+    texts = client.texts(consumer)
+    if texts:
+        last = [*consumer.dispatched.values()][-1]
+        client.acknowledge(consumer, last.loaded, len(texts))
     client.leave()
-    return [text_of(message) for message in messages]
+    return texts
 
 
 @pytest.mark.parametrize("decider", [0, 1])
@@ -220,7 +215,7 @@ class Branch:
 
     def __init__(self) -> None:
         self.members: list[Client] = []
-        self.told: dict[Client, list[Message]] = {}
+        self.told: dict[Client, list[tuple[str, Message]]] = {}
         self.sent: list[str] = []
         self.taken: list[str] = []
         self.is_failed = self.is_prepared = False
@@ -284,9 +279,10 @@ class Journey:
     def _send(self, client: "Client", identifier: XATransactionId) -> None:
         if (branch := self._join(client, identifier)) is not None:
             self.sent += 1
-            message = client.send("OUT", f"out {self.sent}", transaction_id=identifier)
-            branch.sent.append(f"out {self.sent}")
-            branch.told.setdefault(client, []).append(message)
+            text = f"out {self.sent}"
+            message = client.send("OUT", text, transaction_id=identifier)
+            branch.sent.append(text)
+            branch.told.setdefault(client, []).append((text, message))
 
     def _consume(self, client: "Client", identifier: XATransactionId) -> None:
         if self.held[client] and (branch := self._join(client, identifier)) is not None:
@@ -353,9 +349,9 @@ class Journey:
                 branch = self.branches.setdefault(identifier, Branch())
                 branch.members.append(again)
                 if not branch.sent:
-                    branch.sent = [text_of(message) for message in messages]
+                    branch.sent = [text for text, _ in messages]
             branch.told[again] = messages
-            for message in messages:
+            for _text, message in messages:
                 self.bench.broker.send(again.connection, message, Reply(again.connection, 1))
 
 

@@ -198,17 +198,22 @@ def tear_last_batch(directory: Path) -> None:
             return
 
 
+def live(life: Life, fewest: int, most: int) -> None:
+    """Take steps, from *fewest* to below *most* of them before each loss of power."""
+    for _ in range(12):
+        for _ in range(life.random.randrange(fewest, most)):
+            life.step()
+        life.lose_power()
+    life.close()
+
+
 @pytest.mark.parametrize("keep_alive_ms", [0, 1000, HOUR])
 @pytest.mark.parametrize("seed", range(6))
 def test_names_epoch_and_id_outlive_the_files_that_told_them(
     tmp_path: Path, kit: Kit, seed: int, keep_alive_ms: int
 ) -> None:
     life = Life(seed, tmp_path, kit, keep_alive_ms)
-    for _ in range(12):
-        for _ in range(life.random.randrange(20, 120)):
-            life.step()
-        life.lose_power()
-    life.close()
+    live(life, 20, 120)
     assert life.deleted > 10
     assert len(life.names) + len(life.removed) > 10 and life.durable_epoch > 5
 
@@ -220,11 +225,7 @@ def test_names_outlive_them_that_do_not_fit_into_one(
     monkeypatch.setattr(existing, "PART_BYTES", 2_000)
     monkeypatch.setattr(existing, "NAMES_PER_LINE", 3)
     life = Life(seed, tmp_path, kit, HOUR, "x" * 900)
-    for _ in range(12):
-        for _ in range(life.random.randrange(40, 200)):
-            life.step()
-        life.lose_power()
-    life.close()
+    live(life, 40, 200)
     assert life.deleted > 10
     assert 900 * len(life.names) > 4096
     assert len(life.removed) > 3

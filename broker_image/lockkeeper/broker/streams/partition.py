@@ -337,6 +337,8 @@ class Partition:
         """
         last: list[Entry] = []
         for segment in reversed(self._segments):
+            if len(last) == count:
+                break
             first = max(segment.base, segment.end - (count - len(last)))
             last[:0] = segment.entries(first, count - len(last))
         chosen: list[Entry] = []
