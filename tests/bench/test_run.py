@@ -130,10 +130,11 @@ def test_the_usage_of_children_counts() -> None:
 
 def test_the_usage_of_a_child_that_has_ended_still_counts() -> None:
     before = usage(os.getpid())
-    work = "import time\nwhile time.process_time() < 0.3: pass"
+    work = "import time\nwhile time.process_time() < 0.4: pass"
     subprocess.run([sys.executable, "-c", work], check=True)
     after = usage(os.getpid())
-    assert after.cpu - before.cpu >= 0.3
+    # The kernel counts in ticks of 10 ms, and each of four figures may lack one.
+    assert after.cpu - before.cpu > 0.35
     assert after.calls > before.calls
 
 

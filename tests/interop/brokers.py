@@ -7,6 +7,7 @@ and by the benchmark, so that whatever is asked of one can be asked of the other
 is a pair of files in configurations/: NAME.yaml for ours, and the same in NAME.xml for ActiveMQ.
 """
 
+import re
 import shutil
 import signal
 import socket
@@ -31,6 +32,9 @@ START_SECONDS_MAX = 120
 STOP_SECONDS_MAX = 30
 STARTS_SOON = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Options of a Java that lives for a short while: it compiles less, with fewer threads."""
+
+# What ActiveMQ logs when its journal or a client's command is not as it should be.
+_COMPLAINT = re.compile(r"corrupt|exception|kaha.*(?:WARN|ERROR)|(?:WARN|ERROR).*kaha", re.I)
 
 
 @dataclass
@@ -94,6 +98,12 @@ class RunningBroker:
         """Kill the process as a crash would."""
         self.process.kill()
         self.process.wait()
+
+
+def complaints(broker: RunningBroker) -> list[str]:
+    """Return the lines in which ActiveMQ complained, but for clients while it was being stopped."""
+    lines = broker.log.read_text(errors="replace").splitlines()
+    return [each for each in lines if _COMPLAINT.search(each) and "BrokerStopped" not in each]
 
 
 def accepts(port: int) -> bool:
