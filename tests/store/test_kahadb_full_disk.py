@@ -11,7 +11,8 @@ from test_kahadb_compaction import contents, keep_one, make
 
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
-from lockkeeper.store.base import StoreFullError
+from lockkeeper.message.ids import LocalTransactionId
+from lockkeeper.store.base import Add, StoreFullError
 from lockkeeper.store.kahadb import KahaDBStore
 
 A = queue("A")
@@ -186,3 +187,35 @@ def take_all_names(directory: Path) -> list[Path]:
             path.touch(exist_ok=False)
             made.append(path)
     return made
+
+
+def test_a_large_transaction_goes_on_where_the_disk_was_full(small_disk: Path, kit: Kit) -> None:
+    store = KahaDBStore(small_disk / "data", file_bytes_max=32 << 10, batch_bytes_max=16 << 10)
+    store.open()
+    store.add(A, kit.reference(1), None)
+    kit.until_durable(store)
+    filler = small_disk / "filler"
+    filler.write_bytes(bytes(300 << 10))
+    receipt = kit.Receipt("large")
+    sent = [kit.reference(10 + number, size=8 << 10) for number in range(20)]
+    store.commit(LocalTransactionId("ID:c:1", 1), [Add(A, sent)], receipt)
+    store.flush()
+    for _ in range(100):
+        store.completed()
+        select.select([], [], [], 0.005)
+    assert store.waiting() == 2
+    with pytest.raises(StoreFullError):
+        store.close()
+    store = KahaDBStore(small_disk / "data", file_bytes_max=32 << 10, batch_bytes_max=16 << 10)
+    assert kit.numbers(store, store.open().queues[A]) == [1]
+    store.commit(LocalTransactionId("ID:c:1", 1), [Add(A, sent)], receipt)
+    store.flush()
+    for _ in range(100):
+        store.completed()
+        select.select([], [], [], 0.005)
+    assert store.waiting() == 2
+    filler.unlink()
+    assert kit.until_durable(store) == [receipt]
+    store.close()
+    assert kit.numbers(store, store.open().queues[A]) == [1, *range(10, 30)]
+    store.close()

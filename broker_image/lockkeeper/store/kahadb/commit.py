@@ -1,7 +1,8 @@
 """Group commit: one batch is being synced, everything that arrives meanwhile is the next one.
 
 A batch is written with one system call behind the last one of the current file, then synced
-without waiting. Only one sync is outstanding, so that at most one batch can be torn.
+without waiting. Only one sync is outstanding, so that at most one batch can be torn. A transaction
+or a message that is larger than a batch should be is written in pieces: see `writing_ahead`.
 """
 
 import os
@@ -29,6 +30,7 @@ from lockkeeper.store.kahadb.waiting import (
     settle,
     undo,
 )
+from lockkeeper.store.kahadb.writing_ahead import WritingAhead, write_all
 from lockkeeper.store.locker import Deadline
 
 JOINED_BYTES_MAX: Final = 256 << 10
@@ -71,6 +73,7 @@ class GroupCommit:
         self._batch_bytes_max = batch_bytes_max
         self._receipts: list[Receipt] = []
         self._failure: StoreError | None = None
+        self._ahead: WritingAhead | None = None
         self._taken = 0
         self._durable = 0
 
@@ -86,14 +89,24 @@ class GroupCommit:
     def begin(self) -> Sequence[Receipt]:
         """Write what waits, as far as it goes into one batch; only while nothing is written.
 
-        Returns receipts that needed no write. Without room on the disk everything stays.
+        Of a large batch that is a piece, and everything waits until it is whole. Returns receipts
+        that needed no write. Without room on the disk everything stays.
         """
         if self._failure is not None:
             raise self._failure
         if self._deadline is not None:
             self._deadline.check()
         try:
+            if self._ahead is not None and not self._ahead.is_whole:
+                self._write_ahead(self._ahead)
+                return ()
             batch = self._gather()
+            if self._ahead is not None and batch.size and self._ahead.parts != batch.parts:
+                batch = self._gather_elsewhere(batch)
+            if self._ahead is None and batch.size > self._batch_bytes_max:
+                undo(batch)
+                self._write_ahead(self._begin_ahead(batch))
+                return ()
             if batch.size:
                 self._write(batch)
         except StoreFullError:
@@ -175,29 +188,60 @@ class GroupCommit:
         limit = min(room, self._batch_bytes_max)
         return gather(self.items, self.kinds, files.file_id, start, limit, first_room)
 
+    def _gather_elsewhere(self, batch: Batch) -> Batch:
+        """Return the next batch in a new file, instead of *batch* over what was written ahead.
+
+        The message that this was is not needed any more; what is left of it has to stay behind
+        the end that is there. Raises StoreError.
+        """
+        undo(batch)
+        self._rotate()
+        self._ahead = None
+        return self._gather()
+
     def _rotate(self) -> None:
         self._files.rotate()
         self._file_references.files[self._files.file_id] = FileEntry(self._files.file_bytes_max)
 
+    def _begin_ahead(self, batch: Batch) -> WritingAhead:
+        files, parts, piece_bytes = self._files, batch.parts, self._batch_bytes_max
+        self._ahead = WritingAhead(files.descriptor, files.end, parts, batch.size, piece_bytes)
+        return self._ahead
+
+    def _write_ahead(self, ahead: WritingAhead) -> None:
+        """Write a piece of a large batch and begin to sync it."""
+        try:
+            ahead.go_on()
+        except OSError as error:
+            raise self._write_failed(error) from error
+        self._sync()
+
     def _write(self, batch: Batch) -> None:
-        """Write *batch* behind the last one and begin to sync it."""
+        """Write *batch* behind the last one, or what it lacks, and begin to sync it."""
         files = self._files
         try:
-            write_all(files.descriptor, _buffers(batch), files.end)
+            if self._ahead is not None:
+                self._ahead.end()
+            else:
+                write_all(files.descriptor, _buffers(batch), files.end)
         except OSError as error:
             undo(batch)
             raise self._write_failed(error) from error
-        try:
-            self._disk.submit(files.descriptor)
-        except OSError as error:
-            raise self._fail(error) from error
-        self.is_writing = True
+        self._ahead = None
+        self._sync()
         files.end += CONTROL_SIZE + batch.size
         files.batches += 1
         file_references = self._file_references.files[files.file_id]
         file_references.size = max(file_references.size, files.end + EOF_SIZE)
         file_references.live += batch.live
         file_references.refers |= batch.refers
+
+    def _sync(self) -> None:
+        try:
+            self._disk.submit(self._files.descriptor)
+        except OSError as error:
+            raise self._fail(error) from error
+        self.is_writing = True
 
     def _use_up(self, batch: Batch) -> None:
         """Drop the items of *batch* from what waits."""
@@ -244,13 +288,3 @@ def _buffers(batch: Batch) -> list[bytes]:
     for part in parts:
         checksum = adler32(part, checksum)
     return [CONTROL.pack(CONTROL_START, batch.size, checksum), *parts, EOF_RECORD]
-
-
-def write_all(descriptor: int, buffers: list[bytes], offset: int) -> None:
-    """Write *buffers* one behind the other at *offset*. Raises OSError."""
-    written = os.pwritev(descriptor, buffers, offset)
-    if written == sum(map(len, buffers)):
-        return
-    rest = memoryview(b"".join(buffers))
-    while written < len(rest):
-        written += os.pwrite(descriptor, rest[written:], offset + written)
