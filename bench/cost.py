@@ -23,6 +23,7 @@ import brokers  # noqa: E402
 from loads import SCENARIOS, Load, Socket  # noqa: E402
 
 SECONDS_MAX = 120
+SCHEDULED_CLOCK = 2
 QUIET_SECONDS, QUIET_SHARE, QUIET_ATTEMPTS_MAX = 0.3, 0.02, 40
 
 
@@ -55,9 +56,12 @@ class Version:
                 return
 
     def cpu(self) -> float:
-        """Return the CPU time of all threads so far, in seconds; /proc/*/stat has only ticks."""
-        tasks = Path(f"/proc/{self.running.process.pid}/task").iterdir()
-        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+        """Return the CPU time of all threads so far, in seconds, of those that have ended, too.
+
+        /proc/*/stat has only ticks: this is the process's own clock, as clock_getcpuclockid(3)
+        gives it on Linux.
+        """
+        return time.clock_gettime(~self.running.process.pid << 3 | SCHEDULED_CLOCK)
 
 
 def measured(version: Version, load: Load, messages: int) -> float:
