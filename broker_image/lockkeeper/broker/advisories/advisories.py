@@ -187,6 +187,8 @@ class Advisories:
     def _tell_destination(self, destination: Destination, removed: bool) -> None:
         listeners = self.listeners(DESTINATIONS[destination.kind])
         if listeners is not None and not is_advisory(destination):
+            if removed:
+                self._replay.ends(destination)
             owner = self._temporary.get(destination)
             self._send(listeners, destination_info(destination, owner, removed))
 

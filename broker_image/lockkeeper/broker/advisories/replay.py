@@ -1,9 +1,11 @@
 """Replay for a new listener of advisories: everything that exists already."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from lockkeeper.broker.advisories.destination_replay import DestinationReplay
 from lockkeeper.broker.advisories.names import (
     CONNECTIONS,
     DESTINATIONS,
@@ -30,6 +32,8 @@ from lockkeeper.message.destination import Destination, Kind, path_matches, path
 from lockkeeper.message.message import Message
 from lockkeeper.message.openwire import Structure
 from lockkeeper.message.primitives import Value
+
+LASTING: Final = (Kind.QUEUE, Kind.TOPIC)
 
 
 class Making(Protocol):
@@ -62,6 +66,7 @@ class News(NamedTuple):
 
 _Listens: TypeAlias = Callable[[Destination], bool]
 _Source: TypeAlias = Callable[[_Listens], Iterator[News]]
+_Sources: TypeAlias = tuple[tuple[_Source, tuple[Destination, ...]], ...]
 
 
 class Replay:
@@ -87,11 +92,13 @@ class Replay:
         self._temporary = temporary
         self._virtual = virtual
         self._of_temporary: dict[Destination, tuple[Connection, News]] = {}
-        self._sources: tuple[tuple[_Source, tuple[Destination, ...]], ...] = (
+        self._under_way: list[DestinationReplay] = []
+        self._before: _Sources = (
             (self._connected, (CONNECTIONS,)),
             (self._bridged, (NETWORK_BRIDGES,)),
             (self._lent, (DESTINATIONS[Kind.TEMP_QUEUE], DESTINATIONS[Kind.TEMP_TOPIC])),
-            (self._lasting, (DESTINATIONS[Kind.QUEUE], DESTINATIONS[Kind.TOPIC])),
+        )
+        self._after: _Sources = (
             (self._producers, (topic(PREFIX + "Producer.>"),)),
             (self._consumers, (topic(PREFIX + "Consumer.>"),)),
             (self._virtual_consumers, (topic(PREFIX + "VirtualDestination.Consumer.>"),)),
@@ -99,21 +106,61 @@ class Replay:
 
     def tell_consumer(self, consumer: Consumer, source: Destination) -> None:
         """Tell a new *consumer* of *source*, an advisory topic or a wildcard, what exists."""
-        path = source.path
-        told: list[Message] = []
-        for find, about in self._sources:
-            if not any(paths_overlap(one.path, path) for one in about):
-                continue
-            for news in find(lambda target: target == source or path_matches(path, target.path)):
-                told.append(self._made_of(news, consumer))
+        self._tell_of(self._before, consumer, source)
+        self._tell_of_destinations(consumer, source)
+        self._tell_of(self._after, consumer, source)
+
+    def ends(self, destination: Destination) -> None:
+        """Have listeners know of a destination whose end they are told of next."""
+        self._under_way = [each for each in self._under_way if not each.is_over]
+        for replay in self._under_way:
+            replay.ends(destination)
+
+    def _tell_of(self, sources: _Sources, consumer: Consumer, source: Destination) -> None:
+        told = [
+            self._made_of(news, consumer)
+            for find, about in sources
+            if any(paths_overlap(one.path, source.path) for one in about)
+            for news in find(partial(_is_listened_to, source))
+        ]
+        if told:
+            self._hand_over(told, consumer, source)
+
+    def _tell_of_destinations(self, consumer: Consumer, source: Destination) -> None:
+        kinds = [each for each in LASTING if _is_listened_to(source, DESTINATIONS[each])]
+        if not kinds:
+            return
+        there = (region.destination for region in self._registry)
+        wanted = [each for each in there if each.kind in kinds and not is_advisory(each)]
+        tell = partial(self._tell_of_some, consumer, source)
+        replay = DestinationReplay(self._context, wanted, tell)
+        if not replay.is_over:
+            self._under_way.append(replay)
+
+    def _tell_of_some(
+        self, consumer: Consumer, source: Destination, destinations: Sequence[Destination]
+    ) -> bool:
+        """Tell a consumer of some destinations; returns False when it is gone."""
+        if consumer.closed:
+            return False
+        told = []
+        for destination in destinations:
+            content = destination_info(destination, None, removed=False)
+            target = DESTINATIONS[destination.kind]
+            told.append(self._advisories.compose(target, content, {}, consumer))
+        return self._hand_over(told, consumer, source)
+
+    def _hand_over(self, told: Sequence[Message], consumer: Consumer, source: Destination) -> bool:
+        """Offer a consumer what it alone is told; returns False when it is gone."""
         region = self._registry.find_topic(source)
         if region is None:
-            return
+            return False
         for message in told:
             message.destination = region.destination
-        for subscription in region.volatiles if told else ():
-            if subscription.consumer is consumer:
-                region.replay(subscription, told)
+        own = [each for each in region.volatiles if each.consumer is consumer]
+        for subscription in own:
+            region.replay(subscription, told)
+        return bool(own)
 
     def _made_of(self, news: News, consumer: Consumer) -> Message:
         """Return a message of a consumer's own."""
@@ -149,14 +196,6 @@ class Replay:
             if is_wanted:
                 yield news
 
-    def _lasting(self, listens: _Listens) -> Iterator[News]:
-        for region in self._registry:
-            destination = region.destination
-            target = DESTINATIONS[destination.kind]
-            told = destination.is_temporary or is_advisory(destination)
-            if not told and listens(target):
-                yield News(target, destination_info(destination, None, removed=False), {})
-
     def _producers(self, listens: _Listens) -> Iterator[News]:
         for connection in self._connections.values():
             for producer, destination in connection.producers.items():
@@ -188,3 +227,8 @@ class Replay:
             target = advisory_topic(About.VIRTUAL_CONSUMER, source)
             if listens(target):
                 yield News(target, info, self._advisories.consumer_count(source))
+
+
+def _is_listened_to(source: Destination, target: Destination) -> bool:
+    """Tell whether who listens to *source*, a wildcard perhaps, listens to *target*."""
+    return target == source or path_matches(source.path, target.path)

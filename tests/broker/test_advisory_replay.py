@@ -1,0 +1,104 @@
+"""A new listener of a broker with very many destinations: it learns of them in many turns."""
+
+from typing import TYPE_CHECKING
+
+from lockkeeper.broker.advisories.destination_replay import TOLD_AT_ONCE
+from lockkeeper.broker.subscriptions.request import ConsumeRequest
+from lockkeeper.message.destination import parse_destination, queue
+from lockkeeper.message.openwire import DestinationInfo, DestinationOperation
+from lockkeeper.message.rewrite import decoded
+
+if TYPE_CHECKING:
+    from conftest import Bench, Client
+
+    from lockkeeper.broker.subscriptions.consumer import Consumer
+
+COUNT = 1_000
+NAMES = [f"Q{number:04}" for number in range(COUNT)]
+TURNS = COUNT // TOLD_AT_ONCE + 2
+ADDED, REMOVED = DestinationOperation.ADD, DestinationOperation.REMOVE
+
+
+def listen(client: "Client") -> "Consumer":
+    """Begin to listen, without a turn."""
+    source = parse_destination("topic://ActiveMQ.Advisory.Queue")
+    request = ConsumeRequest("late", source, 10 * COUNT, tag="late")
+    return client.bench.broker.subscriptions.subscribe(client.connection, request, None)
+
+
+def turn(bench: "Bench") -> None:
+    bench.broker.tick(bench.now, bench.steady)
+
+
+def told(client: "Client") -> list[tuple[str, int]]:
+    """Return what happened to which destination, as the client was told."""
+    heard = []
+    for delivery in client.deliveries():
+        content = decoded(delivery.message).data_structure
+        assert isinstance(content, DestinationInfo)
+        assert content.destination is not None
+        heard.append((content.destination.name, content.operation_type))
+    return heard
+
+
+def make(bench: "Bench", *names: str) -> None:
+    for name in names:
+        bench.broker.context.find_route(queue(name))
+
+
+def remove(bench: "Bench", name: str) -> None:
+    bench.broker.destinations.remove(queue(name), None)
+
+
+def test_many_queues_are_told_of_in_many_turns(bench: "Bench") -> None:
+    make(bench, *NAMES)
+    client = bench.client()
+    listen(client)
+    heard = []
+    for _ in range(TURNS):
+        now = told(client)
+        assert len(now) <= TOLD_AT_ONCE
+        heard += now
+        turn(bench)
+    assert heard == [(name, ADDED) for name in NAMES]
+
+
+def test_what_happens_meanwhile_is_told_in_order(bench: "Bench") -> None:
+    make(bench, *NAMES)
+    client = bench.client()
+    listen(client)
+    known, unknown, back = NAMES[0], NAMES[-1], NAMES[-2]
+    for name in (known, unknown, back):
+        remove(bench, name)
+    make(bench, back, "NEW")
+    remove(bench, "NEW")
+    for _ in range(TURNS):
+        turn(bench)
+    heard: dict[str, list[int]] = {}
+    for name, operation in told(client):
+        heard.setdefault(name, []).append(operation)
+    assert heard == {
+        **{name: [ADDED] for name in NAMES},
+        known: [ADDED, REMOVED],
+        unknown: [ADDED, REMOVED],
+        back: [ADDED, REMOVED, ADDED],
+        "NEW": [ADDED, REMOVED],
+    }
+
+
+def test_a_listener_that_goes_is_told_no_more(bench: "Bench") -> None:
+    make(bench, *NAMES)
+    client, other = bench.client(), bench.client()
+    consumer = listen(client)
+    turn(bench)
+    listen(other)
+    bench.broker.subscriptions.unsubscribe(consumer, 0)
+    told(client)
+    remove(bench, NAMES[-1])
+    for _ in range(TURNS):
+        turn(bench)
+    assert told(client) == []
+    expected = {**dict.fromkeys(NAMES, 1), NAMES[-1]: 2}
+    heard = [name for name, _ in told(other)]
+    assert {name: heard.count(name) for name in heard} == expected
+    assert bench.broker.containment.records == {}
