@@ -8,8 +8,7 @@ from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.context import Context
 from lockkeeper.message.destination import Destination
 
-TOLD_AT_ONCE: Final = 200
-_PORTION: Final = 50
+TOLD_AT_ONCE: Final = 50
 
 Tell = Callable[[Sequence[Destination]], bool]
 
@@ -41,7 +40,7 @@ class DestinationReplay:
     def _steps(self) -> Iterator[int]:
         left = self._left
         while left:
-            portion = [*islice(reversed(left), _PORTION)]
+            portion = [*islice(reversed(left), TOLD_AT_ONCE)]
             for destination in portion:
                 del left[destination]
             if not self._tell(portion):
