@@ -65,7 +65,7 @@ class Client:
         self, raw: socket.socket, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.raw, self.writer = raw, writer
-        self._reader = reader
+        self.reader = reader
         self._heard = bytearray()
 
     def send(self, data: bytes) -> None:
@@ -81,7 +81,7 @@ class Client:
                 break
             count -= ends
             scanned = len(self._heard)
-            piece = await self._reader.read(1 << 16)
+            piece = await self.reader.read(1 << 16)
             if not piece:
                 raise EOFError("the connection ended")
             self._heard += piece
@@ -95,7 +95,7 @@ class Client:
     async def rest(self) -> bytes:
         """Return what comes until the connection ends; a reset is an end, too."""
         try:
-            while piece := await self._reader.read(1 << 16):
+            while piece := await self.reader.read(1 << 16):
                 self._heard += piece
         except (ConnectionError, ssl.SSLError):
             pass
@@ -119,9 +119,11 @@ class Wire:
         encryption: tuple[ssl.SSLContext, ssl.SSLContext] | None,
         settings: BrokerSettings | None = None,
         protocol: str = "watched",
+        kernel_bytes: int | None = KERNEL_BYTES,
         **listener: Any,
     ) -> None:
-        """*listener* are fields of the listener."""
+        """*listener* are fields of the listener; None for *kernel_bytes*: what the system likes."""
+        self._kernel_bytes = kernel_bytes
         self._encryption = encryption
         self._settings = settings or BrokerSettings()
         fields = {"name": "wire", "port": 0, "frameBytesMax": 1 << 20} | listener
@@ -137,8 +139,7 @@ class Wire:
         recorder = FlightRecorder(self.broker, store, Recorder())
         self.engine = Engine(self.broker, store, recorder, print)
         (bound,) = await bind(HOST, 0)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KERNEL_BYTES)
+        self._limit_buffers(bound)
         self.port = bound.getsockname()[1]
         reception = Reception(self._listener, self.engine)
         self._server = (
@@ -167,13 +168,17 @@ class Wire:
         return self._encryption is not None
 
     def raw_socket(self) -> socket.socket:
-        """Return a socket with small buffers that is not connected."""
+        """Return a socket, with small buffers as a rule, that is not connected."""
         raw = socket.socket()
         raw.setblocking(False)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES)
-        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, KERNEL_BYTES)
+        self._limit_buffers(raw)
         return raw
+
+    def _limit_buffers(self, raw: socket.socket) -> None:
+        if self._kernel_bytes is not None:
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._kernel_bytes)
+            raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._kernel_bytes)
 
     async def connect(self) -> Client:
         """Return a connection, with TLS where the listener wants it."""

@@ -4,6 +4,7 @@ import asyncio
 from typing import Protocol, cast
 
 from lockkeeper.protocols.session import Session
+from lockkeeper.transport.kernel_buffer import kept_bytes
 
 # So much of what came is carried out before everybody else has a turn.
 PIECE_BYTES = 1 << 16
@@ -76,7 +77,8 @@ class Peer(asyncio.Protocol):
         self.round = self.taken = 0
         self.is_resting = False
         self._is_throttled = False
-        self._unread_answers = self._answers_taken = 0
+        self._unread_answers = 0
+        self._answers_taken: int | None = None
         self.is_paused = False
         session.connection.sender = self
 
@@ -194,13 +196,17 @@ class Peer(asyncio.Protocol):
         """Tell whether nothing comes from it because the broker does not read.
 
         That excuses nobody who leaves its answers unread and has taken nothing since the last time.
+        The loop's buffer alone does not tell: the system refills its own in steps of a megabyte,
+        for which a slow peer needs longer than it may be silent.
         """
         transport = self._transport
         if transport is None or not self._is_unheard():
             return self.is_paused
-        taken = self._unread_answers - transport.get_write_buffer_size()
+        waiting = transport.get_write_buffer_size() + kept_bytes(transport)
+        taken = self._unread_answers - waiting
         before, self._answers_taken = self._answers_taken, taken
-        return taken != before
+        # What is sent meanwhile grows when it is encrypted: that is nothing taken.
+        return before is None or taken > before
 
     def _read_on(self) -> None:
         """Carry out more of what came before."""
@@ -231,6 +237,7 @@ class Peer(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Go on with dispatch."""
         self.session.connection.congested = False
+        self._answers_taken = None
         if self._unread_answers:
             self._unread_answers = 0
             self._go_on()
