@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lockkeeper import speedups
 from lockkeeper.cli.errors import CommandError, explain
 from lockkeeper.cli.main import main
 from lockkeeper.cli.resources import with_addresses
@@ -16,7 +17,8 @@ COMMAND = Path(sys.executable).with_name("lockkeeper")
 
 def test_the_installed_command_tells_its_version() -> None:
     result = subprocess.run([COMMAND, "--version"], capture_output=True, text=True, check=True)
-    assert result.stdout == f"lockkeeper {version('lockkeeper-mq')}\n"
+    kind = " (compiled)" if speedups.running.finder else ""
+    assert result.stdout == f"lockkeeper {version('lockkeeper-mq')}{kind}\n"
 
 
 def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,10 @@ class Destination:
         names = (part.strip() for part in self.name.split(COMPOSITE_SEPARATOR))
         return tuple(parse_destination(name, self.kind) for name in names if name)
 
+    def __reduce__(self) -> "tuple[type[Destination], tuple[Kind, str]]":
+        """Return how a copy in another process is made: compiled, nothing can be set later."""
+        return Destination, (self.kind, self.name)
+
     def __str__(self) -> str:
         """Return the URL form, such as `queue://ORDERS`."""
         scheme = next(name for name, kind in SCHEMES.items() if kind is self.kind)
