@@ -186,7 +186,7 @@ def test_segments_in_pieces_mean_what_their_definition_says(value: str, pattern:
     with pytest.MonkeyPatch.context() as small:
         small.setattr(like, "_COMPARED_MAX", 2)
         small.setattr(like, "_PIECE", 3)
-        small.setattr(like, "_LOOKED_FOR_MAX", 2)
+        small.setattr(like, "_LOOKING_COMPARES", 4)
         joined = f"%{''.join(pattern)}%"
         matching = like.compile_like(joined, None)
         for text in (value, value + joined.replace("%", "b").replace("_", "a")):
@@ -256,6 +256,26 @@ def test_like_takes_no_longer_than_to_walk_through_a_string(segment: str) -> Non
     assert not selector.matches({"v": value}.get)
     walking = seconds(lambda: sum(1 for _ in value))
     assert seconds(lambda: selector.matches({"v": value}.get)) < 2.5 * walking
+
+
+@pytest.mark.parametrize("count", [16, 32])
+def test_like_compares_few_places_with_a_segment_of_many_letters(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places: list[int] = []
+    is_at = like.Segment.is_at
+
+    def counted(segment: like.Segment, text: str, position: int) -> bool:
+        places.append(position)
+        return is_at(segment, text, position)
+
+    monkeypatch.setattr(like.Segment, "is_at", counted)
+    letters = "".join(map(chr, range(0x61, 0x61 + count)))
+    segment = letters * (1008 // count) + "_Q"
+    value = letters * (400_000 // count) + "Q"
+    assert not like.compile_like(f"%{segment}%", None)(value)
+    # To look for each letter in seven pieces takes as long as comparing so many characters.
+    assert len(places) * len(segment) < 7 * (count + 1) * (1 << 15)
 
 
 def test_a_long_like_pattern_is_refused() -> None:

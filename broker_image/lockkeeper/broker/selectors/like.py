@@ -15,9 +15,8 @@ PATTERN_CHARACTERS_MAX = 1024
 # looked at in pieces of so many places, all places of a piece at once.
 _COMPARED_MAX: Final = 1 << 17
 _PIECE: Final = 1 << 16
-# To find out where a character stands takes as long as comparing a long segment at a few thousand
-# places: so many characters leave no more of them.
-_LOOKED_FOR_MAX: Final = 16
+# To find out where a character stands in a piece takes as long as comparing so many characters.
+_LOOKING_COMPARES: Final = 1 << 15
 
 Token = str | None
 """A character of a pattern; None is any one."""
@@ -64,8 +63,7 @@ class Segment:
         for at, token in enumerate(tokens):
             if token is not None:
                 positions.setdefault(token, []).append(at)
-        by_count = sorted(positions.items(), key=lambda entry: -len(entry[1]))
-        self._frequent = by_count[:_LOOKED_FOR_MAX]
+        self._by_count = sorted(positions.items(), key=lambda entry: -len(entry[1]))
 
     def is_at(self, text: str, position: int) -> bool:
         """Tell whether *text* has the segment at *position*."""
@@ -91,11 +89,15 @@ class Segment:
     def _find_in(self, piece: str) -> int:
         """Do what `find` does, at all places of a piece at once.
 
-        Where the segment has many characters, the most frequent ones leave few places to compare.
+        Each character that was looked for leaves fewer places. Once the whole segment is compared
+        at those as quickly as they were found, that is done: of N places, k different characters
+        leave N / k at most, so neither part takes long, whatever the segment and the piece.
         """
         fitting = (1 << (len(piece) - self.length + 1)) - 1
         places = places_in(piece)
-        for character, positions in self._frequent:
+        for looked_for, (character, positions) in enumerate(self._by_count):
+            if fitting.bit_count() * self.length <= looked_for * _LOOKING_COMPARES:
+                break
             of_character = places(character)
             for position in positions:
                 fitting &= of_character >> position
