@@ -1,6 +1,7 @@
 """Calls of the face for asyncio that are cancelled, or run out of time."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -204,3 +205,22 @@ def test_no_frame_is_cut_when_the_broker_reads_slowly() -> None:
         *large, _ = asyncio.run(work())
     contents = [each.content for each in large if isinstance(each, openwire.Message)]
     assert contents and set(contents) == {b"x" * 400_000}
+
+
+@pytest.mark.parametrize("prefetch", [0, 10])
+@pytest.mark.parametrize("ages", [1e30, math.inf])
+def test_a_consumer_may_wait_for_ages(
+    broker: brokers.RunningBroker, queue_name: str, prefetch: int, ages: float
+) -> None:
+    async def work() -> object:
+        async with connected(broker) as connection:
+            session = connection.session()
+            consumer = await session.consumer(queue_name, prefetch=prefetch)
+            waiting = asyncio.create_task(consumer.receive(ages))
+            await asyncio.sleep(0.2)
+            await (await session.producer(queue_name)).send("a")
+            async with asyncio.timeout(5):
+                message = await waiting
+            return message and message.body
+
+    assert asyncio.run(work()) == "a"

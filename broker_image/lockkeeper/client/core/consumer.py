@@ -27,6 +27,8 @@ from lockkeeper.message.openwire import (
 
 DO_NOT_WAIT = -1
 WAIT_FOR_EVER = 0
+PULL_SECONDS_MAX = float(1 << 40)
+"""Who waits longer than this waits for ever: brokers add ms of 64 bits to those of the calendar."""
 PULL_SECONDS = 10.0
 """How long after its time a broker may say that it had no message."""
 BATCH_SHARE, OPTIMIZED_SHARE = 0.5, 0.65
@@ -198,7 +200,7 @@ class ConsumerCore:
         self._is_pulling = True
         self._pull_ends = math.inf
         timeout = WAIT_FOR_EVER
-        if deadline is not None:
+        if deadline is not None and deadline - now < PULL_SECONDS_MAX:
             self._pull_ends = deadline
             # Brokers count whole ms, from some moment in one: they are not to end it too early.
             timeout = int((deadline - now) * 1000) + 2 if deadline > now else DO_NOT_WAIT
