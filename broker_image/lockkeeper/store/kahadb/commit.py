@@ -2,7 +2,7 @@
 
 A batch is written with one system call behind the last one of the current file, then synced
 without waiting. Only one sync is outstanding, so that at most one batch can be torn. A transaction
-or a message that is larger than a batch should be is written in pieces: see `writing_ahead`.
+or a message that is much larger than a batch should be is written in pieces: see `writing_ahead`.
 """
 
 import os
@@ -33,6 +33,8 @@ from lockkeeper.store.kahadb.waiting import (
 from lockkeeper.store.kahadb.writing_ahead import WritingAhead, write_all
 from lockkeeper.store.locker import Deadline
 
+LARGE_FACTOR: Final = 4
+"""What is so many times a batch is written in pieces; each takes a sync of its own."""
 JOINED_BYTES_MAX: Final = 256 << 10
 JOINED_PART_BYTES_MAX: Final = 16 << 10
 """Of batches and of their parts on average: more is not copied to be written at once."""
@@ -103,7 +105,7 @@ class GroupCommit:
             batch = self._gather()
             if self._ahead is not None and batch.size and self._ahead.parts != batch.parts:
                 batch = self._gather_elsewhere(batch)
-            if self._ahead is None and batch.size > self._batch_bytes_max:
+            if self._ahead is None and batch.size > LARGE_FACTOR * self._batch_bytes_max:
                 undo(batch)
                 self._write_ahead(self._begin_ahead(batch))
                 return ()
