@@ -369,7 +369,7 @@ def test_jobs_are_browsed_over_several_turns(make_bench: "type[Bench]") -> None:
     # One that ends meanwhile is not told of.
     jobs = bench.broker.registry.find(JOBS)
     assert isinstance(jobs, JobQueue)
-    jobs.cancel(jobs.jobs()[-1][0].identifier, jobs.latest)
+    jobs.cancel(jobs.jobs()[-1][1])
     told, turns = 0, 0
     while reply not in client.connection.outbox:
         turn(bench)

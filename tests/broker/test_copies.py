@@ -118,8 +118,9 @@ def test_a_job_is_cancelled_by_its_own_id(make_bench: "type[Bench]") -> None:
     two_dead_letters(bench)
     queue = bench.queue("ActiveMQ.Scheduler.Jobs")
     assert isinstance(queue, JobQueue)
-    first, second = (job.identifier for job, _ in queue.jobs())
-    queue.cancel(first, queue.latest)
+    (first, reference), (second, _) = ((job.identifier, each) for job, each in queue.jobs())
+    assert queue.named(first) == [reference]
+    queue.cancel(reference)
     assert [job.identifier for job, _ in queue.jobs()] == [second] != [first]
 
 

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lockkeeper.broker.context import END_BYTES, TICK_BYTES_MAX
 from lockkeeper.broker.errors import ResourceAllocationError
 from lockkeeper.broker.outputs import Failure, Reply
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.scheduling.job import JOBS
+from lockkeeper.broker.scheduling.job_queue import JOB_BYTES
 from lockkeeper.broker.scheduling.management import ACTION, MANAGEMENT
+from lockkeeper.broker.scheduling.searching import LOOKED_AT_ONCE
 from lockkeeper.broker.scheduling.turns import ASKED_BYTES_MAX
 from lockkeeper.broker.settings import (
     BrokerSettings,
@@ -20,18 +23,20 @@ from lockkeeper.broker.settings import (
 )
 from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.openwire import AckType
-from lockkeeper.message.primitives import Value
-from lockkeeper.message.rewrite import decoded
+from lockkeeper.message.primitives import Value, encode_map
+from lockkeeper.message.rewrite import decoded, encoded
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
 
     from lockkeeper.broker.subscriptions.consumer import Consumer
+    from lockkeeper.message.message import Message
 
 SETTINGS = BrokerSettings(scheduler=SchedulerSettings(enabled=True))
 HOUR = 3_600_000
 MINUTE = 60_000
 COUNT = 300
+ENDED_IN_A_TURN = TICK_BYTES_MAX // END_BYTES
 # In bytes: all of the 30 jobs below, and about ten of their copies.
 ROOM = 450_000
 
@@ -169,6 +174,99 @@ def test_one_job_is_removed_at_once_whoever_browses(bench: "Bench") -> None:
     assert client.connection.stalled_bytes == 0
 
 
+def send_again(client: "Client", message: "Message", count: int, **fields: Any) -> None:
+    """Send so many jobs that have the id of a message."""
+    broker, same = client.bench.broker, replace(decoded(message), **fields)
+    for _ in range(count):
+        again = encoded(same, broker.context.next_sequence())
+        broker.send(client.connection, again, None)
+
+
+@pytest.mark.parametrize("action", ["REMOVE", "REMOVEALL"])
+def test_jobs_of_one_id_are_removed_some_in_each_turn(bench: "Bench", action: str) -> None:
+    client, other = bench.client(), bench.client()
+    sent = client.send("Q", "one", properties=scheduled(delay=HOUR))
+    send_again(client, sent, ENDED_IN_A_TURN * 3 - 1)
+    bench.tick()
+    client.outputs()
+    reply = ask(client, action, scheduledJobId=str(decoded(sent).message_id))
+    assert bench.depth(str(JOBS)) == ENDED_IN_A_TURN * 3
+    turn(bench)
+    assert ENDED_IN_A_TURN * 2 <= bench.depth(str(JOBS)) < ENDED_IN_A_TURN * 3
+    # Those that begin to wait now have the same id, but are not meant.
+    send_again(other, sent, 2)
+    turns_until(client, reply)
+    assert bench.depth(str(JOBS)) == 2
+
+
+def test_jobs_of_one_id_are_removed_that_come_again_meanwhile(bench: "Bench") -> None:
+    client = bench.client()
+    sent = client.send("Q", "one", properties=scheduled(delay=HOUR))
+    send_again(client, sent, 3 * ENDED_IN_A_TURN)
+    repeated = encode_map(scheduled(delay=5, period=10 * MINUTE, repeat=9))
+    send_again(client, sent, 3, marshalled_properties=repeated)
+    bench.tick()
+    reply = ask(client, "REMOVE", scheduledJobId=str(decoded(sent).message_id))
+    turn(bench)
+    assert bench.depth(str(JOBS)) > ENDED_IN_A_TURN
+    bench.tick(5)
+    assert bench.depth("Q") == 3
+    turns_until(client, reply)
+    assert bench.depth(str(JOBS)) == 0
+
+
+@pytest.mark.parametrize("action", ["BROWSE", "REMOVEALL"])
+def test_jobs_are_looked_for_in_turns(bench: "Bench", action: str) -> None:
+    client = bench.client()
+    schedule(client, *["old"] * (3 * LOOKED_AT_ONCE))
+    bench.tick()
+    client.outputs()
+    # Long before any of them.
+    replies = [ask(client, action, ACTION_START_TIME="1", ACTION_END_TIME="2") for _ in range(100)]
+    assert client.connection.outbox == []
+    most, turns = 0, 0
+    while replies[-1] not in client.connection.outbox:
+        before = len(client.connection.outbox)
+        turn(bench)
+        turns += 1
+        most = max(most, len(client.connection.outbox) - before)
+    looked = TICK_BYTES_MAX // JOB_BYTES
+    assert most <= looked // 3 + 1
+    assert turns >= 100 * 3 // looked
+    assert client.outputs() == replies
+    assert bench.depth(str(JOBS)) == 3 * LOOKED_AT_ONCE
+
+
+def test_a_request_begins_in_its_turn(bench: "Bench") -> None:
+    clients = [bench.client() for _ in range(3)]
+    schedule(clients[0], *["old"] * COUNT)
+    bench.tick()
+    replies = [ask(client, "BROWSE", "ANSWERS") for client in clients]
+    assert bench.depth("ANSWERS") == 0
+    turn(bench)
+    # As many as a turn has time for, whoever asked.
+    assert 0 < bench.depth("ANSWERS") <= TICK_BYTES_MAX // JOB_BYTES
+    for client, reply in zip(clients, replies, strict=True):
+        turns_until(client, reply)
+    assert bench.depth("ANSWERS") == 3 * COUNT
+
+
+def test_the_next_job_is_told_first(bench: "Bench") -> None:
+    client = bench.client()
+    consumer = client.consume("TOLD", prefetch=3 * LOOKED_AT_ONCE)
+    delays = [HOUR + 37 * number % 2003 for number in range(LOOKED_AT_ONCE + 500)]
+    for delay in delays:
+        client.send("Q", f"{delay}", wait=False, properties=scheduled(delay=delay))
+    bench.tick()
+    client.outputs()
+    last = str(bench.now + HOUR + 1000)
+    reply = ask(client, "BROWSE", "TOLD", ACTION_START_TIME="1", ACTION_END_TIME=last)
+    turns_until(client, reply)
+    bench.tick()
+    expected = sorted(delay for delay in delays if delay <= HOUR + 1000)
+    assert [int(text) for text in client.texts(consumer)] == expected
+
+
 def test_requests_of_several_connections_have_their_turns(bench: "Bench") -> None:
     client = bench.client()
     schedule(client, *["old"] * COUNT)
@@ -217,11 +315,12 @@ def test_what_a_connection_asked_for_that_is_gone_is_not_told_but_done(bench: "B
     bench.tick()
     ask(client, "BROWSE")
     ask(client, "REMOVEALL")
+    turn(bench)
     told = bench.depth("ANSWERS")
     client.leave()
     schedule(other, "new")
     turn(bench, COUNT)
-    assert bench.depth("ANSWERS") == told < COUNT
+    assert 0 < bench.depth("ANSWERS") == told < COUNT
     assert bench.depth(str(JOBS)) == 1
 
 
@@ -264,10 +363,11 @@ def test_who_waits_for_answers_is_read_for_its_acknowledgements(
     bench, client = make_small(make_bench)
     consumer = client.consume("ANSWERS")
     reply = ask(client, "BROWSE")
-    count = 0
-    while reply not in client.connection.outbox:
+    count, is_answered = 0, False
+    while not is_answered:
         turn(bench, COUNT)
         assert not client.connection.stalled
+        is_answered = reply in client.connection.outbox
         for delivery in client.deliveries(consumer):
             bench.broker.acknowledge(consumer, AckType.STANDARD, delivery.message.sequence, 1, None)
             count += 1
@@ -309,6 +409,7 @@ def test_answers_end_with_the_temporary_queue_that_they_are_for(
     bench.broker.destinations.create_temporary(client.connection, answers)
     client.outputs()
     reply = ask(client, "BROWSE", str(answers), is_answered=is_answered)
+    turn(bench)
     assert bench.depth(str(answers)) > 0
     bench.broker.destinations.remove_temporary(client.connection, answers)
     turn(bench, COUNT)

@@ -31,6 +31,12 @@ class Chore:
         if not self._is_begun:
             self._go_on()
 
+    def begin_soon(self) -> None:
+        """Begin in the next turn, unless it is being done: who asks often costs no more turns."""
+        if not self._is_begun:
+            self._is_begun = True
+            self._context.call_soon(self._go_on)
+
     def _go_on(self) -> None:
         # What fails is begun anew, by whoever calls again: its iterator is at its end.
         self._is_begun = False

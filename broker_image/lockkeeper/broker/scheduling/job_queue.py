@@ -39,7 +39,8 @@ class JobQueue(Queue):
         super().__init__(context, JOBS)
         self._fire = fire
         self._jobs: dict[Reference, tuple[Job, Timer]] = {}
-        self._named: dict[str, list[Reference]] = {}
+        # In dicts, since one of very many that have the same id is to be found at once.
+        self._named: dict[str, dict[Reference, None]] = {}
         self.latest = 0
 
     def admit(self, reference: Reference) -> None:
@@ -110,34 +111,28 @@ class JobQueue(Queue):
         found = [(job, reference) for reference, (job, _) in self._jobs.items()]
         return sorted(found, key=lambda entry: entry[0].due)
 
-    def holds(self, reference: Reference) -> bool:
-        """Tell whether a job still waits."""
-        return reference in self._jobs
+    def entries(self) -> list[tuple[Job, Timer]]:
+        """Return every job as it is now, in no order."""
+        return [*self._jobs.values()]
 
-    def identifiers(self, first: int, last: int, latest: int) -> list[str]:
-        """Return the ids of the jobs up to number *latest* due from *first* to *last* (ms).
+    def count(self, identifier: str) -> int:
+        """Return how many jobs have this id."""
+        return len(self._named.get(identifier, ()))
 
-        The next one is first.
-        """
-        found = [
-            job
-            for job, _ in self._jobs.values()
-            if first <= job.due <= last and job.number <= latest
-        ]
-        found.sort(key=lambda job: job.due)
-        return list(dict.fromkeys([job.identifier for job in found]))
+    def named(self, identifier: str) -> list[Reference]:
+        """Return the jobs that have this id."""
+        return [*self._named.get(identifier, ())]
 
-    def named(self, identifier: str, latest: int) -> list[Reference]:
-        """Return the jobs up to number *latest* that have this id."""
-        same = self._named.get(identifier, ())
-        return [each for each in same if self._jobs[each][0].number <= latest]
+    def holds(self, reference: Reference, latest: int) -> bool:
+        """Tell whether a job still waits whose number is *latest* at most."""
+        entry = self._jobs.get(reference)
+        return entry is not None and entry[0].number <= latest
 
-    def cancel(self, identifier: str, latest: int) -> None:
-        """End the jobs up to number *latest* that have this id, if there are any."""
-        for reference in self.named(identifier, latest):
-            _, timer = self._take_job(reference)
-            timer.cancel()
-            self._discard(reference)
+    def cancel(self, reference: Reference) -> None:
+        """End a job that waits."""
+        _, timer = self._take_job(reference)
+        timer.cancel()
+        self._discard(reference)
 
     def close(self) -> None:
         """Stop every job: the queue is gone."""
@@ -175,13 +170,13 @@ class JobQueue(Queue):
 
     def _keep(self, reference: Reference, job: Job, timer: Timer) -> None:
         self._jobs[reference] = (job, timer)
-        self._named.setdefault(job.identifier, []).append(reference)
+        self._named.setdefault(job.identifier, {})[reference] = None
 
     def _take_job(self, reference: Reference) -> tuple[Job, Timer]:
         """Let a job wait no more."""
         job, timer = self._jobs.pop(reference)
         same = self._named[job.identifier]
-        same.remove(reference)
+        del same[reference]
         if not same:
             del self._named[job.identifier]
         return job, timer

@@ -9,6 +9,7 @@ from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.scheduling.answers import Answers, SendCopy
 from lockkeeper.broker.scheduling.job import JOB_ID
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
+from lockkeeper.broker.scheduling.searching import LOOK_BYTES, search
 from lockkeeper.broker.scheduling.turns import Request, Steps, Turns
 from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
@@ -48,9 +49,7 @@ class Management:
         properties = properties_of(fields)
         action, size = properties.get(ACTION), len(message.body)
         if action == "REMOVE":
-            self._queue.cancel(str(properties.get(JOB_ID)), self._queue.latest)
-            if receipt is not None:
-                receipt.settle()
+            self._carry_out_removal(connection, str(properties.get(JOB_ID)), receipt, size)
         elif action == "REMOVEALL":
             steps = self._remove_all(*_times(properties), self._queue.latest)
             self._turns.add(connection, Request(receipt, steps, size))
@@ -67,17 +66,32 @@ class Management:
         """End the answers to a connection that is gone."""
         self._turns.forget(connection)
 
+    def _carry_out_removal(
+        self, connection: Connection, identifier: str, receipt: Receipt | None, size: int
+    ) -> None:
+        """Remove one job at once, whatever else is asked for; several that have an id in turns."""
+        steps = self._remove(identifier, self._queue.latest)
+        if self._queue.count(identifier) > 1:
+            self._turns.add(connection, Request(receipt, steps, size))
+            return
+        for _ in steps:
+            pass
+        if receipt is not None:
+            receipt.settle()
+
     def _browse(
         self, asker: Connection, to: Destination, first: int, last: int, latest: int
     ) -> Steps:
         answers = Answers(self._context, self._send_copy, to, partial(self._turns.go_on, asker))
         try:
-            for identifier in self._queue.identifiers(first, last, latest):
-                for reference in self._queue.named(identifier, latest):
-                    message = self._peek(reference)
-                    if message is not None:
-                        yield from answers.send(message)
-                        yield JOB_BYTES
+            for identifier in (yield from search(self._queue.entries(), first, last, latest)):
+                for reference in self._queue.named(identifier):
+                    message = self._peek(reference, latest)
+                    if message is None:
+                        yield LOOK_BYTES
+                        continue
+                    yield from answers.send(message)
+                    yield JOB_BYTES
         except InvalidDestinationError:
             # Whoever has its own queue removed wants to read no more.
             if not to.is_temporary:
@@ -85,14 +99,29 @@ class Management:
         finally:
             self._forget_copies(answers.connection)
 
-    def _peek(self, reference: Reference) -> Message | None:
-        """Return a job's message if it still waits."""
-        return self._queue.peek(reference) if self._queue.holds(reference) else None
+    def _peek(self, reference: Reference, latest: int) -> Message | None:
+        """Return a job's message if it still waits, and is none that came later."""
+        return self._queue.peek(reference) if self._queue.holds(reference, latest) else None
 
     def _remove_all(self, first: int, last: int, latest: int) -> Steps:
-        for identifier in self._queue.identifiers(first, last, latest):
-            self._queue.cancel(identifier, latest)
-            yield END_BYTES
+        for identifier in (yield from search(self._queue.entries(), first, last, latest)):
+            yield from self._remove(identifier, latest)
+
+    def _remove(self, identifier: str, latest: int) -> Steps:
+        """Remove the jobs up to number *latest* that have this id, until there are none.
+
+        One that is carried out meanwhile may come again.
+        """
+        is_found = True
+        while is_found:
+            is_found = False
+            for reference in self._queue.named(identifier):
+                if self._queue.holds(reference, latest):
+                    self._queue.cancel(reference)
+                    is_found = True
+                    yield END_BYTES
+                else:
+                    yield LOOK_BYTES
 
 
 def _times(properties: Mapping[str, Value]) -> tuple[int, int]:

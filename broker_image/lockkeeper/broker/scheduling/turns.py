@@ -79,7 +79,7 @@ class Turns:
         if len(line) == 1:
             self._hold(connection)
             self._ready.append(connection)
-            self._work.begin()
+            self._work.begin_soon()
 
     def go_on(self, connection: Connection) -> None:
         """Go on with a request that waited for room."""
@@ -87,7 +87,7 @@ class Turns:
             self._waiting.remove(connection)
             self._hold(connection)
             self._ready.append(connection)
-            self._work.begin()
+            self._work.begin_soon()
 
     def forget(self, connection: Connection) -> None:
         """End what was only for a connection that is gone; the rest is carried out."""
@@ -104,7 +104,7 @@ class Turns:
             else:
                 left.add(request)
         self._go_on_with(connection, left)
-        self._work.begin()
+        self._work.begin_soon()
 
     def _take_turns(self) -> Iterator[int]:
         while self._ready:
