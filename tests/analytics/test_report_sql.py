@@ -55,15 +55,30 @@ def used(folder):
     return next(path.parent for path in folder.rglob("db-1.log"))
 
 
-@pytest.fixture(scope="module", params=["ActiveMQ's", "ours"])
+def plain_ones(folder):
+    """Write two journals of adds and removes alone: of all else Spark knows that it is absent."""
+    for name, count in (("few", 20), ("many", 70)):
+        maker = JournalMaker(folder / name)
+        for number in range(count):
+            maker.add(number, number * 1000)
+            if number % 3:
+                maker.remove(number)
+            if number % 16 == 15:
+                maker.flush().roll()
+        maker.flush()
+        yield maker.directory
+
+
+@pytest.fixture(scope="module", params=["ActiveMQ's", "ours", "plain ones"])
 def journal(request, spark, tmp_path_factory):
     """A journal of several directories, as rows of a report by its name, and these.
 
     Reports of a group are one query, as in a job. What ActiveMQ wrote is read as a small journal.
     """
     folder = tmp_path_factory.mktemp("journals")
-    is_ours = request.param == "ours"
-    if is_ours:
+    if request.param == "plain ones":
+        places = list(plain_ones(folder))
+    elif request.param == "ours":
         write_two_runs(folder / "made")
         (folder / "used").mkdir()
         write_streams(folder / "streams")
@@ -72,7 +87,8 @@ def journal(request, spark, tmp_path_factory):
     else:
         places = [request.path.parents[1] / "golden" / "kahadb" / name for name in ACTIVEMQ]
     directories = list(map(str, places))
-    frames = settled(read_journals(spark, directories), folder / "frames", is_small=not is_ours)
+    is_small = request.param == "ActiveMQ's"
+    frames = settled(read_journals(spark, directories), folder / "frames", is_small=is_small)
 
     @cache
     def told(group):

@@ -6,10 +6,6 @@ WITH done AS (
     SELECT * FROM placed
     WHERE kind IN ('add', 'update', 'remove', 'subscribe', 'unsubscribe', 'remove_destination')
 ),
-prepared AS (
-    SELECT DISTINCT directory, transaction
-    FROM transaction_records WHERE settled IS NULL AND kind = 'prepare'
-),
 applied AS (
     SELECT done.*, kind AS effect, position AS place,
         written_after AS happened_after, written_before AS happened_before
@@ -26,7 +22,7 @@ applied AS (
     LEFT JOIN outcomes
         ON done.directory = outcomes.directory AND done.transaction = outcomes.transaction
         AND done.position < outcomes.position AND done.position > outcomes.previous
-    LEFT JOIN prepared
+    LEFT JOIN prepared_transactions prepared
         ON done.directory = prepared.directory AND done.transaction = prepared.transaction
     WHERE done.transaction IS NOT NULL AND done.kind IN ('add', 'remove') AND (
         outcomes.kind = 'commit'

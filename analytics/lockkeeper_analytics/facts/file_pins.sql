@@ -33,7 +33,7 @@ SELECT DISTINCT directory, CAST(shiftright(since, 32) AS INT), 'subscription', s
 FROM made
 UNION ALL
 SELECT DISTINCT directory, file_id, 'transaction', transaction, 0, 0
-FROM transaction_records WHERE settled IS NULL
+FROM transaction_files WHERE settled IS NULL
 UNION ALL
 SELECT checked_files.directory, checked_files.file_id, 'reason', 'damage in it was skipped', 0, 0
 FROM checked_files LEFT JOIN (

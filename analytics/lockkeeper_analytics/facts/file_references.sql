@@ -3,10 +3,10 @@ WITH
 -- Where a message lay besides the place of its first add: where it was moved, where it came again.
 others AS (
     SELECT stays.directory, stays.stored, arrival, place_of(position, record_position) AS place
-    FROM arrivals JOIN message_stays stays
-        ON arrivals.directory = stays.directory
-        AND arrivals.destination_kind = stays.destination_kind
-        AND arrivals.destination = stays.destination AND arrivals.message_id = stays.message_id
+    FROM later_arrivals later JOIN message_stays stays
+        ON later.directory = stays.directory
+        AND later.destination_kind = stays.destination_kind
+        AND later.destination = stays.destination AND later.message_id = stays.message_id
         AND place_of(position, record_position) > place_of(added, stored)
         AND (stays.ended IS NULL OR place_of(position, record_position)
             < place_of(stays.ended, stays.ender))
@@ -26,13 +26,14 @@ moved AS (
     FROM lay
 ),
 ends AS (
-    SELECT DISTINCT directory, stored, ender, place_of(ended, ender) AS place
+    SELECT directory, stored, located <> stored AS is_moved, ender, place_of(ended, ender) AS place
     FROM message_lifetimes WHERE end_kind IN ('remove', 'unmatched')
 ),
 ends_of_moved AS (
     SELECT ends.directory, ender, max(lay.place).record_position AS located
     FROM ends JOIN lay
         ON ends.directory = lay.directory AND ends.stored = lay.stored AND lay.place < ends.place
+    WHERE is_moved
     GROUP BY ends.directory, ender
 ),
 chained AS (
@@ -49,10 +50,14 @@ made AS (
     FROM chained
 ),
 pairs AS (
-    SELECT ends.directory, shiftright(ends.ender, 32) AS file_id,
-        shiftright(coalesce(located, ends.stored), 32) AS refers
+    SELECT directory, shiftright(ender, 32) AS file_id, shiftright(stored, 32) AS refers
+    FROM ends WHERE NOT is_moved
+    UNION ALL
+    SELECT ends.directory, shiftright(ends.ender, 32),
+        shiftright(coalesce(located, ends.stored), 32)
     FROM ends LEFT JOIN ends_of_moved
         ON ends.directory = ends_of_moved.directory AND ends.ender = ends_of_moved.ender
+    WHERE is_moved
     UNION ALL
     SELECT ends.directory, shiftright(ender, 32), shiftright(others.place.record_position, 32)
     FROM ends JOIN others
@@ -64,17 +69,18 @@ pairs AS (
     FROM moved WHERE previous IS NOT NULL
     UNION ALL
     SELECT directory, shiftright(settled, 32), file_id
-    FROM transaction_records WHERE settled IS NOT NULL
+    FROM transaction_files WHERE settled IS NOT NULL
     UNION ALL
     SELECT directory, shiftright(gone, 32), shiftright(since, 32) FROM made WHERE gone IS NOT NULL
     UNION ALL
-    SELECT /*+ BROADCAST(periods) */ arrivals.directory, shiftright(purged, 32),
+    SELECT /*+ BROADCAST(periods) */ applied.directory, shiftright(purged, 32),
         shiftright(record_position, 32)
-    FROM arrivals JOIN periods
-        ON arrivals.directory = periods.directory
-        AND arrivals.destination_kind = periods.destination_kind
-        AND arrivals.destination = periods.destination
+    FROM applied_operations applied JOIN periods
+        ON applied.directory = periods.directory
+        AND applied.destination_kind = periods.destination_kind
+        AND applied.destination = periods.destination
         AND position > begins AND position < purged
+    WHERE kind IN ('add', 'update')
 )
 SELECT DISTINCT directory, CAST(file_id AS INT) AS file_id, CAST(refers AS INT) AS refers
 FROM pairs WHERE file_id <> refers

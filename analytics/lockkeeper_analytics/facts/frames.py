@@ -11,6 +11,7 @@ from threading import Lock
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from lockkeeper_analytics.facts.absent import empty_like
 from lockkeeper_analytics.narrowing import TABLES, Narrowing, counted, counts_from_whole
 from lockkeeper_analytics.spark.questions import Question
 from lockkeeper_analytics.texts import names_read, times_read, view_texts, views_behind
@@ -37,6 +38,7 @@ class Frames:
         self._later = later or {}
         self._known = dict(known)
         self._cut = cut
+        self._absent: set[str] = set()
         self._lock = Lock()
         self._locks: dict[str, Lock] = {}
 
@@ -53,6 +55,17 @@ class Frames:
     def planned(self, name: str) -> DataFrame:
         """Return the table or view *name* with its plan, for somebody who writes its rows."""
         return self._known[name] if name in self._known else self.ask(self.text_of(name))
+
+    def leave_out(self, names: Set[str]) -> None:
+        """Let tables and views *names*, of which no row is to be made, be empty."""
+        self._absent |= names
+        self._known.update(
+            {name: empty_like(self._known[name]) for name in names & self._known.keys()}
+        )
+
+    def is_left_out(self, name: str) -> bool:
+        """Tell whether the table or view *name* is known to be empty."""
+        return name in self._absent
 
     def keep(self, frames: Mapping[str, DataFrame]) -> None:
         """Let *frames*, which were written somewhere, stand for what they are named."""
@@ -76,7 +89,7 @@ class Frames:
 
     def is_frame(self, name: str) -> bool:
         """Tell whether *name* is a frame, and not a part of the queries that read it."""
-        return name in self._known or name in self._cut or name in self._later
+        return any(name in each for each in (self._known, self._cut, self._later, self._absent))
 
     def text_of(self, name: str) -> str:
         """Return the SQL of the view *name*."""
@@ -98,6 +111,8 @@ class Frames:
         if name in self._later:
             return self._later[name]()
         frame = self.planned(name)
+        if name in self._absent:
+            return empty_like(frame)
         return kept_frame(frame) if name in self._cut else frame
 
 

@@ -11,9 +11,14 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from lockkeeper_analytics.facts.absent import (
+    ANY_OF_THEM,
+    LATER,
+    LATER_ARRIVALS,
+    absent_facts,
+)
 from lockkeeper_analytics.facts.frames import CountedFrames, Frames, quoted, read_often
 from lockkeeper_analytics.facts.functions import register_functions
-from lockkeeper_analytics.facts.streamless import empty_facts
 from lockkeeper_analytics.facts.tables import RECORDED, Source, frames_of, in_one_piece, listed
 from lockkeeper_analytics.narrowing import (
     COUNTING,
@@ -170,22 +175,29 @@ def settled(
     records = _settle(source.records, folder, RECORDS)
     made = replace(journal_of(source._replace(records=records), narrowing, is_small), folder=folder)
     frames = made.frames
+    (answer,) = frames.ask(ANY_OF_THEM).collect()
+    frames.leave_out(absent_facts(answer))
     with ThreadPoolExecutor(at_a_time) as pool:
 
         def settle(*names: str) -> None:
             asked = {
-                name: pool.submit(_settle, frames.planned(name), folder, name) for name in names
+                name: pool.submit(_settle, frames.planned(name), folder, name)
+                for name in names
+                if not frames.is_left_out(name)
             }
             frames.keep({name: each.result() for name, each in asked.items()})
 
         if not is_small:
             tell("applying transactions")
-            settle("applied_operations", "statistics", "events")
+            # What is in a small file is broadcast: the records of transactions need no shuffle.
+            settle("outcomes", "statistics", "events")
+            settle("applied_operations", "transaction_files")
         tell("matching acknowledgements")
         cells = pool.submit(frames.frame("cells").collect)
         if not is_small:
             settle("acknowledged", "message_lifetimes", "counted")
-            frames.keep(empty_facts(frames))
+            ((later,),) = frames.ask(LATER).collect()
+            frames.leave_out(set() if later else set(LATER_ARRIVALS))
             settle("moves")
     (seconds,) = cells.result()[0]
     # As a constant it costs no job of each query.

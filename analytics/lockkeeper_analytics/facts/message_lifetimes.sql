@@ -172,20 +172,6 @@ stays AS (
         ON begun_at.directory = told.directory
         AND begun_at.record_position = told.record_position
     WHERE gaps = 0
-),
-updates AS (
-    SELECT directory, destination_kind, destination, message_id, position, record_bytes,
-        stored_at, message_bytes, dead_letter_cause,
-        lead(position) OVER (
-            PARTITION BY directory, destination_kind, destination, message_id
-            ORDER BY position) AS next
-    FROM applied_operations WHERE kind = 'update'
-),
-prepared AS (
-    SELECT directory, destination_kind, destination, message_id,
-        array_agg(coalesce(subscription, '')) AS consumers
-    FROM applied_operations WHERE kind = 'prepared_remove'
-    GROUP BY directory, destination_kind, destination, message_id
 )
 SELECT stays.directory, stays.destination_kind, stays.destination, stays.message_id,
     stays.subscription, stays.position AS added, stays.happened_at AS added_at,
@@ -211,7 +197,7 @@ LEFT JOIN updates
     AND stays.destination = updates.destination AND stays.message_id = updates.message_id
     AND updates.position >= stays.position AND (over IS NULL OR updates.position < over)
     AND (next IS NULL OR next > over)
-LEFT JOIN prepared
+LEFT JOIN prepared_removes prepared
     ON stays.directory = prepared.directory
     AND stays.destination_kind = prepared.destination_kind
     AND stays.destination = prepared.destination AND stays.message_id = prepared.message_id

@@ -49,10 +49,6 @@ arrived AS (
     WHERE arrival <> 'moved'
 ),
 -- What a transaction adds that was not committed.
-prepared AS (
-    SELECT DISTINCT directory, transaction
-    FROM transaction_records WHERE settled IS NULL AND kind = 'prepare'
-),
 undone AS (
     SELECT placed.directory, placed.destination_kind, placed.destination, message_id, copy_of,
         original_destination, dead_letter_cause, placed.transaction, stored_at,
@@ -71,7 +67,7 @@ undone AS (
     FROM placed
     JOIN transaction_records undecided
         ON placed.directory = undecided.directory AND placed.position = undecided.position
-    LEFT JOIN prepared
+    LEFT JOIN prepared_transactions prepared
         ON placed.directory = prepared.directory AND placed.transaction = prepared.transaction
     WHERE placed.kind = 'add' AND (settled_kind IS NULL OR settled_kind = 'rollback')
 )
