@@ -4,7 +4,6 @@
 -- own, so there nobody can say that a message was processed again.
 WITH sent AS (
     SELECT directory, destination_kind, destination, message_id,
-        max(regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '')) AS producer,
         count(*) AS stored,
         min(stored_at) AS first_at,
         max(stored_at) AS last_at
@@ -18,6 +17,7 @@ WITH sent AS (
 steps AS (
     SELECT /*+ BROADCAST(sent) */ applied.directory, applied.destination_kind,
         applied.destination, applied.message_id, kind,
+        CASE WHEN kind = 'add' AND original_destination IS NULL THEN producer_id END AS producer_id,
         lag(kind) OVER (
             PARTITION BY applied.directory, applied.destination_kind, applied.destination,
                 applied.message_id
@@ -29,11 +29,13 @@ steps AS (
     WHERE kind IN ('add', 'remove')
 ),
 again AS (
-    SELECT directory, destination_kind, destination, message_id, count(*) AS times
-    FROM steps WHERE kind = 'add' AND before = 'remove' GROUP BY ALL
+    SELECT directory, destination_kind, destination, message_id,
+        count_if(kind = 'add' AND before = 'remove') AS times,
+        max(regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '')) AS producer
+    FROM steps GROUP BY directory, destination_kind, destination, message_id
 )
 SELECT directory, destination_kind, destination, producer, message_id, stored,
-    CASE WHEN destination_kind LIKE '%queue' THEN coalesce(times, 0) END AS processed_again,
+    CASE WHEN destination_kind LIKE '%queue' THEN times END AS processed_again,
     first_at, last_at
-FROM sent LEFT JOIN again USING (directory, destination_kind, destination, message_id)
+FROM sent JOIN again USING (directory, destination_kind, destination, message_id)
 ORDER BY stored DESC, directory, destination_kind, destination, message_id
