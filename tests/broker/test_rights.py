@@ -10,7 +10,10 @@ from lockkeeper.broker.access.renewal import renew_rights
 from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.errors import AccessDeniedError, InvalidClientIdError
 from lockkeeper.broker.outputs import ConsumerClosed, Disconnect
+from lockkeeper.broker.scheduling.management import ACTION, MANAGEMENT
+from lockkeeper.broker.settings import BrokerSettings, SchedulerSettings
 from lockkeeper.message.destination import Destination, Kind, parse_destination, queue
+from lockkeeper.message.primitives import Value
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
@@ -177,3 +180,42 @@ def test_a_user_who_is_gone_is_disconnected(bench: "Bench", client: "Client") ->
     assert "anna may not connect any more" in str(told.error)
     assert client.connection.is_ended
     assert list(bench.broker.connections.values()) == [other.connection]
+
+
+@pytest.mark.parametrize(
+    ("asked", "properties"),
+    [
+        (MANAGEMENT, {ACTION: "BROWSE"}),
+        (parse_destination("topic://ActiveMQ.Statistics.Broker"), {}),
+    ],
+    ids=["jobs", "statistics"],
+)
+@pytest.mark.parametrize(
+    ("answers", "granted", "missing"),
+    [("PAYMENTS", "r", "write to"), ("NEW", "w", "create"), ("PAYMENTS,NEW", "wr", "create")],
+)
+def test_answers_go_only_where_their_asker_may_send(
+    make_bench: "type[Bench]",
+    asked: Destination,
+    properties: dict[str, Value],
+    answers: str,
+    granted: str,
+    missing: str,
+) -> None:
+    settings = BrokerSettings(scheduler=SchedulerSettings(enabled=True), statistics_queries=True)
+    bench = make_bench(settings=settings)
+    bench.client().send("Q", "later", properties={"AMQ_SCHEDULED_DELAY": 3_600_000})
+    bench.broker.declare(queue("PAYMENTS"))
+    bench.broker.declare(asked)
+    client = bench.client()
+    allow(client, {asked.name: "w", "PAYMENTS": granted, "NEW": "w"})
+    with pytest.raises(AccessDeniedError, match=f"anna is not authorized to {missing}: queue://"):
+        client.send(str(asked), "", properties=properties, reply_to=parse_destination(answers))
+    bench.tick()
+    assert bench.depth("PAYMENTS") == 0
+    assert bench.broker.registry.find(queue("NEW")) is None
+    # Where it may send, it is answered.
+    allow(client, {asked.name: "w", "PAYMENTS": "w"})
+    client.send(str(asked), "", properties=properties, reply_to=queue("PAYMENTS"))
+    bench.tick(1)
+    assert bench.depth("PAYMENTS") == 1

@@ -114,8 +114,8 @@ class Broker:
             settings.max_purged_destinations_per_sweep,
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
-        self._statistics = StatisticsQueries(*figures)
-        rest = (settings.scheduler, broker_id, self._take_message, self.flow.forget)
+        self._statistics = StatisticsQueries(*figures, self.guard)
+        rest = (settings.scheduler, broker_id, self.guard, self._take_message, self.flow.forget)
         build = partial(Scheduler, self.context, self.transactions, self.registry, *rest)
         self.schedulers = SchedulerMaker(
             self.context, self.registry, settings.scheduler.enabled, build

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.access.permissions import Right
 from lockkeeper.broker.advisories.names import is_advisory
+from lockkeeper.broker.names import check_name
 
 if TYPE_CHECKING:
     from lockkeeper.broker.access.rights import Rights
@@ -32,6 +33,12 @@ class Guard:
         rights.check_write(destination)
         for part in destination.parts():
             self._check_existence(rights, part)
+
+    def check_answering(self, connection: "Connection", to: "Destination") -> None:
+        """For a request that the broker answers to a destination: whoever asks could send there."""
+        check_name(to)
+        if connection.rights is not None:
+            self.check_sending(connection.rights, to)
 
     def check_consuming(
         self, rights: "Rights", destination: "Destination", is_browser: bool

@@ -20,6 +20,7 @@ from lockkeeper.message.rewrite import decoded, encoded, properties_of
 from lockkeeper.store.base import Receipt
 
 if TYPE_CHECKING:
+    from lockkeeper.broker.access.guard import Guard
     from lockkeeper.broker.connections import Connection
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.regions.queue import Queue
@@ -48,11 +49,13 @@ class StatisticsQueries:
         connections: "Mapping[str, Connection]",
         broker_name: str,
         broker_id: str,
+        guard: "Guard",
     ) -> None:
         self._context = context
         self._registry = registry
         self._figures = Figures(context, registry, connections)
         self._name, self.broker_id = broker_name, broker_id
+        self._guard = guard
         self._producer = ProducerId(f"{broker_id}-2:1", 0, 0)
         self._count = 0
 
@@ -66,6 +69,7 @@ class StatisticsQueries:
         answers = self._answers(message.destination, question)
         if answers is None or question.reply_to is None:
             return message
+        self._guard.check_answering(connection, question.reply_to)
         for answer in answers:
             self._reply(question, question.reply_to, answer)
         if receipt is not None:

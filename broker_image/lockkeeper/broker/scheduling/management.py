@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from lockkeeper.broker.access.guard import Guard
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import END_BYTES, Context
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
@@ -30,12 +31,14 @@ class Management:
         self,
         context: Context,
         queue: JobQueue,
+        guard: Guard,
         send_copy: SendCopy,
         forget: Callable[[Connection], None],
     ) -> None:
         """*send_copy* sends a copy of a job, *forget* drops those of a connection that wait."""
         self._context = context
         self._queue = queue
+        self._guard = guard
         self._send_copy = send_copy
         self._forget_copies = forget
         self._turns = Turns(context, MANAGEMENT)
@@ -56,6 +59,7 @@ class Management:
         elif action == "BROWSE":
             if fields.reply_to is None:
                 raise BrokerError(f"{ACTION} BROWSE needs a JMSReplyTo to answer to")
+            self._guard.check_answering(connection, fields.reply_to)
             times = _times(properties)
             steps = self._browse(connection, fields.reply_to, *times, self._queue.latest)
             self._turns.add(connection, Request(receipt, steps, size, is_for_asker=True))

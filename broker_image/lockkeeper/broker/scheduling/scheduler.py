@@ -26,6 +26,7 @@ from lockkeeper.message.patching import properties_in, redelivery_counter_of, ti
 from lockkeeper.store.base import Receipt, Reference, StoreFullError
 
 if TYPE_CHECKING:
+    from lockkeeper.broker.access.guard import Guard
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.regions.registry import Registry
     from lockkeeper.broker.settings import SchedulerSettings
@@ -50,6 +51,7 @@ class Scheduler:
         registry: "Registry",
         settings: "SchedulerSettings",
         broker_id: str,
+        guard: "Guard",
         take: Take,
         forget: Callable[[Connection], None],
     ) -> None:
@@ -64,7 +66,7 @@ class Scheduler:
         self._count = 0
         self._queue = JobQueue(context, self._fire)
         registry.add(self._queue)
-        self._management = Management(context, self._queue, self._send_copy, forget)
+        self._management = Management(context, self._queue, guard, self._send_copy, forget)
 
     def intercept(
         self, connection: Connection, message: Message, receipt: Receipt | None
