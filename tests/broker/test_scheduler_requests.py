@@ -251,6 +251,17 @@ def test_a_request_begins_in_its_turn(bench: "Bench") -> None:
     assert bench.depth("ANSWERS") == 3 * COUNT
 
 
+@pytest.mark.parametrize("action", ["BROWSE", "REMOVEALL", "REMOVE"])
+def test_a_request_is_answered_where_there_are_no_jobs(bench: "Bench", action: str) -> None:
+    client = bench.client()
+    schedule(client, "first, so that there is a scheduler")
+    bench.tick()
+    turns_until(client, ask(client, "REMOVEALL"))
+    client.connection.outbox.clear()
+    turns_until(client, ask(client, action, scheduledJobId="none"))
+    assert bench.depth("ANSWERS") == 0
+
+
 def test_the_next_job_is_told_first(bench: "Bench") -> None:
     client = bench.client()
     consumer = client.consume("TOLD", prefetch=3 * LOOKED_AT_ONCE)

@@ -16,7 +16,7 @@ from lockkeeper.store.base import Receipt
 # which it is not read from, unless it has to be.
 ASKED_BYTES_MAX: Final = 2 << 20
 _HELD_BYTES: Final = STALLED_BYTES_MAX + 1
-WAITS: Final = 0
+WAITS: Final = -1
 
 Steps: TypeAlias = Generator[int, None, None]
 """Yields what each step weighed, WAITS as long as there is no room for the next one."""
