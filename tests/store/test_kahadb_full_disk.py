@@ -12,7 +12,7 @@ from test_kahadb_compaction import contents, keep_one, make
 from lockkeeper.journal.files import list_data_files
 from lockkeeper.message.destination import queue
 from lockkeeper.message.ids import LocalTransactionId
-from lockkeeper.store.base import Add, StoreFullError
+from lockkeeper.store.base import Add, Receipt, Reference, StoreFullError
 from lockkeeper.store.kahadb import KahaDBStore
 
 A = queue("A")
@@ -189,6 +189,16 @@ def take_all_names(directory: Path) -> list[Path]:
     return made
 
 
+def commit_in_vain(store: KahaDBStore, sent: list[Reference], receipt: Receipt) -> None:
+    """Commit a transaction for which there is no room, and see it wait."""
+    store.commit(LocalTransactionId("ID:c:1", 1), [Add(A, sent)], receipt)
+    store.flush()
+    for _ in range(100):
+        store.completed()
+        select.select([], [], [], 0.005)
+    assert store.waiting() == 2
+
+
 def test_a_large_transaction_goes_on_where_the_disk_was_full(small_disk: Path, kit: Kit) -> None:
     store = KahaDBStore(small_disk / "data", file_bytes_max=32 << 10, batch_bytes_max=16 << 10)
     store.open()
@@ -198,22 +208,12 @@ def test_a_large_transaction_goes_on_where_the_disk_was_full(small_disk: Path, k
     filler.write_bytes(bytes(300 << 10))
     receipt = kit.Receipt("large")
     sent = [kit.reference(10 + number, size=8 << 10) for number in range(20)]
-    store.commit(LocalTransactionId("ID:c:1", 1), [Add(A, sent)], receipt)
-    store.flush()
-    for _ in range(100):
-        store.completed()
-        select.select([], [], [], 0.005)
-    assert store.waiting() == 2
+    commit_in_vain(store, sent, receipt)
     with pytest.raises(StoreFullError):
         store.close()
     store = KahaDBStore(small_disk / "data", file_bytes_max=32 << 10, batch_bytes_max=16 << 10)
     assert kit.numbers(store, store.open().queues[A]) == [1]
-    store.commit(LocalTransactionId("ID:c:1", 1), [Add(A, sent)], receipt)
-    store.flush()
-    for _ in range(100):
-        store.completed()
-        select.select([], [], [], 0.005)
-    assert store.waiting() == 2
+    commit_in_vain(store, sent, receipt)
     filler.unlink()
     assert kit.until_durable(store) == [receipt]
     store.close()
