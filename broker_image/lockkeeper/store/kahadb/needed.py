@@ -7,6 +7,7 @@ anything about its records; what cannot be told from them leaves the file as it 
 
 from array import array
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from lockkeeper.journal import records
@@ -20,6 +21,9 @@ _LINE: Final = "lk1 {"
 _LIFE: Final = ('"event":"start"', '"event":"takeover"', '"event":"stop"')
 CLOCK, STOP = 1, 2
 _IGNORED: Final = (records.ProducerAudit, records.AckFileMap, records.Prepare)
+
+# The records of a transaction come one behind the other, those of a few transactions mixed.
+_transaction = lru_cache(maxsize=1024)(decode_transaction)
 
 
 Place = tuple[Destination, str]
@@ -188,7 +192,7 @@ class Sifting:
             if transaction is None:
                 self._apply(operation)
             else:
-                self._enter(decode_transaction(transaction), operation)
+                self._enter(_transaction(transaction), operation)
 
     def next_batch(self) -> None:
         """Tell that what is read next is in another batch of the file asked about."""
