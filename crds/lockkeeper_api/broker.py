@@ -195,6 +195,9 @@ class Timestamps(ApiModel):
     """Never move an expiry to an earlier time."""
 
 
+SCHEDULED_MAX = 100_000_000
+
+
 class Scheduler(ApiModel):
     """Delayed and repeated delivery, as a message's AMQ_SCHEDULED_… properties ask."""
 
@@ -202,6 +205,9 @@ class Scheduler(ApiModel):
     """Heed AMQ_SCHEDULED_DELAY, _PERIOD, _REPEAT and _CRON (ActiveMQ's schedulerSupport)."""
     time_zone: TimeZone = "UTC"
     """Time zone of AMQ_SCHEDULED_CRON, such as Europe/Berlin."""
+    max_scheduled_messages: int = Field(default=1_000_000, ge=1, le=SCHEDULED_MAX)
+    """Number of scheduled messages that may wait; each takes about 1.3 KB of memory beyond
+    systemUsage.memoryUsage, a further one is refused."""
 
 
 NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
+from lockkeeper.broker.errors import (
+    BrokerError,
+    InvalidDestinationError,
+    ResourceAllocationError,
+)
 from lockkeeper.broker.settings import (
     BrokerSettings,
     MemoryUsage,
@@ -364,3 +368,20 @@ def test_without_the_scheduler_such_messages_come_at_once(make_bench: "type[Benc
     client.consume("Q")
     client.send("Q", "now", properties=scheduled(delay=5_000))
     assert client.texts() == ["now"]
+
+
+def test_no_more_messages_are_scheduled_than_may_wait(make_bench: "type[Bench]") -> None:
+    settings = replace(SETTINGS.scheduler, max_scheduled_messages=2)
+    bench = make_bench(settings=replace(SETTINGS, scheduler=settings))
+    client = bench.client()
+    client.consume("Q")
+    client.send("Q", "once", properties=scheduled(delay=1_000))
+    client.send("Q", "again", properties=scheduled(period=1_000, repeat=2))
+    refusal = r"^2 scheduled messages wait already \(scheduler\.maxScheduledMessages\)$"
+    for _ in range(2):
+        with pytest.raises(ResourceAllocationError, match=refusal):
+            client.send("Q", "one more", properties=scheduled(delay=1_000))
+    client.send("Q", "at once")
+    assert after(bench, client, 0, 1_000) == [1, 2]
+    client.send("Q", "one more", properties=scheduled(delay=5_000))
+    assert after(bench, client, 1_000, 4_000) == [1, 2]

@@ -43,10 +43,14 @@ class LimitSettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings:
-    """Permission to schedule messages; `time_zone` is that of cron expressions."""
+    """Permission to schedule messages; `time_zone` is that of cron expressions.
+
+    While `max_scheduled_messages` wait, clients may schedule no more.
+    """
 
     enabled: bool = False
     time_zone: str = "UTC"
+    max_scheduled_messages: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

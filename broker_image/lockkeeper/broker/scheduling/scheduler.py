@@ -59,6 +59,7 @@ class Scheduler:
         self._context = context
         self._transactions = transactions
         self._zone = ZoneInfo(settings.time_zone)
+        self._most = settings.max_scheduled_messages
         self._take = take
         self._connection = Connection([], "scheduler")
         self._connection.identifier = f"{broker_id}-scheduler"
@@ -85,6 +86,11 @@ class Scheduler:
             return message
         if not schedule.is_wanted:
             return message
+        # Of each the memory has a part, whatever the store holds. What comes again is let in.
+        if self._queue.depth() >= self._most:
+            raise ResourceAllocationError(
+                f"{self._most} scheduled messages wait already (scheduler.maxScheduledMessages)"
+            )
         due = schedule.first_due(self._context.now, self._zone)
         return jobs.stored(message, schedule, due, timestamp_of(message), message.sequence)
 
