@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 from lockkeeper.broker.advisories.destination_replay import TOLD_AT_ONCE
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import parse_destination, queue
+from lockkeeper.message.ids import ProducerId
 from lockkeeper.message.openwire import DestinationInfo, DestinationOperation
-from lockkeeper.message.rewrite import decoded
+from lockkeeper.message.primitives import Value
+from lockkeeper.message.rewrite import decoded, properties_of
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
@@ -102,3 +104,23 @@ def test_a_listener_that_goes_is_told_no_more(bench: "Bench") -> None:
     heard = [name for name, _ in told(other)]
     assert {name: heard.count(name) for name in heard} == expected
     assert bench.broker.containment.records == {}
+
+
+def test_producers_are_counted_as_they_come_and_go_one_by_one(bench: "Bench") -> None:
+    one, two, listener = bench.client(), bench.client(), bench.client()
+    producers = [ProducerId("ID:p-1", 1, number) for number in range(3)]
+    for producer in producers[:2]:
+        bench.broker.add_producer(one.connection, producer, queue("Q"))
+    for name in ("Q", "OTHER"):
+        bench.broker.add_producer(two.connection, producers[2], queue(name))
+    listener.consume("topic://ActiveMQ.Advisory.Producer.Queue.Q")
+    assert producer_counts(listener) == [3, 3, 3]
+    one.leave()
+    two.leave()
+    assert producer_counts(listener) == [2, 1, 0]
+
+
+def producer_counts(listener: "Client") -> list[Value]:
+    """Return how many producers a listener was told of each time."""
+    told = [properties_of(decoded(each.message)) for each in listener.deliveries()]
+    return [properties["producerCount"] for properties in told]

@@ -253,7 +253,10 @@ class Broker:
     def add_producer(
         self, connection: Connection, identifier: object, destination: Destination | None
     ) -> None:
-        """Note a producer, and make its destination. Raises BrokerError, with nothing changed."""
+        """Note a producer, and make its destination. Raises BrokerError, with nothing changed.
+
+        One that was noted already keeps its destination, as in ActiveMQ.
+        """
         limit = self.settings.limits.producers
         if len(connection.producers) >= limit and identifier not in connection.producers:
             raise ResourceAllocationError(
@@ -265,9 +268,8 @@ class Broker:
                 self.guard.check_sending(connection.rights, destination)
             for part in destination.parts():
                 self.route(part)
-        is_new = identifier not in connection.producers
-        connection.producers[identifier] = destination
-        if is_new:
+        if identifier not in connection.producers:
+            connection.producers[identifier] = destination
             self.context.events.producer_added(connection, identifier, destination)
 
     def remove_producer(self, connection: Connection, identifier: object) -> None:

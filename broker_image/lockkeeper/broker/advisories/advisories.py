@@ -1,5 +1,6 @@
 """Advisory messages: one method for each event that listeners are told of."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -73,12 +74,12 @@ class Advisories:
     ) -> None:
         self._context = context
         self._registry = registry
-        self._connections = connections
         self._temporary = temporary
         self._composer = composer
         self._virtual = virtual
         self._is_enabled = is_enabled
         self._replay = Replay(context, self, registry, connections, temporary, virtual)
+        self._producers: Counter[Destination | None] = Counter()
         self._slow: set[Consumer] = set()
         self._wildcards: dict[Destination, Topic] = {}
 
@@ -196,6 +197,7 @@ class Advisories:
         self, connection: "Connection", producer: object, destination: Destination | None
     ) -> None:
         """Tell of a new producer, unless each of its messages names its own destination."""
+        self._producers[destination] += 1
         listeners = self._listeners_about(About.PRODUCER, destination)
         if listeners is not None and destination is not None:
             content = producer_info(producer, destination)
@@ -205,6 +207,9 @@ class Advisories:
         self, connection: "Connection", producer: object, destination: Destination | None
     ) -> None:
         """Tell that a producer has ended."""
+        self._producers[destination] -= 1
+        if not self._producers[destination]:
+            del self._producers[destination]
         listeners = self._listeners_about(About.PRODUCER, destination)
         if listeners is not None and destination is not None:
             self._send(listeners, producer_removal(producer), self.producer_count(destination))
@@ -263,12 +268,7 @@ class Advisories:
 
     def producer_count(self, destination: Destination) -> Mapping[str, Value]:
         """Return how many producers have this destination, as the property that says."""
-        destinations = (
-            made_for
-            for connection in self._connections.values()
-            for made_for in connection.producers.values()
-        )
-        return {"producerCount": sum(made_for == destination for made_for in destinations)}
+        return {"producerCount": self._producers[destination]}
 
     # Messages
 
