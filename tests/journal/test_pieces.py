@@ -54,7 +54,7 @@ def resumes_at_once(view: memoryview, offset: int, file_name: str) -> int | None
     """Return what `_resume` does, by one search over everything."""
     for control in re.compile(re.escape(CONTROL_START)).finditer(view, offset + 1):
         at = control.start()
-        if not scan._is_inside_record(view[offset:], at - offset):
+        if not scan._BrokenBatch(view[offset:]).has_record_over(at - offset):
             try:
                 scan._batch(view, at, file_name)
             except CorruptBatchError:

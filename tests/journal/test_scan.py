@@ -1,5 +1,6 @@
 """Damage: a torn tail stops cleanly, a flipped byte is found with its file and offset."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,6 +85,17 @@ def test_journal_bytes_inside_a_torn_message_are_not_taken_for_batches() -> None
         scan = scan_file(FIRST + torn + rest, "db-7.log")
         assert scan.is_torn
         assert scan.end == len(FIRST)
+
+
+def test_a_large_batch_of_journal_bytes_that_was_given_up_is_scanned_once() -> None:
+    carried = encode_record(AddMessage(queue("A"), "ID:a:1:1:1", FILE))
+    given_up = EOF_RECORD + build_batch(carried * 20_000)[EOF_SIZE:-EOF_SIZE]
+    began = time.process_time()
+    scan = scan_file(FIRST + given_up, "db-7.log")
+    assert (scan.end, scan.problem, scan.resumes_at) == (len(FIRST), None, None)
+    assert scan_file(FIRST + given_up + LAST, "db-7.log").resumes_at == len(FIRST + given_up)
+    # From the beginning for each of them it took minutes.
+    assert time.process_time() - began < 10
 
 
 def test_without_a_checksum_the_lengths_of_the_records_are_checked() -> None:

@@ -191,8 +191,9 @@ def _resume(view: memoryview, offset: int, file_name: str) -> int | None:
     A message may itself carry journal bytes: what lies inside an intact-looking record of the
     broken batch is not a batch of this file.
     """
+    broken = _BrokenBatch(view[offset:])
     for at in occurrences(view, CONTROL_START, offset + 1):
-        if not _is_inside_record(view[offset:], at - offset):
+        if not broken.has_record_over(at - offset):
             try:
                 _batch(view, at, file_name)
             except CorruptBatchError:
@@ -202,18 +203,27 @@ def _resume(view: memoryview, offset: int, file_name: str) -> int | None:
     return None
 
 
-def _is_inside_record(data: memoryview, target: int) -> bool:
-    """Tell whether a record of the batch at the start of *data* spans *target*.
+class _BrokenBatch:
+    """Records of a batch at the start of *data* that is not sound, as far as their sizes fit.
 
     Where the batch was given up, an EOF record stands over the first bytes of its header.
     """
-    if data[EOF_SIZE : len(CONTROL_START)] != CONTROL_START[EOF_SIZE:]:
-        return False
-    _opening, length, _checksum = CONTROL.unpack_from(data)
-    position = CONTROL_SIZE
-    while position < target and data[position + 4] == USER_RECORD:
-        size = int.from_bytes(data[position : position + 4], "big")
-        if size <= RECORD_HEADER_SIZE or position + size > CONTROL_SIZE + length:
-            return False
-        position += size
-    return position > target
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._position = self._end = 0
+        opens = data[EOF_SIZE : len(CONTROL_START)] == CONTROL_START[EOF_SIZE:]
+        if opens and len(data) >= CONTROL_SIZE:
+            _opening, length, _checksum = CONTROL.unpack_from(data)
+            self._position, self._end = CONTROL_SIZE, CONTROL_SIZE + length
+
+    def has_record_over(self, target: int) -> bool:
+        """Tell whether a record spans *target*, which is never less than the one before."""
+        data, position = self._data, self._position
+        while position < target and data[position + 4] == USER_RECORD:
+            size = int.from_bytes(data[position : position + 4], "big")
+            if size <= RECORD_HEADER_SIZE or position + size > self._end:
+                break
+            position += size
+        self._position = position
+        return position > target
