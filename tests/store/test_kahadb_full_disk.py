@@ -197,9 +197,13 @@ def commit_in_vain(store: KahaDBStore, sent: list[Reference], receipt: Receipt) 
         store.completed()
         select.select([], [], [], 0.005)
     assert store.waiting() == 2
+    with pytest.raises(StoreFullError, match="no room on the disk"):
+        store.check_full()
 
 
-def test_a_large_transaction_goes_on_where_the_disk_was_full(small_disk: Path, kit: Kit) -> None:
+def test_a_large_transaction_goes_on_where_the_disk_was_full(
+    small_disk: Path, kit: Kit, caplog: pytest.LogCaptureFixture
+) -> None:
     store = KahaDBStore(small_disk / "data", file_bytes_max=32 << 10, batch_bytes_max=16 << 10)
     store.open()
     store.add(A, kit.reference(1), None)
@@ -214,8 +218,11 @@ def test_a_large_transaction_goes_on_where_the_disk_was_full(small_disk: Path, k
     store = KahaDBStore(small_disk / "data", file_bytes_max=32 << 10, batch_bytes_max=16 << 10)
     assert kit.numbers(store, store.open().queues[A]) == [1]
     commit_in_vain(store, sent, receipt)
+    assert caplog.text.count("no room on the disk; free some and it goes on") == 2
     filler.unlink()
     assert kit.until_durable(store) == [receipt]
+    store.maintain(0)
+    store.check_full()
     store.close()
     assert kit.numbers(store, store.open().queues[A]) == [1, *range(10, 30)]
     store.close()

@@ -5,6 +5,7 @@ without waiting. Only one sync is outstanding, so that at most one batch can be 
 or a message that is much larger than a batch should be is written in pieces: see `writing_ahead`.
 """
 
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,8 @@ from lockkeeper.store.kahadb.waiting import (
 )
 from lockkeeper.store.kahadb.writing_ahead import WritingAhead, write_all
 from lockkeeper.store.locker import Deadline
+
+logger = logging.getLogger(__name__)
 
 LARGE_FACTOR: Final = 4
 """What is so many times a batch is written in pieces; each takes a sync of its own."""
@@ -239,6 +242,7 @@ class GroupCommit:
         file_references.refers |= batch.refers
 
     def _sync(self) -> None:
+        self._files.refusal = ""
         try:
             self._disk.submit(self._files.descriptor)
         except OSError as error:
@@ -265,6 +269,9 @@ class GroupCommit:
             os.pwrite(files.descriptor, EOF_RECORD, files.end)
         except OSError as second:
             return self._fail(second)
+        if not files.refusal:
+            logger.warning("%s", failure)
+        files.refusal = str(failure)
         return failure
 
     def _fail(self, error: OSError) -> StoreError:

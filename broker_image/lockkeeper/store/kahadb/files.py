@@ -56,6 +56,8 @@ class JournalFiles:
         self.file_id = 0
         self.end = 0
         self.batches = 0
+        # Why the last write was refused, if there was no room for it.
+        self.refusal = ""
         self.check = check
         self._tails: Sequence[Tail] = ()
         self._index = IndexFiles(directory)
@@ -95,7 +97,9 @@ class JournalFiles:
         self._spare.prepare(is_reserved_only)
 
     def check_full(self) -> None:
-        """Raise StoreFullError while the file after the current one cannot be prepared."""
+        """Raise StoreFullError while there is no room for what waits, or for the next file."""
+        if self.refusal:
+            raise StoreFullError(self.refusal)
         error = self._spare.error
         if error is not None and error.errno in NO_ROOM:
             raise self.failure(error, self.path(self.file_id + 1))
