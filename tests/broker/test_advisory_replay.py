@@ -1,8 +1,13 @@
 """A new listener of a broker with very many destinations: it learns of them in many turns."""
 
+import gc
 from typing import TYPE_CHECKING
 
+import pytest
+
 from lockkeeper.broker.advisories.destination_replay import TOLD_AT_ONCE
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.subscriptions.consumer import Consumer
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
 from lockkeeper.message.destination import parse_destination, queue
 from lockkeeper.message.ids import ProducerId
@@ -12,8 +17,6 @@ from lockkeeper.message.rewrite import decoded, properties_of
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
-
-    from lockkeeper.broker.subscriptions.consumer import Consumer
 
 COUNT = 1_000
 NAMES = [f"Q{number:04}" for number in range(COUNT)]
@@ -104,6 +107,56 @@ def test_a_listener_that_goes_is_told_no_more(bench: "Bench") -> None:
     heard = [name for name, _ in told(other)]
     assert {name: heard.count(name) for name in heard} == expected
     assert bench.broker.containment.records == {}
+
+
+def alive(bench: "Bench") -> int:
+    """Return how many consumers and connections are kept, once all that is to be sent was."""
+    bench.broker.take_dirty()
+    gc.collect()
+    return sum(isinstance(each, Consumer | Connection) for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("is_told_all", [True, False])
+def test_nothing_is_kept_of_a_listener_that_is_gone(bench: "Bench", is_told_all: bool) -> None:
+    before = alive(bench)
+    make(bench, *NAMES)
+    client = bench.client()
+    listen(client)
+    for _ in range(TURNS if is_told_all else 1):
+        turn(bench)
+    client.leave()
+    del client
+    for _ in range(TURNS):
+        turn(bench)
+    assert alive(bench) == before
+
+
+def test_nothing_is_kept_of_a_listener_when_the_last_queue_it_is_to_hear_of_ends(
+    bench: "Bench",
+) -> None:
+    before = alive(bench)
+    make(bench, *NAMES[: TOLD_AT_ONCE + 1])
+    client = bench.client()
+    listen(client)
+    remove(bench, NAMES[TOLD_AT_ONCE])
+    client.leave()
+    del client
+    turn(bench)
+    assert alive(bench) == before
+
+
+def test_nothing_is_kept_of_a_connection_whose_temporary_queues_were_told_of(
+    bench: "Bench",
+) -> None:
+    before = alive(bench)
+    owner, listener = bench.client(), bench.client()
+    answers = parse_destination(f"temp-queue://{owner.connection.identifier}:1")
+    bench.broker.destinations.create_temporary(owner.connection, answers)
+    listener.consume("topic://ActiveMQ.Advisory.TempQueue")
+    listener.leave()
+    owner.leave()
+    del owner, listener
+    assert alive(bench) == before
 
 
 def test_producers_are_counted_as_they_come_and_go_one_by_one(bench: "Bench") -> None:

@@ -175,6 +175,7 @@ class Advisories:
 
     def destination_removed(self, destination: Destination) -> None:
         """Tell that a destination is gone, and forget its advisory topics without listeners."""
+        self._replay.ends(destination)
         self._tell_destination(destination, removed=True)
         if is_advisory(destination):
             return
@@ -188,8 +189,6 @@ class Advisories:
     def _tell_destination(self, destination: Destination, removed: bool) -> None:
         listeners = self.listeners(DESTINATIONS[destination.kind])
         if listeners is not None and not is_advisory(destination):
-            if removed:
-                self._replay.ends(destination)
             owner = self._temporary.get(destination)
             self._send(listeners, destination_info(destination, owner, removed))
 

@@ -19,17 +19,23 @@ class DestinationReplay:
     Each is told of once, and before its end; those that begin meanwhile are told of like all news.
     """
 
-    def __init__(self, context: Context, there: Iterable[Destination], tell: Tell) -> None:
-        """*tell* tells the listener of some destinations; False when it is gone."""
+    def __init__(
+        self,
+        context: Context,
+        there: Iterable[Destination],
+        tell: Tell,
+        end: Callable[["DestinationReplay"], None],
+    ) -> None:
+        """*tell* tells the listener of some destinations; False when it is gone.
+
+        *end* is called when nothing is left to tell.
+        """
         # The first ones are at the end: a dictionary gives them up quickly there.
         self._left = dict.fromkeys(reversed([*there]))
         self._tell = tell
+        self._end = end
+        self.is_under_way = True
         Chore(context, self._steps, TOLD_AT_ONCE).begin()
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether nothing is left to tell."""
-        return not self._left
 
     def ends(self, destination: Destination) -> None:
         """Tell of a destination whose end is told next, unless that was done."""
@@ -46,3 +52,5 @@ class DestinationReplay:
             if not self._tell(portion):
                 left.clear()
             yield len(portion)
+        self.is_under_way = False
+        self._end(self)

@@ -92,7 +92,7 @@ class Replay:
         self._temporary = temporary
         self._virtual = virtual
         self._of_temporary: dict[Destination, tuple[Connection, News]] = {}
-        self._under_way: list[DestinationReplay] = []
+        self._under_way: dict[DestinationReplay, None] = {}
         self._before: _Sources = (
             (self._connected, (CONNECTIONS,)),
             (self._bridged, (NETWORK_BRIDGES,)),
@@ -111,8 +111,8 @@ class Replay:
         self._tell_of(self._after, consumer, source)
 
     def ends(self, destination: Destination) -> None:
-        """Have listeners know of a destination whose end they are told of next."""
-        self._under_way = [each for each in self._under_way if not each.is_over]
+        """Have listeners know of a destination whose end they are told of next, and forget it."""
+        self._of_temporary.pop(destination, None)
         for replay in self._under_way:
             replay.ends(destination)
 
@@ -133,9 +133,12 @@ class Replay:
         there = (region.destination for region in self._registry)
         wanted = [each for each in there if each.kind in kinds and not is_advisory(each)]
         tell = partial(self._tell_of_some, consumer, source)
-        replay = DestinationReplay(self._context, wanted, tell)
-        if not replay.is_over:
-            self._under_way.append(replay)
+        replay = DestinationReplay(self._context, wanted, tell, self._is_over)
+        if replay.is_under_way:
+            self._under_way[replay] = None
+
+    def _is_over(self, replay: DestinationReplay) -> None:
+        self._under_way.pop(replay, None)
 
     def _tell_of_some(
         self, consumer: Consumer, source: Destination, destinations: Sequence[Destination]
