@@ -3,7 +3,7 @@
 import pytest
 from journal_maker import ORDERS, JournalMaker, message_id, moment, transaction
 
-from lockkeeper.message.destination import queue
+from lockkeeper.message.destination import queue, topic
 
 DLQ = queue("DLQ")
 OTHER = queue("OTHER")
@@ -81,6 +81,35 @@ def test_a_message_that_dies_again_after_a_retry_is_the_worst_poison(report, mak
     assert (worst["cause"], worst["producer"]) == ("still no stock", "ID:maker-1:1")
     assert (worst["first_at"], worst["last_at"]) == (moment(10), moment(40))
     assert (other["message_id"], other["dead_lettered"], other["retried"]) == (message_id(3), 1, 0)
+
+
+def test_a_message_that_dies_in_several_queues_is_poison_in_each(report, maker):
+    places = (queue("Consumer.A.VirtualTopic.X"), queue("Consumer.B.VirtualTopic.X"))
+    for number in (1, 2, 3):
+        for place in places:
+            maker.add(number, 0, place, original_destination=topic("VirtualTopic.X"))
+    maker.clock(0).flush()
+    for number in (1, 2, 3):
+        for letter, place in zip("AB", places, strict=True):
+            properties = {"dlqDeliveryFailureCause": f"{letter} cannot"}
+            maker.add(number, 10, DLQ, properties=properties, original_destination=place)
+            maker.remove(number, place)
+    maker.clock(10).flush()
+    # One is sent back and dies again, another is moved on.
+    maker.add(1, 20, places[1], properties=properties, original_destination=DLQ).remove(1, DLQ)
+    maker.add(2, 20, OTHER, properties=properties, original_destination=DLQ).remove(2, DLQ)
+    maker.clock(20).flush()
+    maker.add(1, 30, DLQ, properties=properties, original_destination=places[1])
+    maker.remove(1, places[1]).clock(30).flush()
+    found = report("poison", maker.directory)
+    assert [
+        (row["origin"], row["message_id"], row["dead_lettered"], row["retried"], row["cause"])
+        for row in found
+    ] == [
+        (places[1].name, message_id(1), 2, 1, "B cannot"),
+        *((places[0].name, message_id(number), 1, 0, "A cannot") for number in (1, 2, 3)),
+        *((places[1].name, message_id(number), 1, 0, "B cannot") for number in (2, 3)),
+    ]
 
 
 def test_a_group_with_most_of_the_messages_is_hot(report, maker):
