@@ -9,7 +9,12 @@ from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocation
 from lockkeeper.broker.policies.policy import DestinationPolicy
 from lockkeeper.broker.routing import forwarding
 from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
-from lockkeeper.broker.settings import BrokerSettings, LimitSettings
+from lockkeeper.broker.settings import (
+    BrokerSettings,
+    LimitSettings,
+    MemoryUsage,
+    SystemUsage,
+)
 from lockkeeper.message.destination import queue, topic
 from lockkeeper.message.rewrite import decoded
 
@@ -90,6 +95,17 @@ def test_copies_that_would_fill_the_memory_are_refused(
     client.send("A", "x" * 300)
     with pytest.raises(ResourceAllocationError, match="3 copies of"):
         client.send("A,C,D", "x" * 300)
+
+
+def test_copies_beyond_the_limit_of_the_memory_are_refused(make_bench: "type[Bench]") -> None:
+    usage = SystemUsage(MemoryUsage(2_000_000))
+    bench = make_bench(settings=BrokerSettings(system_usage=usage))
+    client = bench.client()
+    refusal = r"^3 copies of 9\d+ bytes are more than 2000000, .* systemUsage\.memoryUsage, "
+    with pytest.raises(ResourceAllocationError, match=refusal):
+        client.send("A,C,D", "x" * 900_000)
+    client.send("A,C", "x" * 900_000)
+    assert [bench.depth(name) for name in "ACD"] == [1, 1, 0]
 
 
 def test_a_declared_queue_only_forwards(make_bench: "type[Bench]") -> None:

@@ -51,11 +51,7 @@ class Forwarding:
             if not self._flow.admits(connection, message, receipt, regions):
                 return
         self.dropped += len(every) - len(targets)
-        if len(targets) * len(message.body) > COPIES_BYTES_MAX:
-            raise ResourceAllocationError(
-                f"{len(targets)} copies of {len(message.body)} bytes are more than "
-                f"{COPIES_BYTES_MAX}, the most that one message may become"
-            )
+        self._check_copies(len(targets), len(message.body))
         if message.persistent and connection.reconnected and connection.audit.is_duplicate(message):
             if receipt is not None:
                 self._context.settle_behind(receipt)
@@ -80,6 +76,15 @@ class Forwarding:
             if not target.may_be_dropped
             or lack_of_room(self._context, target.region, message.persistent) is None
         ]
+
+    def _check_copies(self, count: int, size: int) -> None:
+        """Raise ResourceAllocationError for copies that the memory cannot have all at once."""
+        most = min(COPIES_BYTES_MAX, self._context.memory.limit)
+        if count > 1 and count * size > most:
+            raise ResourceAllocationError(
+                f"{count} copies of {size} bytes are more than {most}, the most that one message "
+                f"may become: systemUsage.memoryUsage, and {COPIES_BYTES_MAX} at most"
+            )
 
     def _copy(self, target: Target, message: Message) -> Message:
         if target.copier is None:
