@@ -7,4 +7,4 @@ FROM (
 ) figures LEFT JOIN last_starts USING (directory)
 WHERE position > coalesce(started, -1)
 GROUP BY directory, destination_kind, destination
-HAVING max_by(consumers, position) = 0
+HAVING max_by(consumers, position) FILTER (WHERE consumers IS NOT NULL) = 0

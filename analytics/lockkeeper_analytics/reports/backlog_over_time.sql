@@ -45,7 +45,7 @@ every_cell AS (
     FROM spans WHERE begun <= last
     UNION ALL
     SELECT directory, destination_kind, destination, NULL, begins, NULL, NULL,
-        max_by(depth, position)
+        max_by(depth, position) FILTER (WHERE depth IS NOT NULL)
     FROM depths GROUP BY directory, destination_kind, destination, begins
 ),
 summed AS (

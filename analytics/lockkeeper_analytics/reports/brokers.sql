@@ -1,4 +1,4 @@
--- `broker` is the name that the last event tells, else the directory's. `sent` counts messages
+-- `broker` is the last name that an event tells, else the directory's. `sent` counts messages
 -- without dead letters, `per_second` is their mean over `seconds`, from the first record to the
 -- last; `bytes` are those of all records. `p99_ms` is of what records acknowledge.
 WITH of_records AS (

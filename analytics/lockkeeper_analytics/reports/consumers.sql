@@ -25,7 +25,7 @@ last_events AS (
         count_if(event = 'slowConsumer') AS slow_events,
         max(held) AS held,
         max(delivered) AS delivered,
-        max_by(event, position) AS event,
+        max_by(event, position) FILTER (WHERE event IS NOT NULL) AS event,
         max(position) AS position
     FROM client_events WHERE consumer_id IS NOT NULL AND destination IS NOT NULL
     GROUP BY directory, destination_kind, destination, consumer_id

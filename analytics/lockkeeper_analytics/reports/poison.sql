@@ -44,7 +44,8 @@ SELECT directory, from_kind AS origin_kind, from_name AS origin, shown_id AS mes
     count_if(is_dead AND kind = 'add') AS dead_lettered,
     count_if(is_there AND is_later AND kind = 'add') AS retried,
     max(regexp_replace(producer_id, ':-?[0-9]+:-?[0-9]+$', '')) AS producer,
-    max_by(dead_letter_cause, CASE WHEN is_dead THEN position END) AS cause,
+    max_by(dead_letter_cause, position)
+        FILTER (WHERE is_dead AND dead_letter_cause IS NOT NULL) AS cause,
     min(CASE WHEN is_dead THEN happened_at END) AS first_at,
     max(CASE WHEN is_dead THEN happened_at END) AS last_at
 FROM came

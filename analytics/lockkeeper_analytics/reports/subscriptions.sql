@@ -26,7 +26,7 @@ last_acks AS (
 presence AS (
     SELECT directory, client_id || ':' || subscription AS subscription,
         max(client_events.at) AS event_at,
-        max_by(event, position) AS event,
+        max_by(event, position) FILTER (WHERE event IS NOT NULL) AS event,
         max(position) AS position
     FROM client_events WHERE subscription IS NOT NULL AND event LIKE 'consumer%'
     GROUP BY directory, client_id || ':' || subscription
