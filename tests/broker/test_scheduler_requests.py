@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lockkeeper.broker.context import END_BYTES, TICK_BYTES_MAX
-from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocationError
 from lockkeeper.broker.outputs import Failure, Reply
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
@@ -25,6 +25,7 @@ from lockkeeper.message.destination import parse_destination
 from lockkeeper.message.openwire import AckType
 from lockkeeper.message.primitives import Value, encode_map
 from lockkeeper.message.rewrite import decoded, encoded
+from lockkeeper.message.segments import SEGMENT_PREFIX
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
@@ -313,7 +314,7 @@ def test_what_a_connection_asks_for_at_once_is_limited(bench: "Bench") -> None:
     asked = 1
     with pytest.raises(ResourceAllocationError, match=r"requests .* that are not done"):
         while asked < 10_000:
-            ask(client, "BROWSE", "R" * 60_000)
+            ask(client, "BROWSE", note="x" * 60_000)
             asked += 1
     assert asked == 2 + ASKED_BYTES_MAX // 61_500
     # Nobody else is limited by that.
@@ -425,3 +426,21 @@ def test_answers_end_with_the_temporary_queue_that_they_are_for(
     bench.broker.destinations.remove_temporary(client.connection, answers)
     turn(bench, COUNT)
     assert client.outputs() == ([reply] if is_answered else [])
+
+
+@pytest.mark.parametrize(
+    "reply_to",
+    [str(JOBS), f"A,{JOBS}", f"{SEGMENT_PREFIX}S.0", "A.>", "queue://A,B.>", "a?b=1", " a", "a\nb"],
+)
+def test_jobs_are_not_told_where_nobody_may_send(bench: "Bench", reply_to: str) -> None:
+    client = bench.client()
+    client.send("Q", "job", properties=scheduled(cron="* * * * *", delay=HOUR))
+    with pytest.raises(InvalidDestinationError):
+        client.send(reply_to, "sent there")
+    before = [region.destination for region in bench.broker.registry]
+    with pytest.raises(InvalidDestinationError):
+        ask(client, "BROWSE", reply_to)
+    turn(bench, 10)
+    assert bench.depth(str(JOBS)) == 1
+    assert [region.destination for region in bench.broker.registry] == before
+    assert client.connection.stalled_bytes == 0

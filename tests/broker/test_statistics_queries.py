@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lockkeeper.broker.errors import InvalidDestinationError
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.message.bodies import MessageType, decode_body
 from lockkeeper.message.destination import queue
 from lockkeeper.message.primitives import Value
 from lockkeeper.message.rewrite import decoded
+from lockkeeper.message.segments import SEGMENT_PREFIX
 
 if TYPE_CHECKING:
     from conftest import Bench, Client
@@ -145,3 +147,15 @@ def test_a_broker_that_was_not_asked_to_keeps_questions_as_messages(
     bench = make_bench()
     assert ask(bench, "Broker") == []
     assert bench.depth("ActiveMQ.Statistics.Broker") == 1
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "A.>", "A,B.>", "a\nb", " a", "q?x=1", "x" * 5_000, f"{SEGMENT_PREFIX}S.0"],
+)
+def test_nothing_is_answered_where_nobody_may_send(bench: "Bench", name: str) -> None:
+    client = bench.client()
+    before = [region.destination for region in bench.broker.registry]
+    with pytest.raises(InvalidDestinationError):
+        client.send("ActiveMQ.Statistics.Broker", "", reply_to=queue(name))
+    assert [region.destination for region in bench.broker.registry] == before

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING
 
 from lockkeeper.broker.access.permissions import Right
 from lockkeeper.broker.advisories.names import is_advisory
-from lockkeeper.broker.names import check_name
+from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.names import check_name as check_names
+from lockkeeper.broker.routing.names import check_name, is_own
 
 if TYPE_CHECKING:
     from lockkeeper.broker.access.rights import Rights
@@ -35,8 +37,16 @@ class Guard:
             self._check_existence(rights, part)
 
     def check_answering(self, connection: "Connection", to: "Destination") -> None:
-        """For a request that the broker answers to a destination: whoever asks could send there."""
-        check_name(to)
+        """For a request that the broker answers to a destination: whoever asks could send there.
+
+        Raises InvalidDestinationError for what nobody may send to.
+        """
+        check_names(to)
+        for part in to.parts():
+            if is_own(part):
+                raise InvalidDestinationError(f"{part} is the broker's own: it takes no answers")
+            if self._registry.find(part) is None:
+                check_name(part)
         if connection.rights is not None:
             self.check_sending(connection.rights, to)
 
