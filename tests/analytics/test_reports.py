@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from journal_maker import ORDERS, JournalMaker, message_id, moment, transaction
+from journal_maker import ORDERS, START, JournalMaker, message_id, moment, transaction
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
@@ -137,6 +137,15 @@ def test_totals_join_statistics_and_the_records_behind_them(lived):
     # Statistics: 6 and 2 came, 3 and 1 were acknowledged; behind the crash's last: 1 and 1.
     assert (orders["enqueued"], orders["acknowledged"]) == (9, 5)
     assert (orders["dead_lettered"], orders["redelivered"], orders["never_written"]) == (1, 7, 1)
+
+
+def test_a_message_without_a_time_came_once(report, tmp_path):
+    made = JournalMaker(tmp_path / "journal")
+    made.add(1, -START).add(2, 5).clock(10).flush().remove(1).remove(2).clock(20).flush()
+    (totals,) = report("totals", made.directory)
+    assert (totals["enqueued"], totals["acknowledged"]) == (2, 2)
+    (broker,) = report("brokers", made.directory)
+    assert (broker["sent"], broker["acknowledged"]) == (2, 2)
 
 
 def test_the_backlog_counts_what_was_committed_and_not_taken(lived):

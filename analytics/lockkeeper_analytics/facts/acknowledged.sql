@@ -1,4 +1,5 @@
--- Every remove that acknowledges, with the ms since its message arrived (null: its file is gone).
+-- Every remove that acknowledges, with the ms since its message arrived (null: nothing tells when;
+-- without `has_add` the file of its arrival is gone).
 -- The time of a remove lies between two bounds; `latency_ms` is from the likeliest between. What
 -- removes a message that became a dead letter acknowledges nothing. Queues of streams are left out.
 WITH arrived AS (
@@ -10,7 +11,7 @@ taken AS (
     SELECT directory, destination_kind, destination, message_id, subscription, consumer_id,
         ack_type, arrived_at, happened_at, happened_after, happened_before,
         unix_millis(arrived_at) AS arrived_ms,
-        coalesce(stored_as, message_id) AS shown_as
+        stored_as IS NOT NULL AS has_add, coalesce(stored_as, message_id) AS shown_as
     FROM (
         SELECT * FROM applied_operations
         WHERE kind = 'remove' AND NOT is_of_streams(destination_kind, destination)
@@ -22,7 +23,7 @@ dead AS (
     FROM applied_operations WHERE kind = 'add' AND dead_letter_cause IS NOT NULL
 )
 SELECT directory, destination_kind, destination, message_id, subscription, consumer_id, ack_type,
-    arrived_at, happened_at, happened_before,
+    has_add, arrived_at, happened_at, happened_before,
     CASE WHEN unix_millis(happened_after) < arrived_ms THEN 0
         ELSE unix_millis(happened_after) - arrived_ms END AS earliest_ms,
     CASE WHEN unix_millis(happened_at) < arrived_ms THEN 0

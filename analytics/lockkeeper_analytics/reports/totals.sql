@@ -71,7 +71,7 @@ by_acknowledgements AS (
     FROM acknowledged
     ANTI JOIN (SELECT DISTINCT directory FROM statistics) told
         ON acknowledged.directory = told.directory
-    WHERE arrived_at IS NULL
+    WHERE NOT has_add
     GROUP BY ALL
 ),
 every_count AS (
