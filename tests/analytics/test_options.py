@@ -99,6 +99,19 @@ def test_a_directory_that_is_there_comes_before_what_its_name_may_mean(tmp_path,
     assert lines == ["directory", '"a,b"', "data=1"]
 
 
+def test_no_directory_is_read_twice(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    JournalMaker(tmp_path / "a").add(1, 0).flush()
+    (tmp_path / "link").symlink_to("a")
+    assert parsed(path="a,a").directories == ("a",)
+    for other in ("a/", "./a", "link", "north=link", str(tmp_path / "a")):
+        with pytest.raises(OptionError, match=r"option path: .+ is a, and would be read twice$"):
+            parsed(path=f"a,{other}")
+    with pytest.raises(OptionError, match=r"a has two names, 'north' and 'south'$"):
+        parsed(path="north=a,south=a")
+    assert parsed(path="a,north=a").names == ("north",)
+
+
 def test_bodies_come_on_demand():
     assert parsed().columns == DEFAULT_COLUMNS
     assert parsed(columns="kind, kind", body="TRUE").columns == ("kind", "body", "content")

@@ -5,6 +5,7 @@ times to acknowledgement when nothing is acknowledged, nothing says so. Its last
 the limit ends it. Only where messages are counted in a time, nothing told is none.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,7 @@ from lockkeeper_analytics.tables.database import MEMORY_LIMIT, database, quoted
 BREACHES_MAX = 100
 """So many of a rule are told one by one, the longest first."""
 
+_GLOB_SIGNS = re.compile(r"[\[*?{]")
 _KEY = "directory, destination_kind, destination, subscription"
 _LATENCY = f"""
 SELECT directory, destination_kind, destination, CAST(NULL AS VARCHAR) AS subscription, time,
@@ -125,7 +127,9 @@ def _verdict(rule: Rule, reports: Path, connection: duckdb.DuckDBPyConnection) -
 
 def _question(rule: Rule, reports: Path) -> str:
     names = ("latency_over_time", "backlog_over_time", "rates", "dead_letters")
-    files = {name: f"read_parquet({quoted(str(reports / f'{name}.parquet'))})" for name in names}
+    # DuckDB reads patterns of paths, where a sign in brackets is that sign.
+    folder = _GLOB_SIGNS.sub(r"[\g<0>]", str(reports))
+    files = {name: f"read_parquet({quoted(f'{folder}/{name}.parquet')})" for name in names}
     text, column = _CELLS.get(rule.measure, (_DEAD, _SHARE if rule.is_share else _RATE))
     where = "true"
     if rule.destinations:

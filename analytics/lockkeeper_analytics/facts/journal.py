@@ -1,5 +1,6 @@
 """A journal as the reports see it: a few data frames, each written once and read often."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -38,6 +39,7 @@ from lockkeeper_analytics.texts import REPORT
 AT_A_TIME = 3
 """So many jobs are given to Spark at once: it plans one while it carries out others."""
 
+_GLOB_SIGNS = re.compile(r"[\\\[\]{}*?]")
 RECORDS = "records"
 """The frame of all records, and where they are in a folder."""
 
@@ -219,8 +221,9 @@ def _settle(frame: DataFrame, folder: Path | None, name: str) -> DataFrame:
         return _without_plan(frame.persist(StorageLevel.DISK_ONLY))
     path = str(folder / name)
     frame.write.mode("overwrite").parquet(path)
-    # With a schema given, Spark need not look for one in the files.
-    return frame.sparkSession.read.schema(frame.schema).parquet(path)
+    # With a schema given, Spark need not look for one in the files. It reads patterns of paths.
+    pattern = _GLOB_SIGNS.sub(r"\\\g<0>", path)
+    return frame.sparkSession.read.schema(frame.schema).parquet(pattern)
 
 
 def _without_plan(frame: DataFrame) -> DataFrame:

@@ -157,5 +157,7 @@ def _set(session: SparkSession, settings: Mapping[str, str]) -> None:
 def _tail_of(log: Path | None) -> str:
     if log is None or not log.exists():
         return ""
-    lines = log.read_text("utf-8", "replace").splitlines()[-5:]
-    return "\n" + "\n".join(lines) if lines else ""
+    lines = log.read_text("utf-8", "replace").splitlines()
+    # Where in Spark's code it was says nothing to who has asked.
+    told = [line for line in lines if not line.startswith("\tat ")][-5:]
+    return "\n".join(["", *told])

@@ -126,14 +126,24 @@ def _places(given: Mapping[str, str]) -> dict[str, str]:
         listed += json.loads(given["paths"])
     if not listed:
         raise OptionError("option path: name one or more journal directories, commas between")
-    places: dict[str, str] = {}
+    places, found = dict[str, str](), dict[str, str]()
     for each in listed:
         named = None if _is_directory(each) else _NAMED.fullmatch(each)
         name, place = (named[1], named[2]) if named else ("", each)
-        if name and name in places.values() and places.get(place) != name:
+        known, same = places.get(place, ""), found.setdefault(_resolved(place), place)
+        if same != place:
+            raise OptionError(f"option path: {place} is {same}, and would be read twice")
+        if name and known and known != name:
+            raise OptionError(f"option path: {place} has two names, {known!r} and {name!r}")
+        if name and name in places.values() and known != name:
             raise OptionError(f"option path: {name!r} names two directories")
-        places[place] = name or places.get(place, "")
+        places[place] = name or known
     return places
+
+
+def _resolved(place: str) -> str:
+    """Return what is the same for all names of a directory of this machine."""
+    return os.path.realpath(place) if _is_directory(place) else place.rstrip("/")
 
 
 def _is_there(place: str) -> bool:
