@@ -10,11 +10,11 @@ from lockkeeper.broker.errors import InvalidDestinationError, ResourceAllocation
 from lockkeeper.broker.outputs import Failure, Reply
 from lockkeeper.broker.policies.flow import FlowPolicy
 from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.requests.turns import ASKED_BYTES_MAX
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES
 from lockkeeper.broker.scheduling.management import ACTION, MANAGEMENT
 from lockkeeper.broker.scheduling.searching import LOOKED_AT_ONCE
-from lockkeeper.broker.scheduling.turns import ASKED_BYTES_MAX
 from lockkeeper.broker.settings import (
     BrokerSettings,
     MemoryUsage,

@@ -34,10 +34,10 @@ from lockkeeper.broker.regions.backlog import Backlog
 from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.registry import Registry
 from lockkeeper.broker.regions.topic import Topic
+from lockkeeper.broker.requests.requests import Requests
 from lockkeeper.broker.routing.forwarding import Forwarding
 from lockkeeper.broker.routing.router import Router
 from lockkeeper.broker.scheduling.making import SchedulerMaker
-from lockkeeper.broker.scheduling.scheduler import Scheduler
 from lockkeeper.broker.settings import BrokerSettings
 from lockkeeper.broker.streams.streams import Streams
 from lockkeeper.broker.subscription_manager import DELIVERED_UNKNOWN, SubscriptionManager
@@ -114,12 +114,11 @@ class Broker:
             settings.max_purged_destinations_per_sweep,
         )
         figures = (self.context, self.registry, self.connections, name, broker_id)
-        self._statistics = StatisticsQueries(*figures, self.guard)
-        rest = (settings.scheduler, broker_id, self.guard, self._take_message, self.flow.forget)
-        build = partial(Scheduler, self.context, self.transactions, self.registry, *rest)
-        self.schedulers = SchedulerMaker(
-            self.context, self.registry, settings.scheduler.enabled, build
-        )
+        take = self._take_message
+        self.requests = Requests(self.context, self.guard, take, self.flow.forget)
+        self._statistics = StatisticsQueries(*figures, self.requests)
+        jobs = (settings.scheduler, broker_id, self.requests, take)
+        self.schedulers = SchedulerMaker(self.context, self.transactions, self.registry, *jobs)
         self.interceptors = self._make_interceptors(policies)
         self.streams = Streams(self.context, settings.streams, self.destinations)
 
@@ -228,7 +227,7 @@ class Broker:
         for destination in list(connection.temporary):
             drop(self.destinations.remove_temporary, connection, destination)
         drop(self.flow.forget, connection)
-        drop(self.schedulers.forget, connection)
+        drop(self.requests.forget, connection)
         drop(self.streams.forget, connection)
         if was_there:
             self.context.events.disconnected(connection)

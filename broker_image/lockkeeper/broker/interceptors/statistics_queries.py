@@ -6,9 +6,12 @@ figures are ActiveMQ's.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from lockkeeper.broker.context import END_BYTES
 from lockkeeper.broker.interceptors.figures import Figures
+from lockkeeper.broker.requests.turns import Steps
 from lockkeeper.message.bodies import MessageType, encode_body
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.ids import MessageId, ProducerId
@@ -20,12 +23,13 @@ from lockkeeper.message.rewrite import decoded, encoded, properties_of
 from lockkeeper.store.base import Receipt
 
 if TYPE_CHECKING:
-    from lockkeeper.broker.access.guard import Guard
     from lockkeeper.broker.connections import Connection
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.regions.queue import Queue
     from lockkeeper.broker.regions.registry import Registry
     from lockkeeper.broker.regions.topic import Topic
+    from lockkeeper.broker.requests.answers import Answers
+    from lockkeeper.broker.requests.requests import Requests
 
 PREFIX = "ActiveMQ.Statistics."
 BROKER = PREFIX + "Broker"
@@ -35,6 +39,9 @@ END_WITH_NULL = DESTINATION + ".List.End.With.Null"
 """In the name or as a property: an empty answer follows the last one."""
 FIRST_TIMESTAMP = DESTINATION + ".Include.First.Message.Timestamp"
 """As a property: the answer has `firstMessageTimestamp`."""
+
+# An answer takes as long as sending so many bytes.
+ANSWER_BYTES: Final = 128 << 10
 
 _Answer: TypeAlias = Mapping[str, Value]
 
@@ -49,13 +56,13 @@ class StatisticsQueries:
         connections: "Mapping[str, Connection]",
         broker_name: str,
         broker_id: str,
-        guard: "Guard",
+        requests: "Requests",
     ) -> None:
         self._context = context
         self._registry = registry
         self._figures = Figures(context, registry, connections)
         self._name, self.broker_id = broker_name, broker_id
-        self._guard = guard
+        self._requests = requests
         self._producer = ProducerId(f"{broker_id}-2:1", 0, 0)
         self._count = 0
 
@@ -69,11 +76,8 @@ class StatisticsQueries:
         answers = self._answers(message.destination, question)
         if answers is None or question.reply_to is None:
             return message
-        self._guard.check_answering(connection, question.reply_to)
-        for answer in answers:
-            self._reply(question, question.reply_to, answer)
-        if receipt is not None:
-            receipt.settle()
+        answer = partial(self._answer, question, question.reply_to, answers)
+        self._requests.answer(connection, message, receipt, question.reply_to, answer)
         return None
 
     def passes(self, messages: Sequence[Message]) -> bool:
@@ -84,13 +88,14 @@ class StatisticsQueries:
     def _broker(self) -> _Answer:
         return {"brokerName": self._name, "brokerId": self.broker_id}
 
-    def _answers(self, asked: Destination, question: Fields) -> Iterable[_Answer] | None:
+    def _answers(self, asked: Destination, question: Fields) -> Iterator[_Answer | None] | None:
+        """Return what a question is answered with, one in each step; None for one with none."""
         if asked.name.startswith(DESTINATION):
             return self._about_destinations(asked, properties_of(question))
         if asked.name.startswith(SUBSCRIPTION):
-            return [{**self._broker, **each} for each in self._figures.consumers()]
+            return self._figures.consumers()
         if asked.name.startswith(BROKER):
-            return [{**self._broker, **self._figures.broker()}]
+            return self._figures.broker()
         return None
 
     def _about_destinations(
@@ -98,22 +103,35 @@ class StatisticsQueries:
     ) -> Iterator[_Answer]:
         rest = asked.name.removeprefix(DESTINATION).removeprefix(".")
         name = rest.replace(END_WITH_NULL, "")
-        for region in self._regions(Destination(asked.kind, name)) if name else ():
-            with_first = FIRST_TIMESTAMP in properties
-            yield {**self._broker, **self._figures.destination(region, with_first)}
+        if name:
+            regions = self._regions(Destination(asked.kind, name))
+            yield from self._figures.destinations(regions, FIRST_TIMESTAMP in properties)
         if name != rest or END_WITH_NULL in properties:
             yield {}
 
-    def _regions(self, destination: Destination) -> "Iterable[Queue | Topic]":
+    def _regions(self, destination: Destination) -> "Iterator[Queue | Topic]":
         for part in destination.parts():
             if part.is_pattern:
                 yield from self._registry.matching(part)
             elif (region := self._registry.find(part)) is not None:
                 yield region
 
-    def _reply(self, question: Fields, target: Destination, answer: _Answer) -> None:
-        if target.is_temporary and self._registry.find(target) is None:
-            return
+    def _answer(
+        self,
+        question: Fields,
+        to: Destination,
+        found: Iterable[_Answer | None],
+        answers: "Answers",
+    ) -> Steps:
+        for figures in found:
+            if figures is None:
+                yield END_BYTES
+                continue
+            told = {**self._broker, **figures} if figures else figures
+            yield from answers.send(self._message(question, to, told))
+            yield ANSWER_BYTES
+
+    def _message(self, question: Fields, target: Destination, answer: _Answer) -> Message:
         self._count += 1
         context = self._context
         sequence = context.next_sequence()
@@ -126,4 +144,4 @@ class StatisticsQueries:
             content=encode_body(MessageType.MAP, answer),
             broker_in_time=context.now,
         )
-        context.find_route(target).accept(encoded(reply, sequence), None)
+        return encoded(reply, sequence)

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TypeAlias
 
-from lockkeeper.broker.access.guard import Guard
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import END_BYTES, Context
-from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
-from lockkeeper.broker.scheduling.answers import Answers, SendCopy
+from lockkeeper.broker.context import END_BYTES
+from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.requests.answers import Answers
+from lockkeeper.broker.requests.requests import Requests
+from lockkeeper.broker.requests.turns import Steps
 from lockkeeper.broker.scheduling.job import JOB_ID
 from lockkeeper.broker.scheduling.job_queue import JOB_BYTES, JobQueue
 from lockkeeper.broker.scheduling.searching import LOOK_BYTES, search
-from lockkeeper.broker.scheduling.turns import Request, Steps, Turns
 from lockkeeper.message.destination import Destination, topic
 from lockkeeper.message.message import Message
 from lockkeeper.message.primitives import Value
@@ -23,25 +24,17 @@ ACTION = "AMQ_SCHEDULER_ACTION"
 START, END = "ACTION_START_TIME", "ACTION_END_TIME"
 _ALWAYS = (0, 1 << 62)
 
+Copy: TypeAlias = Callable[[Message, Destination], Message]
+
 
 class Management:
     """Browses and removes the jobs that there are when somebody asks, some of them in each turn."""
 
-    def __init__(
-        self,
-        context: Context,
-        queue: JobQueue,
-        guard: Guard,
-        send_copy: SendCopy,
-        forget: Callable[[Connection], None],
-    ) -> None:
-        """*send_copy* sends a copy of a job, *forget* drops those of a connection that wait."""
-        self._context = context
+    def __init__(self, queue: JobQueue, requests: Requests, copy: Copy) -> None:
+        """*copy* makes a copy of a job for somebody who asked."""
         self._queue = queue
-        self._guard = guard
-        self._send_copy = send_copy
-        self._forget_copies = forget
-        self._turns = Turns(context, MANAGEMENT)
+        self._requests = requests
+        self._copy = copy
 
     def carry_out(self, connection: Connection, message: Message, receipt: Receipt | None) -> None:
         """Do what a message to the management topic asks for. Raises BrokerError.
@@ -50,33 +43,29 @@ class Management:
         """
         fields = decoded(message)
         properties = properties_of(fields)
-        action, size = properties.get(ACTION), len(message.body)
+        action, latest = properties.get(ACTION), self._queue.latest
         if action == "REMOVE":
-            self._carry_out_removal(connection, str(properties.get(JOB_ID)), receipt, size)
+            identifier = str(properties.get(JOB_ID))
+            self._carry_out_removal(connection, message, receipt, identifier)
         elif action == "REMOVEALL":
-            steps = self._remove_all(*_times(properties), self._queue.latest)
-            self._turns.add(connection, Request(receipt, steps, size))
+            steps = self._remove_all(*_times(properties), latest)
+            self._requests.carry_out(connection, message, receipt, steps)
         elif action == "BROWSE":
-            if fields.reply_to is None:
+            reply_to = fields.reply_to
+            if reply_to is None:
                 raise BrokerError(f"{ACTION} BROWSE needs a JMSReplyTo to answer to")
-            self._guard.check_answering(connection, fields.reply_to)
-            times = _times(properties)
-            steps = self._browse(connection, fields.reply_to, *times, self._queue.latest)
-            self._turns.add(connection, Request(receipt, steps, size, is_for_asker=True))
+            browse = partial(self._browse, reply_to, *_times(properties), latest)
+            self._requests.answer(connection, message, receipt, reply_to, browse)
         else:
             raise BrokerError(f"{ACTION}: BROWSE, REMOVE or REMOVEALL, not {action!r}")
 
-    def forget(self, connection: Connection) -> None:
-        """End the answers to a connection that is gone."""
-        self._turns.forget(connection)
-
     def _carry_out_removal(
-        self, connection: Connection, identifier: str, receipt: Receipt | None, size: int
+        self, connection: Connection, message: Message, receipt: Receipt | None, identifier: str
     ) -> None:
         """Remove one job at once, whatever else is asked for; several that have an id in turns."""
         steps = self._remove(identifier, self._queue.latest)
         if self._queue.count(identifier) > 1:
-            self._turns.add(connection, Request(receipt, steps, size))
+            self._requests.carry_out(connection, message, receipt, steps)
             return
         for _ in steps:
             pass
@@ -84,24 +73,16 @@ class Management:
             receipt.settle()
 
     def _browse(
-        self, asker: Connection, to: Destination, first: int, last: int, latest: int
+        self, to: Destination, first: int, last: int, latest: int, answers: Answers
     ) -> Steps:
-        answers = Answers(self._context, self._send_copy, to, partial(self._turns.go_on, asker))
-        try:
-            for identifier in (yield from search(self._queue.entries(), first, last, latest)):
-                for reference in self._queue.named(identifier):
-                    message = self._peek(reference, latest)
-                    if message is None:
-                        yield LOOK_BYTES
-                        continue
-                    yield from answers.send(message)
-                    yield JOB_BYTES
-        except InvalidDestinationError:
-            # Whoever has its own queue removed wants to read no more.
-            if not to.is_temporary:
-                raise
-        finally:
-            self._forget_copies(answers.connection)
+        for identifier in (yield from search(self._queue.entries(), first, last, latest)):
+            for reference in self._queue.named(identifier):
+                message = self._peek(reference, latest)
+                if message is None:
+                    yield LOOK_BYTES
+                    continue
+                yield from answers.send(self._copy(message, to))
+                yield JOB_BYTES
 
     def _peek(self, reference: Reference, latest: int) -> Message | None:
         """Return a job's message if it still waits, and is none that came later."""

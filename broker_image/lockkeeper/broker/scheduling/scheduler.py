@@ -1,12 +1,13 @@
 """Takes messages that are to be delivered later, and delivers them when their time has come."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, ResourceAllocationError
 from lockkeeper.broker.policies.redelivery import counted
+from lockkeeper.broker.requests.answers import Take
 from lockkeeper.broker.scheduling import job as jobs
 from lockkeeper.broker.scheduling.job import JOBS, Job
 from lockkeeper.broker.scheduling.job_queue import JobQueue
@@ -26,15 +27,13 @@ from lockkeeper.message.patching import properties_in, redelivery_counter_of, ti
 from lockkeeper.store.base import Receipt, Reference, StoreFullError
 
 if TYPE_CHECKING:
-    from lockkeeper.broker.access.guard import Guard
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.regions.registry import Registry
+    from lockkeeper.broker.requests.requests import Requests
     from lockkeeper.broker.settings import SchedulerSettings
     from lockkeeper.broker.transaction_manager import TransactionManager
 
 _MARK = b"AMQ_SCHEDULED_"
-
-Take = Callable[[Connection, Message, Receipt | None], None]
 
 
 class Scheduler:
@@ -51,11 +50,10 @@ class Scheduler:
         registry: "Registry",
         settings: "SchedulerSettings",
         broker_id: str,
-        guard: "Guard",
+        requests: "Requests",
         take: Take,
-        forget: Callable[[Connection], None],
     ) -> None:
-        """*take* takes a message, *forget* drops what waits for room of a connection."""
+        """*take* takes a message."""
         self._context = context
         self._transactions = transactions
         self._zone = ZoneInfo(settings.time_zone)
@@ -67,7 +65,7 @@ class Scheduler:
         self._count = 0
         self._queue = JobQueue(context, self._fire)
         registry.add(self._queue)
-        self._management = Management(context, self._queue, guard, self._send_copy, forget)
+        self._management = Management(self._queue, requests, self._copy)
 
     def intercept(
         self, connection: Connection, message: Message, receipt: Receipt | None
@@ -109,10 +107,6 @@ class Scheduler:
         sequence = message_id.broker_sequence
         job = jobs.stored(message, schedule, due, due, sequence, message_id)
         self._queue.accept(job, None)
-
-    def forget(self, connection: Connection) -> None:
-        """End what a connection asked for that is gone."""
-        self._management.forget(connection)
 
     def _fire(self, job: Job, reference: Reference) -> bool:
         """Deliver a job that is due, and let it wait for its next time if it has one.
@@ -174,11 +168,8 @@ class Scheduler:
         sequence = self._context.next_sequence()
         return jobs.again(message, job, self._message_id(), transaction, sequence)
 
-    def _send_copy(
-        self, connection: Connection, message: Message, to: Destination, receipt: Receipt
-    ) -> None:
-        copy = jobs.browsed(message, to, self._message_id(), self._context.next_sequence())
-        self._take(connection, copy, receipt)
+    def _copy(self, message: Message, to: Destination) -> Message:
+        return jobs.browsed(message, to, self._message_id(), self._context.next_sequence())
 
     def _send(self, message: Message) -> None:
         # Not in the broker's list of connections, this one is not told of routes that end.

@@ -8,13 +8,14 @@ from lockkeeper.broker.chores import Chore
 from lockkeeper.broker.connections import STALLED_BYTES_MAX, Connection
 from lockkeeper.broker.context import END_BYTES, MESSAGE_BYTES, TICK_BYTES_MAX, Context
 from lockkeeper.broker.errors import BrokerError, ResourceAllocationError, internal_error
-from lockkeeper.broker.scheduling.job_queue import JOB_BYTES
 from lockkeeper.message.destination import Destination
 from lockkeeper.store.base import Receipt
 
 # What one connection may have asked for that is not done: more than is read in one piece, after
 # which it is not read from, unless it has to be.
 ASKED_BYTES_MAX: Final = 2 << 20
+# So much of a request is carried out before others have their turn.
+PART_BYTES: Final = 256 << 10
 _HELD_BYTES: Final = STALLED_BYTES_MAX + 1
 WAITS: Final = -1
 
@@ -25,12 +26,13 @@ Steps: TypeAlias = Generator[int, None, None]
 class Request(NamedTuple):
     """Request of a connection; what is only *for the asker* ends when that is gone.
 
-    `size` is that of the message with it, in bytes.
+    `to` is where the message with it was sent, `size` what that weighs in bytes.
     """
 
+    to: Destination
+    size: int
     receipt: Receipt | None
     steps: Steps
-    size: int
     is_for_asker: bool = False
 
 
@@ -58,10 +60,8 @@ class Turns:
     which may depend on what the connection acknowledges, it is read where it has to be.
     """
 
-    def __init__(self, context: Context, name: Destination) -> None:
-        """*name* is where the requests were sent."""
+    def __init__(self, context: Context) -> None:
         self._context = context
-        self._name = name
         self._lines: dict[Connection, _Line] = {}
         self._ready: deque[Connection] = deque()
         self._waiting: set[Connection] = set()
@@ -73,7 +73,8 @@ class Turns:
         line = self._lines.setdefault(connection, _Line())
         if line.weight > ASKED_BYTES_MAX:
             raise ResourceAllocationError(
-                f"the connection has {len(line)} requests to {self._name} that are not done"
+                f"the connection has {len(line)} requests (this one to {request.to}) "
+                "that are not done"
             )
         line.add(request)
         if len(line) == 1:
@@ -120,13 +121,13 @@ class Turns:
                     self._wait(connection)
                     return weight
                 weight += step
-                if weight >= JOB_BYTES:
+                if weight >= PART_BYTES:
                     self._ready.append(connection)
                     return weight
         except BrokerError as refusal:
             error = refusal
         except Exception as unexpected:
-            self._context.containment.note_error("command", self._name, unexpected)
+            self._context.containment.note_error("command", request.to, unexpected)
             error = internal_error(unexpected)
         self._end(connection, error)
         return weight

@@ -1,4 +1,4 @@
-"""Answers to whoever browses jobs: copies, of which one at most waits for room."""
+"""Answers to one request, of which one at most waits for room."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -6,41 +6,33 @@ from typing import TypeAlias
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.outputs import Disconnect
-from lockkeeper.broker.scheduling.turns import WAITS, Steps
-from lockkeeper.message.destination import Destination
+from lockkeeper.broker.requests.turns import WAITS, Steps
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt
 
-SendCopy: TypeAlias = Callable[[Connection, Message, Destination, Receipt], None]
-"""Sends a copy of a job to a destination, as a message of a connection."""
+Take: TypeAlias = Callable[[Connection, Message, Receipt | None], None]
+"""Takes a message of a connection, unless it has to wait for room."""
 
 
 class Answers:
-    """The copies for one request, sent by a `connection` of their own; each one's receipt.
+    """The answers to one request, sent by a `connection` of their own; each one's receipt.
 
     Flow control tells by that connection whether one of them waits, and drops what is forgotten.
     """
 
-    def __init__(
-        self,
-        context: Context,
-        send_copy: SendCopy,
-        to: Destination,
-        go_on: Callable[[], None],
-    ) -> None:
+    def __init__(self, context: Context, take: Take, go_on: Callable[[], None]) -> None:
         """*go_on* is called when what waited waits no more."""
         self._context = context
-        self._send_copy = send_copy
-        self._to = to
+        self._take = take
         self._go_on = go_on
-        self.connection = Connection([], "scheduler")
+        self.connection = Connection([], "answers")
         self._is_waiting = False
 
     def send(self, message: Message) -> Steps:
-        """Send a copy of a job; yields WAITS until there is room for it. Raises BrokerError."""
+        """Send an answer; yields WAITS until there is room for it. Raises BrokerError."""
         # Not in the broker's list of connections, this one is not told of routes that end.
         self.connection.last_destination = None
-        self._send_copy(self.connection, message, self._to, self)
+        self._take(self.connection, message, self)
         self._is_waiting = self.connection.stalled_bytes > 0
         while self._is_waiting:
             yield WAITS
@@ -49,7 +41,7 @@ class Answers:
                 raise output.error
 
     def settle(self) -> None:
-        """See `Receipt`: a copy has been taken, or refused."""
+        """See `Receipt`: an answer has been taken, or refused."""
         if self._is_waiting:
             self._is_waiting = False
             # Not at once: flow control is among the sends that wait.

@@ -1,0 +1,79 @@
+"""Requests of clients: carried out in turns, and answered where their askers may send to."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+from lockkeeper.broker.access.guard import Guard
+from lockkeeper.broker.connections import Connection
+from lockkeeper.broker.context import Context
+from lockkeeper.broker.errors import InvalidDestinationError
+from lockkeeper.broker.requests.answers import Answers, Take
+from lockkeeper.broker.requests.turns import Request, Steps, Turns
+from lockkeeper.message.destination import Destination
+from lockkeeper.message.message import Message
+from lockkeeper.store.base import Receipt
+
+Answer: TypeAlias = Callable[[Answers], Steps]
+"""Sends all answers to a request, in steps."""
+
+
+class Requests:
+    """All requests that are not done; each one's receipt is settled when it is.
+
+    What a request is answered with goes where a message of its asker's would go, and is refused
+    where that would be.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        guard: Guard,
+        take: Take,
+        forget_sends: Callable[[Connection], None],
+    ) -> None:
+        """*take* takes a message, *forget sends* drops what waits for room of a connection."""
+        self._context = context
+        self._guard = guard
+        self._take = take
+        self._forget_sends = forget_sends
+        self._turns = Turns(context)
+
+    def carry_out(
+        self, connection: Connection, message: Message, receipt: Receipt | None, steps: Steps
+    ) -> None:
+        """Carry out what a message asks for, whatever becomes of the asker. Raises BrokerError."""
+        request = Request(message.destination, len(message.body), receipt, steps)
+        self._turns.add(connection, request)
+
+    def answer(
+        self,
+        connection: Connection,
+        message: Message,
+        receipt: Receipt | None,
+        reply_to: Destination,
+        answer: Answer,
+    ) -> None:
+        """Answer a message as long as the asker is there. Raises BrokerError.
+
+        What goes wrong with an answer, the asker is told as of the message itself.
+        """
+        self._guard.check_answering(connection, reply_to)
+        steps = self._answer(connection, reply_to, answer)
+        request = Request(message.destination, len(message.body), receipt, steps, True)
+        self._turns.add(connection, request)
+
+    def forget(self, connection: Connection) -> None:
+        """End the answers to a connection that is gone."""
+        self._turns.forget(connection)
+
+    def _answer(self, connection: Connection, reply_to: Destination, answer: Answer) -> Steps:
+        answers = Answers(self._context, self._take, partial(self._turns.go_on, connection))
+        try:
+            yield from answer(answers)
+        except InvalidDestinationError:
+            # Whoever has its own queue removed wants to read no more.
+            if not reply_to.is_temporary:
+                raise
+        finally:
+            self._forget_sends(answers.connection)
