@@ -31,14 +31,19 @@ class JobQueue(Queue):
     A delay is as long as it is to be whatever the clock is set to meanwhile; a cron expression
     goes by the clock, and so does every job that was read from the journal. `latest` is the number
     of the job that began to wait last, 0 that of all that were read from the journal.
+
+    While a delivery is being written, the times of its job that follow are `coming`: they are told
+    of and removed like those that wait, and what was removed does not begin to.
     """
 
-    __slots__ = ("_fire", "_jobs", "_named", "latest")
+    __slots__ = ("_coming", "_fire", "_jobs", "_named", "_unwanted", "latest")
 
     def __init__(self, context: Context, fire: Fire) -> None:
         super().__init__(context, JOBS)
         self._fire = fire
         self._jobs: dict[Reference, tuple[Job, Timer]] = {}
+        self._coming: dict[Reference, Job] = {}
+        self._unwanted: set[Reference] = set()
         # In dicts, since one of very many that have the same id is to be found at once.
         self._named: dict[str, dict[Reference, None]] = {}
         self.latest = 0
@@ -111,9 +116,16 @@ class JobQueue(Queue):
         found = [(job, reference) for reference, (job, _) in self._jobs.items()]
         return sorted(found, key=lambda entry: entry[0].due)
 
-    def entries(self) -> list[tuple[Job, Timer]]:
-        """Return every job as it is now, in no order."""
-        return [*self._jobs.values()]
+    def entries(self) -> list[tuple[Job, object]]:
+        """Return every job as it is now, in no order, also those that are coming."""
+        return [*self._jobs.values(), *((job, None) for job in self._coming.values())]
+
+    def expect(self, coming: Iterable[tuple[Reference, Job]]) -> None:
+        """Know of jobs that begin to wait as soon as they are written."""
+        for reference, job in coming:
+            if reference not in self._jobs:
+                self._coming[reference] = job
+                self._name(reference, job)
 
     def count(self, identifier: str) -> int:
         """Return how many jobs have this id."""
@@ -124,12 +136,16 @@ class JobQueue(Queue):
         return [*self._named.get(identifier, ())]
 
     def holds(self, reference: Reference, latest: int) -> bool:
-        """Tell whether a job still waits whose number is *latest* at most."""
+        """Tell whether a job still waits, or is coming, whose number is *latest* at most."""
         entry = self._jobs.get(reference)
-        return entry is not None and entry[0].number <= latest
+        job = self._coming.get(reference) if entry is None else entry[0]
+        return job is not None and job.number <= latest
 
     def cancel(self, reference: Reference) -> None:
-        """End a job that waits."""
+        """End a job that waits, or as soon as it would begin to."""
+        if self._forget_coming(reference):
+            self._unwanted.add(reference)
+            return
         _, timer = self._take_job(reference)
         timer.cancel()
         self._discard(reference)
@@ -140,10 +156,17 @@ class JobQueue(Queue):
         for _, timer in self._jobs.values():
             timer.cancel()
         self._jobs.clear()
+        self._coming.clear()
+        self._unwanted.clear()
         self._named.clear()
 
     def _wait(self, reference: Reference, message: Message, is_fresh: bool = False) -> None:
         context = self.context
+        self._forget_coming(reference)
+        if reference in self._unwanted:
+            self._discard(reference)
+            self._unwanted.remove(reference)
+            return
         try:
             job = read_job(message)
         except BrokerError as refusal:
@@ -170,15 +193,29 @@ class JobQueue(Queue):
 
     def _keep(self, reference: Reference, job: Job, timer: Timer) -> None:
         self._jobs[reference] = (job, timer)
+        self._name(reference, job)
+
+    def _name(self, reference: Reference, job: Job) -> None:
+        """Have a job found by its id."""
         self._named.setdefault(job.identifier, {})[reference] = None
 
-    def _take_job(self, reference: Reference) -> tuple[Job, Timer]:
-        """Let a job wait no more."""
-        job, timer = self._jobs.pop(reference)
+    def _unname(self, reference: Reference, job: Job) -> None:
         same = self._named[job.identifier]
         del same[reference]
         if not same:
             del self._named[job.identifier]
+
+    def _forget_coming(self, reference: Reference) -> bool:
+        """Expect a job no longer; tell whether it was coming."""
+        job = self._coming.pop(reference, None)
+        if job is not None:
+            self._unname(reference, job)
+        return job is not None
+
+    def _take_job(self, reference: Reference) -> tuple[Job, Timer]:
+        """Let a job wait no more."""
+        job, timer = self._jobs.pop(reference)
+        self._unname(reference, job)
         return job, timer
 
     def _due(self, reference: Reference) -> None:

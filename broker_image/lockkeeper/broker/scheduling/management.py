@@ -95,7 +95,7 @@ class Management:
     def _remove(self, identifier: str, latest: int) -> Steps:
         """Remove the jobs up to number *latest* that have this id, until there are none.
 
-        One that is carried out meanwhile may come again.
+        One that is carried out between two steps may come again.
         """
         is_found = True
         while is_found:

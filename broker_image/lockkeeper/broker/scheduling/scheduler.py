@@ -1,6 +1,7 @@
 """Takes messages that are to be delivered later, and delivers them when their time has come."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
@@ -142,6 +143,10 @@ class Scheduler:
         found = self._transactions.find(self._connection, transaction)
         found.consume(self._queue, [reference], None)
         self._transactions.commit(self._connection, transaction, None)
+        if following:
+            waiting = [run.references for run in found.sent if run.route is self._queue]
+            last = [*chain.from_iterable(waiting)][-len(following) :]
+            self._queue.expect(zip(last, following, strict=True))
         return True
 
     def _following(self, job: Job) -> list[Job] | None:
