@@ -3,11 +3,20 @@
 from pathlib import Path
 
 import pytest
-from journal_maker import JournalMaker, message_id, rows_of
+from journal_maker import ORDERS, JournalMaker, message_id, rows_of, transaction
+from random_journal import framed
 
+from lockkeeper.journal.records import RemoveDestination, Subscription
+from lockkeeper.message.destination import topic
+from lockkeeper.message.openwire import SubscriptionInfo
 from lockkeeper_analytics.errors import AnalyticsError
 from lockkeeper_analytics.history import keeping
 from lockkeeper_analytics.tables.options import parse_options
+
+NEWS = topic("NEWS")
+INFO = SubscriptionInfo(client_id="ann", subscription_name="one", destination=NEWS)
+SUBSCRIBE = Subscription(NEWS, "ann:one", False, framed(INFO))
+UNSUBSCRIBE = Subscription(NEWS, "ann:one", False, None)
 
 
 @pytest.fixture
@@ -25,8 +34,9 @@ def keep(folder, directory):
 
 
 def messages(folder):
-    """Return the numbers of the messages in the history, in its order."""
+    """Return the numbers of the messages in the history, by their places."""
     rows = rows_of(folder / "broker=north")
+    rows.sort(key=lambda row: (row["file_id"], row["offset"]))
     found = [row["message_id"] for row in rows if row["kind"] == "add"]
     return [int(each.rpartition(":")[2]) for each in found]
 
@@ -40,7 +50,7 @@ def test_a_run_goes_on_behind_what_it_has_of_a_file_that_was_compacted(maker, fo
     end = maker.path.stat().st_size - 5
     maker.add(3, 2).add(4, 3).flush().roll().add(5, 4).flush()
     maker.add(2, 1).add(4, 3).compact(1)
-    assert keep(folder, maker.directory) == (3, 1)
+    assert keep(folder, maker.directory) == (2, 1)
     assert messages(folder) == [1, 2, 4, 5]
     assert lost(folder) == [f"db-1.log from byte {end} on"]
     maker.add(4, 3).compact(1).roll().add(6, 5).flush()
@@ -51,7 +61,7 @@ def test_a_run_goes_on_behind_what_it_has_of_a_file_that_was_compacted(maker, fo
 def test_of_a_file_that_was_kept_to_its_end_nothing_is_lost(maker, folder):
     keep(folder, maker.directory)
     maker.add(2, 1).compact(1).add(2, 1).compact(1).roll().add(3, 2).flush()
-    assert keep(folder, maker.directory) == (2, 0)
+    assert keep(folder, maker.directory) == (1, 0)
     assert messages(folder) == [1, 2, 3]
     assert lost(folder) == []
 
@@ -127,3 +137,66 @@ def test_another_journal_is_none_though_it_was_compacted(maker, folder, tmp_path
     with pytest.raises(AnalyticsError, match="it is not the journal"):
         keep(folder, other.directory)
     assert message_id(9) not in [row["message_id"] for row in rows_of(folder / "broker=north")]
+
+
+def began_before_its_message(maker):
+    yield maker.record(SUBSCRIBE)
+    yield maker.add(7, 5, NEWS).add(3, 6).remove(3)
+    yield maker.record(SUBSCRIBE).add(7, 5, NEWS)
+
+
+def began_anew(maker):
+    yield maker.record(SUBSCRIBE).add(6, 3, NEWS)
+    yield maker.add(5, 4).record(UNSUBSCRIBE).record(SUBSCRIBE).add(7, 5, NEWS)
+    yield maker.add(5, 4).record(SUBSCRIBE).add(7, 5, NEWS)
+
+
+def was_committed(maker):
+    yield maker.add(7, 5, tx=transaction(1))
+    yield maker.commit(transaction(1)).add(3, 6).remove(3)
+    yield maker.add(7, 5, tx=transaction(1)).commit(transaction(1))
+
+
+def came_to_a_queue_that_was_removed(maker):
+    yield maker.record(RemoveDestination(ORDERS))
+    yield maker.add(7, 5).add(3, 6).remove(3)
+    yield maker.record(RemoveDestination(ORDERS)).add(7, 5)
+
+
+def came_again(maker):
+    yield maker.add(7, 3).remove(7)
+    yield maker.add(7, 5).add(3, 6).remove(3)
+    yield maker.add(7, 5)
+
+
+def pending(directory):
+    rows = rows_of(directory, table="subscriptions")
+    return [(row["subscription"], row["pending"]) for row in rows if row["state"] == "live"]
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        began_before_its_message,
+        began_anew,
+        was_committed,
+        came_to_a_queue_that_was_removed,
+        came_again,
+    ],
+)
+def test_what_was_left_is_told_as_the_journal_tells_it(story, maker, folder):
+    """A story is what is written before a run and behind it, and what a compaction leaves."""
+    steps = story(maker.remove(1).remove(2))
+    next(steps).flush()
+    keep(folder, maker.directory)
+    next(steps).clock(6).flush().roll().clock(10).add(9, 10).flush()
+    next(steps).compact(1)
+    keep(folder, maker.directory)
+    history = folder / "broker=north"
+    assert pending(history) == pending(maker.directory)
+    columns = "destination,message_id,outcome,waiting_for"
+    told = rows_of(maker.directory, table="messages", columns=columns)
+    found = rows_of(history, table="messages", columns=columns)
+    assert [row for row in found if row in told] == told
+    live = [row for row in found if row["outcome"] in ("pending", "open")]
+    assert live == [row for row in told if row["outcome"] == "pending"]

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from lockkeeper.journal.batch import EOF_SIZE
 from lockkeeper_analytics.errors import NoJournalError, OptionError
 from lockkeeper_analytics.history.formats import Format
-from lockkeeper_analytics.history.known_records import Known, known_in, unknown_rows
+from lockkeeper_analytics.history.known_records import known_in, rows_behind
 from lockkeeper_analytics.history.place import Place, Step
 from lockkeeper_analytics.history.places import format_of, place_in
 from lockkeeper_analytics.history.sameness import NOTED, Marks
 from lockkeeper_analytics.reading.asked import ReadOptions
-from lockkeeper_analytics.reading.compacted import compaction_of, whole_files
+from lockkeeper_analytics.reading.compacted import compaction_of, shorter_by, whole_files
 from lockkeeper_analytics.reading.kept import NO_DAY
 from lockkeeper_analytics.reading.partitions import Part, all_files, part_of
 from lockkeeper_analytics.reading.records import LOST
@@ -127,25 +127,34 @@ class _Appending:
                 lost = Lost(self.tail.directory, span.file.file_id, span.start)
                 yield TABLE.lost_row(lost, self.options)
             index = files.index(span.file)
-            if self.moved == begin and span.file.file_id == begin.file:
-                part = part_of(self.tail.directory, files, index)
-                yield from unknown_rows(self._read(part), self._known(begin.file))
-            else:
-                part = part_of(self.tail.directory, files, index, span.start, span.end)
-                yield from self._read(replace(part, size=span.file.size))
+            part = part_of(self.tail.directory, files, index, span.start, span.end)
+            part = replace(part, size=span.file.size, must_exist=True)
+            has_moved = self.moved == begin and span.file.file_id == begin.file
+            yield from self._read(part, has_moved)
 
-    def _read(self, part: Part) -> Iterator[pa.RecordBatch]:
+    def _read(self, part: Part, has_moved: bool) -> Iterator[pa.RecordBatch]:
         """Yield the records of a part, or a row that says that it is gone.
 
-        And of one that was compacted during this run what is left, as far as it is new.
+        And of one that was compacted, since the last run or during this one, what is left.
         """
         try:
-            yield from TABLE.rows(replace(part, must_exist=True), self.options)
+            yield from self._left(part) if has_moved else TABLE.rows(part, self.options)
         except FileNotFoundError:
             lost = Lost(part.directory, part.file_id, part.start)
             yield TABLE.lost_row(lost, self.options)
-            left = replace(part, start=0, end=None, size=0)
-            yield from unknown_rows(TABLE.rows(left, self.options), self._known(part.file_id))
+            yield from self._left(replace(part, must_exist=False))
+
+    def _left(self, part: Part) -> Iterator[pa.RecordBatch]:
+        """Yield what a compacted file has of what was behind the beginning of *part*."""
+        shorter = shorter_by(part.path)
+        rows = TABLE.rows(replace(part, start=0, end=None, size=0), self.options)
+        if not part.start:
+            return rows
+        files = [
+            each for each in self.place.files() if each.file_id <= part.file_id <= each.last_id
+        ]
+        known = known_in([each.path for each in files], part.file_id)
+        return rows_behind(part.start, rows, shorter, known)
 
     def _has_lost(self, span: Span) -> bool:
         """Tell whether the broker may have compacted what no run has read of a file."""
@@ -155,11 +164,6 @@ class _Appending:
         if self.moved is not None and span.file.file_id == self.moved.file:
             return span.start + EOF_SIZE < compaction.size
         return span.start == 0
-
-    def _known(self, file_id: int) -> Known:
-        """Return the records of a data file that are in the history."""
-        files = [file for file in self.place.files() if file.file_id <= file_id <= file.last_id]
-        return known_in([file.path for file in files], file_id)
 
     def _add(self, rows: pa.Table, begin: JournalOffset, end: JournalOffset) -> None:
         days = _days(rows)

@@ -38,6 +38,14 @@ def compaction_of(file: DataFile) -> Compaction | None:
     return compaction_in(head_of(file.path))
 
 
+def shorter_by(path: str) -> int:
+    """Return how many bytes a compacted file is shorter than it was, 0 for one that is whole."""
+    with suppress(OSError), open_file(path) as file:
+        compaction = compaction_in(file.read(HEAD_BYTES))
+        return 0 if compaction is None else compaction.size - file.seek(0, 2)
+    return 0
+
+
 def whole_file(file: DataFile, compaction: Compaction) -> DataFile | None:
     """Return the file in the archive that was compacted to *file*; None: it is not there."""
     path = sibling_in_archive(file.path)
