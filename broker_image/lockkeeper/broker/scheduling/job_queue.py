@@ -207,15 +207,18 @@ class JobQueue(Queue):
 
     def _forget_coming(self, reference: Reference) -> bool:
         """Expect a job no longer; tell whether it was coming."""
-        job = self._coming.pop(reference, None)
-        if job is not None:
-            self._unname(reference, job)
-        return job is not None
+        job = self._coming.get(reference)
+        if job is None:
+            return False
+        self._unname(reference, job)
+        del self._coming[reference]
+        return True
 
     def _take_job(self, reference: Reference) -> tuple[Job, Timer]:
         """Let a job wait no more."""
-        job, timer = self._jobs.pop(reference)
+        job, timer = self._jobs[reference]
         self._unname(reference, job)
+        del self._jobs[reference]
         return job, timer
 
     def _due(self, reference: Reference) -> None:
