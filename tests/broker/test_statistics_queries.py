@@ -265,6 +265,17 @@ def test_many_destinations_are_looked_at_in_many_turns(
     assert client.connection.stalled_bytes == 0
 
 
+def test_copies_of_answers_are_sent_in_turns(bench: "Bench") -> None:
+    client = bench.client()
+    make(bench)
+    reply = question(client, "Destination.Q.>", queue(",".join(f"A{n}" for n in range(50))))
+    most = TICK_BYTES_MAX // (ANSWER_BYTES + 49 * END_BYTES) + 1
+    bench.broker.tick(bench.now, bench.steady)
+    assert 0 < bench.depth("A0") <= most
+    assert turns_until(client, reply) >= COUNT // most - 1
+    assert bench.depth("A0") == bench.depth("A49") == COUNT
+
+
 def test_a_question_ends_with_its_asker(bench: "Bench") -> None:
     client = bench.client()
     make(bench)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.context import Context
+from lockkeeper.broker.context import END_BYTES, Context
 from lockkeeper.broker.outputs import Disconnect
 from lockkeeper.broker.requests.turns import WAITS, Steps
+from lockkeeper.message.destination import COMPOSITE_SEPARATOR
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt
 
@@ -29,7 +30,10 @@ class Answers:
         self._is_waiting = False
 
     def send(self, message: Message) -> Steps:
-        """Send an answer; yields WAITS until there is room for it. Raises BrokerError."""
+        """Send an answer; yields WAITS until there is room for it. Raises BrokerError.
+
+        Copies for the parts of a composite weigh something, too.
+        """
         # Not in the broker's list of connections, this one is not told of routes that end.
         self.connection.last_destination = None
         self._take(self.connection, message, self)
@@ -39,6 +43,7 @@ class Answers:
         for output in self.connection.outbox:
             if isinstance(output, Disconnect):
                 raise output.error
+        yield message.destination.name.count(COMPOSITE_SEPARATOR) * END_BYTES
 
     def settle(self) -> None:
         """See `Receipt`: an answer has been taken, or refused."""
