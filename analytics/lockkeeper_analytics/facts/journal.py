@@ -197,10 +197,10 @@ def settled(
         tell("matching acknowledgements")
         cells = pool.submit(frames.frame("cells").collect)
         if not is_small:
-            settle("acknowledged", "message_lifetimes", "counted")
+            settle("message_lifetimes", "counted")
             ((later,),) = frames.ask(LATER).collect()
             frames.leave_out(set() if later else set(LATER_ARRIVALS))
-            settle("moves")
+            settle("acknowledged", "moves")
     (seconds,) = cells.result()[0]
     # As a constant it costs no job of each query.
     frames.keep({"cells": frames.session.sql(f"SELECT CAST({seconds} AS BIGINT) AS seconds")})

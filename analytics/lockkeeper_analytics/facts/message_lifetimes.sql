@@ -1,10 +1,11 @@
 -- Every message's stay in its queue, or with each durable subscription of its topic that was
 -- there when it came, or asked for what was there already: from its add to the end of it. `ended`
--- is null while it waits, `located` is where the record lies that holds it, `stored` the first one,
--- `ender` what ended it, `hidden` tells that a prepared transaction consumes it.
+-- is null while it waits, `located` is where the record lies that holds it, `stored` the first
+-- one, with its time `arrived_at`; `ender` what ended it, `hidden` tells that a prepared transaction
+-- consumes it.
 WITH told AS (
     SELECT /*+ BROADCAST(periods) */ applied.directory, applied.destination_kind,
-        applied.destination, message_id, subscription, kind, kind IN ('add', 'update') AS is_add,
+        applied.destination, message_id, copy_of, subscription, kind, kind IN ('add', 'update') AS is_add,
         position, record_position, happened_at, happened_after, happened_before,
         priority, group_id, record_bytes, stored_at, message_bytes, dead_letter_cause,
         purged, purge
@@ -148,7 +149,7 @@ begun_at AS (
     WHERE adds = 1 OR begun.number IS NOT NULL
 ),
 stays AS (
-    SELECT directory, destination_kind, destination, message_id,
+    SELECT directory, destination_kind, destination, message_id, copy_of,
         CAST(NULL AS STRING) AS subscription, position, record_position, happened_at,
         priority, group_id, record_bytes, stored_at, message_bytes, dead_letter_cause,
         coalesce(next, purged) AS over,
@@ -159,7 +160,7 @@ stays AS (
         CASE WHEN next IS NULL THEN purge.kind ELSE 'remove' END AS end_kind
     FROM turns WHERE is_add
     UNION ALL
-    SELECT told.directory, told.destination_kind, told.destination, told.message_id,
+    SELECT told.directory, told.destination_kind, told.destination, told.message_id, told.copy_of,
         joined.subscription, told.position, told.record_position, told.happened_at,
         priority, group_id, record_bytes, stored_at, message_bytes, dead_letter_cause, over,
         ending.position, ending.record_position, ending.happened_at, ending.happened_after,
@@ -174,7 +175,8 @@ stays AS (
     WHERE gaps = 0
 )
 SELECT stays.directory, stays.destination_kind, stays.destination, stays.message_id,
-    stays.subscription, stays.position AS added, stays.happened_at AS added_at,
+    stays.copy_of, stays.subscription, stays.position AS added, stays.happened_at AS added_at,
+    stays.stored_at AS arrived_at,
     priority, group_id, stays.record_position AS stored,
     -- The latest update of the stay tells where the message lies since.
     coalesce(updates.position, stays.record_position) AS located,
