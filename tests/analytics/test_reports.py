@@ -4,6 +4,7 @@ import json
 
 import pytest
 from journal_maker import ORDERS, START, JournalMaker, message_id, moment, transaction
+from journal_reports import asked
 
 from lockkeeper.journal.records import Prepare, RemoveDestination, Subscription
 from lockkeeper.message.destination import queue, topic
@@ -188,6 +189,17 @@ def test_redeliveries_come_from_statistics_and_marks(lived):
     (row,) = lived("redeliveries")
     assert (row["destination"], row["redelivered"], row["dispatched"]) == ("ORDERS", 7, 16)
     assert (row["marked"], row["highest"]) == (1, 6)
+
+
+def test_a_redelivered_copy_of_a_virtual_topic_counts_in_its_queue(report, tmp_path):
+    made, copies = JournalMaker(tmp_path / "journal"), queue("Consumer.A.VirtualTopic.X")
+    origin = topic("VirtualTopic.X")
+    made.add(1, 0, copies, original_destination=origin, redelivery_counter=3).clock(1).flush()
+    (row,) = report("redeliveries", made.directory)
+    assert (row["destination_kind"], row["destination"]) == ("queue", copies.name)
+    assert (row["marked"], row["highest"]) == (1, 3)
+    (some,) = asked("FROM redeliveries_report", made.directory, destination="Consumer.>")
+    assert some["destination"] == copies.name
 
 
 def test_a_takeover_tells_how_long_the_journal_was_silent(lived):
