@@ -84,6 +84,17 @@ def test_undecided_transactions_come_first_and_long_ones_are_told(report, maker)
     assert (found[1]["removes"], found[1]["files"]) == (1, 1)
 
 
+def test_what_prepares_a_transaction_before_it_began_prepares_nothing(report, maker):
+    # A broker that starts does not know the transaction yet, and ignores the record.
+    maker.record(Prepare(transaction(1))).add(1, 1, tx=transaction(1))
+    maker.add(2, 2, tx=transaction(2)).record(Prepare(transaction(2))).clock(2).flush()
+    told = {row["transaction"]: row["state"] for row in report("transactions", maker.directory)}
+    assert told == {str(transaction(1)): "open", str(transaction(2)): "in_doubt"}
+    table = rows_of(maker.directory, table="transactions")
+    outcomes = {row["transaction"]: row["outcome"] for row in table}
+    assert outcomes == {str(transaction(1)): "open", str(transaction(2)): "prepared"}
+
+
 def test_files_are_kept_as_a_replay_says_and_what_emptying_one_frees(report, maker, golden):
     maker.add(1, 0).add(2, 1).clock(1).flush().roll().remove(1).add(3, 2).clock(2).flush()
     maker.roll().remove(3).clock(3).flush().roll().add(4, 4).remove(4).clock(4).flush()

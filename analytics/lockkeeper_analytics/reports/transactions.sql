@@ -1,29 +1,20 @@
 -- `state` is `open` (a broker that starts rolls it back), `in_doubt` (prepared: somebody must
 -- decide), `committed` or `rolled_back`. `age_ms` runs from the first record to the end, or to the
 -- last time that the journal tells; half a minute is half of what transaction managers wait before
--- they give up. An id that is used again is a transaction of its own. The 1,000 oldest undecided
--- ones are told, and the 100 that took longest of the others.
-WITH numbered AS (
-    SELECT directory, transaction, kind, position, written_after, message_bytes, file_id,
-        kind IN ('commit', 'rollback') AS is_outcome,
-        coalesce(lag(kind) OVER (PARTITION BY directory, transaction ORDER BY position)
-            IN ('commit', 'rollback'), true) AS is_first,
-        coalesce(sum(CASE WHEN kind IN ('commit', 'rollback') THEN 1 ELSE 0 END) OVER (
-            PARTITION BY directory, transaction ORDER BY position
-            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS turn
-    FROM placed WHERE transaction IS NOT NULL
-),
-summed AS (
-    SELECT directory, transaction, turn,
-        max(CASE WHEN is_outcome THEN kind END) AS outcome,
+-- they give up. An id that is used again is a transaction of its own; what prepares it before its
+-- first add or remove prepares nothing. The 1,000 oldest undecided ones are told, and the 100 that
+-- took longest of the others.
+WITH summed AS (
+    SELECT directory, transaction, settled_kind AS outcome,
         bool_or(kind = 'prepare') AS is_prepared,
-        max(CASE WHEN is_first THEN written_after END) AS began_at,
-        max(CASE WHEN is_outcome THEN written_after END) AS ended_at,
+        min(written(position, written_after, written_before)).written_after AS began_at,
+        settled_after AS ended_at,
         count_if(kind = 'add') AS adds,
         count_if(kind = 'remove') AS removes,
         coalesce(sum(message_bytes), 0) AS bytes,
-        count(DISTINCT CASE WHEN NOT is_outcome THEN file_id END) AS files
-    FROM numbered GROUP BY directory, transaction, turn
+        count(DISTINCT file_id) AS files
+    FROM transaction_records
+    GROUP BY directory, transaction, settled, settled_kind, settled_after
 ),
 told AS (
     SELECT directory, transaction,
@@ -39,7 +30,6 @@ told AS (
         unix_millis(coalesce(ended_at, end_at)) - unix_millis(began_at) AS age_ms,
         adds, removes, bytes, files
     FROM summed LEFT JOIN ends USING (directory)
-    WHERE adds + removes > 0
 ),
 ranked AS (
     SELECT told.*, row_number() OVER (
