@@ -5,6 +5,7 @@ from journal_maker import ORDERS, START, JournalMaker, message_id, moment
 
 from lockkeeper.journal.records import RemoveMessage
 from lockkeeper.message.destination import queue
+from lockkeeper_analytics.page.story import NEEDED, tell
 
 HOUR = 3_600_000
 
@@ -90,3 +91,16 @@ def test_brokers_are_compared(report, maker, tmp_path):
     assert (north["sent"], north["acknowledged"], north["p99_ms"]) == (2, 1, 4000.0)
     assert (north["seconds"], north["per_second"]) == (4.0, 0.5)
     assert (other["broker"], other["takeovers"], other["sent"]) == ("south", 0, 1)
+
+
+def test_brokers_acknowledge_what_the_page_says_without_dead_letters(report, maker):
+    properties = {"dlqDeliveryFailureCause": "no stock"}
+    for number, grave in ((1, queue("DLQ.ORDERS")), (2, queue("ActiveMQ.DLQ"))):
+        maker.add(number, 0)
+        maker.add(number, 10, grave, properties=properties, original_destination=ORDERS)
+        maker.remove(number).remove(number, grave)
+    maker.add(3, 20, queue("ActiveMQ.DLQ")).remove(3, queue("ActiveMQ.DLQ"))
+    maker.add(4, 30).add(5, 40).remove(4).clock(40).flush()
+    tables = {name: report(name, maker.directory) for name in ("brokers", *NEEDED)}
+    (broker,) = tables["brokers"]
+    assert (broker["acknowledged"], tell(tables).acknowledged) == (1, 1)

@@ -1,15 +1,22 @@
 -- `broker` is the last name that an event tells, else the directory's. `sent` counts messages
 -- without dead letters, `per_second` is their mean over `seconds`, from the first record to the
--- last; `bytes` are those of all records. `p99_ms` is of what records acknowledge.
+-- last; `acknowledged` leaves out dead letter queues, as the head of the page does. `bytes` are
+-- those of all records. `p99_ms` is of what records acknowledge.
 WITH of_records AS (
     SELECT directory, sum(record_bytes) AS bytes,
         (unix_millis(max(written_after)) - unix_millis(min(written_after))) / 1000 AS seconds
     FROM records GROUP BY directory
 ),
+graves AS (SELECT DISTINCT directory, dead_letter_queue FROM dead_letters_report),
 sums AS (
-    SELECT directory, sum(enqueued) - sum(coalesce(dead_lettered, 0)) AS sent,
-        sum(acknowledged) AS acknowledged, sum(dead_lettered) AS dead_lettered
-    FROM totals_report GROUP BY directory
+    SELECT totals.directory, sum(enqueued) - sum(coalesce(dead_lettered, 0)) AS sent,
+        sum(CASE WHEN dead_letter_queue IS NULL AND destination <> 'ActiveMQ.DLQ'
+            THEN acknowledged END) AS acknowledged,
+        sum(dead_lettered) AS dead_lettered
+    FROM totals_report totals LEFT JOIN graves
+        ON totals.directory = graves.directory AND destination_kind = 'queue'
+        AND destination = dead_letter_queue
+    GROUP BY totals.directory
 ),
 held AS (
     SELECT directory, count_if(NOT hidden) AS waiting
