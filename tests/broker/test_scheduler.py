@@ -12,6 +12,8 @@ from lockkeeper.broker.errors import (
     InvalidDestinationError,
     ResourceAllocationError,
 )
+from lockkeeper.broker.policies.policy import DestinationPolicy
+from lockkeeper.broker.policies.redelivery import RedeliveryPolicy
 from lockkeeper.broker.settings import (
     BrokerSettings,
     MemoryUsage,
@@ -320,13 +322,31 @@ def test_nobody_else_sends_to_the_queue_of_jobs_or_consumes_it(bench: "Bench") -
         client.consume(JOBS)
 
 
+@pytest.mark.parametrize("redelivers", [False, True])
+def test_where_no_schedule_is_heeded_nobody_sends_to_the_queue_of_jobs(
+    make_bench: "type[Bench]", redelivers: bool
+) -> None:
+    policy = DestinationPolicy(redelivery=RedeliveryPolicy() if redelivers else None)
+    bench = make_bench(Q=policy)
+    client = bench.client()
+    forged = scheduled(delay=1) | {"lockkeeperDestination": "queue://SECRET"}
+    for name in (JOBS, f"Q,{JOBS}"):
+        with pytest.raises(InvalidDestinationError, match="nobody may send there"):
+            client.send(name, "mine", properties=forged)
+    bench.tick(10)
+    assert [bench.depth(name) for name in (JOBS, "Q", "queue://SECRET")] == [0, 0, 0]
+
+
 def test_what_is_in_the_queue_of_jobs_and_is_none_ends_in_the_dead_letter_queue(
     bench: "Bench", make_bench: "type[Bench]"
 ) -> None:
     without = make_bench(bench.store)
-    client = without.client()
-    client.send(JOBS, "no schedule")
-    client.send(JOBS, "nonsense", properties=scheduled(delay="x"))
+    client, jobs = without.client(), parse_destination(JOBS)
+    for properties in (None, scheduled(delay="x")):
+        message = without.message(client, jobs, "nonsense", properties)
+        # As an ActiveMQ may have left it there.
+        without.broker.registry.ensure(without.broker.context, jobs).accept(message, None)
+    without.tick()
     second = make_bench(bench.store, settings=SETTINGS)
     second.tick()
     assert second.depth(JOBS) == 0

@@ -335,6 +335,7 @@ class Broker:
         if route is None or destination is not connection.last_destination:
             if connection.rights is not None:
                 self.guard.check_sending(connection.rights, destination)
+            self.schedulers.check_sending(connection, destination)
             found = self.registry.find(destination)
             if found is None and not destination.is_composite:
                 found = self.route(destination)

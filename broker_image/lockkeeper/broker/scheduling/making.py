@@ -2,11 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
 from lockkeeper.broker.scheduling.job import JOBS
 from lockkeeper.broker.scheduling.scheduler import Scheduler
 
 if TYPE_CHECKING:
+    from lockkeeper.broker.connections import Connection
     from lockkeeper.broker.context import Context
     from lockkeeper.broker.policies.policy import PolicyMap
     from lockkeeper.broker.regions.registry import Registry
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.requests.requests import Requests
     from lockkeeper.broker.settings import SchedulerSettings
     from lockkeeper.broker.transaction_manager import TransactionManager
+    from lockkeeper.message.destination import Destination
 
 
 class SchedulerMaker:
@@ -32,13 +34,14 @@ class SchedulerMaker:
         """See `Scheduler`."""
         self._context, self._registry = context, registry
         self._is_enabled = settings.enabled
+        self._scheduler: Scheduler | None = None
         self._parts = (context, transactions, registry, settings, broker_id, requests, take)
 
     def make(self, policies: "PolicyMap") -> Scheduler | None:
         """Return the scheduler, None if neither the settings nor *policies* want one."""
         if not self._is_enabled and not policies.any_redelivers():
             return None
-        scheduler = Scheduler(*self._parts)
+        self._scheduler = scheduler = Scheduler(*self._parts)
         self._context.deliver_later = scheduler.deliver_later
         return scheduler
 
@@ -51,3 +54,13 @@ class SchedulerMaker:
             raise BrokerError(f"redelivery needs a restart: {JOBS} holds messages of before")
         self._registry.forget(JOBS)
         self.make(policies)
+
+    def check_sending(self, connection: "Connection", destination: "Destination") -> None:
+        """Refuse what a client sends to the queue of jobs, where no schedule is heeded.
+
+        A job is sent to where it says, whoever has made it. Raises InvalidDestinationError.
+        """
+        if self._is_enabled or JOBS not in destination.parts():
+            return
+        if self._scheduler is None or not self._scheduler.sends_by(connection):
+            raise InvalidDestinationError(f"{JOBS} is the broker's own: nobody may send there")

@@ -100,6 +100,10 @@ class Scheduler:
             return False
         return not any(_MARK in message.body for message in messages)
 
+    def sends_by(self, connection: Connection) -> bool:
+        """Tell whether a connection is the scheduler's own."""
+        return connection is self._connection
+
     def deliver_later(self, message: Message, delay: int) -> None:
         """Let a message of a destination that failed come again after *delay* ms."""
         schedule = Schedule(delay, 0, 0, "")
