@@ -418,6 +418,10 @@ class TransactionManager:
         """Return all that are not done with, also those whose commit is being written."""
         return [*self.undecided(), *self._committing]
 
+    def committing(self) -> list[Transaction]:
+        """Return those whose commit is being written."""
+        return [*self._committing]
+
     def undecided(self) -> list[Transaction]:
         """Return all that are open or prepared, each once."""
         several = (one.transactions.values() for one in self._connections.values())

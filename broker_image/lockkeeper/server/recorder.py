@@ -17,6 +17,7 @@ from lockkeeper.journal.counters import COUNTERS
 from lockkeeper.message.destination import Destination
 from lockkeeper.server.client_recorder import ClientRecorder
 from lockkeeper.server.conversion import milliseconds
+from lockkeeper.server.counted import CountedStatistics
 from lockkeeper.store.base import Store
 from lockkeeper_api.broker import Recorder as RecorderSettings
 
@@ -98,15 +99,17 @@ class FlightRecorder:
     def _note_some(self, now: int) -> bool:
         """Note the next destinations, if they changed; tell whether there are more."""
         changed: dict[str, dict[str, Any]] = {}
+        counted = CountedStatistics(self._broker.transactions.committing(), now)
         for _ in range(min(DESTINATIONS_AT_ONCE_MAX, len(self._left))):
             region = self._left.pop()
             destination = region.destination
             if self._broker.registry.find(destination) is not region:
                 continue
-            figures = _figures(region)
+            statistics = counted.of(region.statistics)
+            figures = _figures(region, statistics)
             self._written[destination] = figures
             if self._before.get(destination) != figures:
-                latency = {"le": LATENCY_BOUNDS, "n": list(region.statistics.latency)}
+                latency = {"le": LATENCY_BOUNDS, "n": list(statistics.latency)}
                 told = dict(zip(_FIGURES, figures, strict=True))
                 changed[str(destination)] = {**told, "latency": latency}
         if changed:
@@ -131,10 +134,10 @@ class FlightRecorder:
         self._store.trace(PREFIX + json.dumps(record, separators=(",", ":")))
 
 
-def _figures(region: Queue | Topic) -> tuple[int, ...]:
+def _figures(region: Queue | Topic, statistics: Statistics) -> tuple[int, ...]:
     """Return what of a destination a line tells; the latencies change only with `dequeued`."""
     depth = region.depth() + region.in_flight()
-    return (*_counted(region.statistics), depth, len(region.takers()))
+    return (*_counted(statistics), depth, len(region.takers()))
 
 
 def cause_of_start(last_trace: str) -> str | None:

@@ -64,6 +64,14 @@ class Statistics:
             bucket = passed.bit_length()
             latency[bucket if bucket < LATENCY_BUCKETS else _LAST_BUCKET] += 1
 
+    def copied(self) -> "Statistics":
+        """Return the same counts, to go on counting by themselves."""
+        copy = Statistics()
+        for counter in COUNTERS:
+            setattr(copy, counter.name, getattr(self, counter.name))
+        copy.latency = [*self.latency]
+        return copy
+
     def counters(self) -> dict[str, int]:
         """Return the counters by their names in JSON."""
         return {counter.json_name: getattr(self, counter.name) for counter in COUNTERS}

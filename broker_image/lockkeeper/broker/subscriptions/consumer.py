@@ -13,6 +13,7 @@ from lockkeeper.broker.access.rights import Rights
 from lockkeeper.broker.errors import AcknowledgeError
 from lockkeeper.broker.message_properties import property_lookup
 from lockkeeper.broker.outputs import EndOfMessages, Outbox
+from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.selectors import Lookup, Selector
 from lockkeeper.broker.subscriptions.places import Places
 from lockkeeper.broker.subscriptions.request import ConsumeRequest
@@ -60,6 +61,7 @@ class Pending(Protocol):
 
     destination: Destination
     is_active: bool
+    statistics: Statistics
     subscription: Subscription | None
 
     @property
