@@ -88,6 +88,10 @@ THOROUGH = re.compile(
     r"|apiserver/test_destinations\.py.*never_stuck\[(hibernated|namespace_ends)-DeleteIfEmpty\]"
     # Schedules differ in one child, which each kind of engine has alike.
     r"|apiserver/test_spark_manifests\.py.*(native|local) by schedule"
+    # `make scale` runs it with many more Brokers.
+    r"|apiserver/test_scale\.py"
+    # Of random traffic one life, as of other random ones.
+    r"|store/test_kahadb_compaction\.py.*mixed_traffic\[[1-3]\]"
     # Before the first frame of a peer less is read than after it.
     r"|test_no_frame_of_a_stranger_takes_long.False-"
 )
@@ -98,6 +102,7 @@ THOROUGH_WITH_SPARK = re.compile(
     r"analytics/test_(agreements|beginnings|bodies|collected|far_times|files_of_now|history"
     r"|line_breaks|object_store|pins|pushdown|reports_narrowed|spark_frames)\.py"
     r"|analytics/test_report_sql\.py.*\[ActiveMQ's"
+    r"|analytics/test_report_sql\.py.*\[plain ones-(?!.*-(rates|totals|latency|backlog|poison)\])"
     r"|analytics/test_tables_defined\.py.*\[(?!messages)"
     r"|analytics/test_session\.py.*(planned_once|several_threads)"
     r"|analytics/test_stream\.py.*a_restart\[True\]"
