@@ -416,7 +416,7 @@ class TransactionManager:
 
     def unfinished(self) -> list[Transaction]:
         """Return all that are not done with, also those whose commit is being written."""
-        return [*self.undecided(), *self._committing]
+        return self.undecided() + self.committing()
 
     def committing(self) -> list[Transaction]:
         """Return those whose commit is being written."""

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
+from lockkeeper.broker.regions.queue import Queue
 from lockkeeper.broker.regions.statistics import Statistics
+from lockkeeper.broker.regions.topic import Topic
 from lockkeeper.broker.transactions import Transaction
 
 
@@ -16,7 +18,9 @@ class CountedStatistics:
         self._changed: dict[Statistics, Statistics] = {}
         for transaction in committing:
             for route, references in transaction.sent:
-                self._copy_of(route.statistics).enqueued += len(references)
+                # How much came into a stream its partitions tell.
+                if isinstance(route, Queue | Topic):
+                    self._copy_of(route.statistics).enqueued += len(references)
             for run in transaction.consumed:
                 self._copy_of(run.backlog.statistics).acknowledged(run.references, now)
 

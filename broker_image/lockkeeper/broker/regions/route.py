@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.message.destination import Destination
 from lockkeeper.message.message import Message
 from lockkeeper.store.base import Receipt, Reference
@@ -14,7 +13,6 @@ class Route(Protocol):
 
     destination: Destination
     is_gone: bool
-    statistics: Statistics
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
         """Take a message; the receipt is settled when it is as durable as it asks to be."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from lockkeeper.broker.context import Context
 from lockkeeper.broker.errors import InvalidDestinationError, TransactionError
-from lockkeeper.broker.regions.statistics import Statistics
 from lockkeeper.broker.routing.names import check_name
 from lockkeeper.broker.routing.rule import Forward, Hop, Label
 from lockkeeper.broker.streams.checking import PROPERTIES_CHARACTERS_MAX
@@ -65,8 +64,6 @@ class Inlet:
         self.destination: Destination = name.destination
         self.policy = context.policies.find(self.destination)
         self.is_gone = self.is_ended = False
-        # Of a stream, its partitions tell how much came: nobody asks these.
-        self.statistics = Statistics()
         self.rules: tuple[Rule, ...] = ()
 
     def accept(self, message: Message, receipt: Receipt | None) -> None:
