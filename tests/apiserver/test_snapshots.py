@@ -3,17 +3,26 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from control_plane import ControlPlane
-from simulated import eventually, in_loop, world
+from simulated import World, eventually, in_loop, world
 from test_backups import until
 from test_children_drift import definition
 
 from lockkeeper_operator.kubernetes.api.kinds import VOLUME_SNAPSHOT
+from lockkeeper_operator.kubernetes.children.steps import Refused
+from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
+from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.times import written
 
 SNAPSHOTS = definition("VolumeSnapshot", "volumesnapshots", "snapshot.storage.k8s.io")
 SPEC = {"broker": "demo", "target": {"snapshot": {}}}
 SECONDS = 40.0
+
+
+async def names(found: World) -> list[str]:
+    pages = found.api.pages(VOLUME_SNAPSHOT, found.namespace)
+    return [item["metadata"]["name"] async for page, _ in pages for item in page]
 
 
 @in_loop
@@ -65,12 +74,8 @@ async def test_snapshots_of_a_schedule_are_made_when_due_and_the_latest_are_kept
 ) -> None:
     ahead = timedelta(minutes=2)
 
-    async def names() -> list[str]:
-        pages = found.api.pages(VOLUME_SNAPSHOT, namespace)
-        return [item["metadata"]["name"] async for page, _ in pages for item in page]
-
     async def has_made_another_than(earlier: list[str]) -> bool:
-        return bool(set(await names()) - set(earlier))
+        return bool(set(await names(found)) - set(earlier))
 
     async def can_be_used(name: str) -> None:
         made = {"readyToUse": True, "creationTime": written(datetime.now(UTC))}
@@ -85,21 +90,62 @@ async def test_snapshots_of_a_schedule_are_made_when_due_and_the_latest_are_kept
             regular = {**SPEC, "schedule": {"cron": "* * * * *"}, "keep": 2}
             await found.make("JournalBackup", "regular", regular)
             await eventually(lambda: has_made_another_than([]), SECONDS)
-            (first,) = await names()
+            (first,) = await names(found)
             await can_be_used(first)
             status = await until(found, "regular", "Succeeded")
             assert status["snapshot"] == first and status["lastScheduleTime"]
             ahead = timedelta(minutes=5)
             await found.make("JournalBackup", "regular", {**regular, "keep": 1})
             await eventually(lambda: has_made_another_than([first]), SECONDS)
-            assert first in await names(), "the next one cannot be used yet"
-            (second,) = set(await names()) - {first}
+            assert first in await names(found), "the next one cannot be used yet"
+            (second,) = set(await names(found)) - {first}
             await can_be_used(second)
 
             async def is_gone() -> bool:
-                return first not in await names()
+                return first not in await names(found)
 
-            await eventually(is_gone, SECONDS, names)
-            assert second in await names()
+            await eventually(is_gone, SECONDS, lambda: names(found))
+            assert second in await names(found)
+    finally:
+        control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])
+
+
+@in_loop
+async def test_a_snapshot_that_can_be_used_at_once_makes_the_surplus_go_soon(
+    control_plane: ControlPlane, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the operator looks again at what it has made, nothing is being made any more."""
+    ahead = timedelta(minutes=2)
+    apply = UnwatchedChildren._apply
+
+    async def apply_and_make_usable(self: UnwatchedChildren, manifest: Manifest) -> list[Refused]:
+        refused = await apply(self, manifest)
+        if manifest["kind"] == VOLUME_SNAPSHOT.name:
+            made = {"readyToUse": True, "creationTime": written(datetime.now(UTC))}
+            name = manifest["metadata"]["name"]
+            await self._api.merge(VOLUME_SNAPSHOT, namespace, name, {"status": made})
+        return refused
+
+    monkeypatch.setattr(UnwatchedChildren, "_apply", apply_and_make_usable)
+    control_plane.kubectl("apply", "-f", "-", text=json.dumps(SNAPSHOTS))
+    try:
+        async with world(control_plane, namespace) as found, found.operator() as operator:
+            operator._backups.now = lambda: datetime.now(UTC) + ahead
+            await found.broker()
+            await found.ready("Broker", "demo")
+            # The one after the second is due an hour later: until then nothing else asks to look.
+            hourly = {"cron": f"{(datetime.now(UTC) + ahead).minute} * * * *"}
+            regular = {**SPEC, "schedule": hourly, "keep": 2}
+            await found.make("JournalBackup", "regular", regular)
+            await until(found, "regular", "Succeeded")
+            first = await names(found)
+            ahead = timedelta(minutes=63)
+            await found.make("JournalBackup", "regular", {**regular, "keep": 1})
+
+            async def only_another_is_left() -> bool:
+                left = await names(found)
+                return len(left) == 1 and left != first
+
+            await eventually(only_another_is_left, SECONDS, lambda: names(found))
     finally:
         control_plane.kubectl("delete", "crd", SNAPSHOTS["metadata"]["name"])

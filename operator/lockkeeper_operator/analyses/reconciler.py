@@ -27,7 +27,7 @@ from lockkeeper_operator.analyses.status.status import (
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of
 from lockkeeper_operator.kubernetes.caches.store import Store
-from lockkeeper_operator.kubernetes.children.steps import Refused, Step, Wait
+from lockkeeper_operator.kubernetes.children.steps import Refused, Step, Wait, brought_about
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.events import Event
 from lockkeeper_operator.kubernetes.jobs import ENDED
@@ -158,7 +158,9 @@ class AnalysisReconciler:
             observed = replace(observed, children=children)
         await self._tell(resource, subject, observed, steps, refused, missing)
         active = any(not each.ended for each in observed.runs)
-        if active or any(isinstance(step, Wait) for step in steps):
+        # What ended while it was begun is seen with it: what follows from that is still to be done.
+        waiting = any(isinstance(step, Wait) for step in steps) or brought_about(steps, refused)
+        if active or waiting:
             return ACTIVE_SECONDS
         return REST_SECONDS if again is None else min(again.total_seconds(), REST_SECONDS)
 

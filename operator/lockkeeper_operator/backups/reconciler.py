@@ -18,7 +18,7 @@ from lockkeeper_operator.backups.subject import BackupSubject
 from lockkeeper_operator.brokers.journal import claim_name, journal_of, security_of
 from lockkeeper_operator.kubernetes.api.kinds import JOBS, VOLUME_SNAPSHOT
 from lockkeeper_operator.kubernetes.caches.store import Store
-from lockkeeper_operator.kubernetes.children.steps import Wait
+from lockkeeper_operator.kubernetes.children.steps import Wait, brought_about
 from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.times import written
@@ -78,7 +78,8 @@ class BackupReconciler:
         await self._tools.write_status(resource, status)
         is_active = any(not run.ended for run in observed.runs)
         is_waiting = any(isinstance(step, Wait) for step in steps)
-        if is_active or is_waiting or unseen:
+        # What ended while it was made is seen with it: what follows from that is still to be done.
+        if is_active or is_waiting or unseen or brought_about(steps, refused):
             return ACTIVE_SECONDS
         return self._rest(spec)
 
