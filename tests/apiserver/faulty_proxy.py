@@ -40,6 +40,8 @@ class FaultyProxy:
         self.busy: Callable[[str, str], bool] = lambda _verb, _path: False
         self.hangs: Callable[[str, str], bool] = lambda _verb, _path: False
         """Says of a request whether it is taken and not answered for a minute."""
+        self.holds: Callable[[str, str], bool] = lambda _verb, _path: False
+        """Says of a request whether it has to wait for as long as that is so."""
         self.user = ""
         """On whose behalf requests are made, empty for that of who makes them."""
         self.limit: int | None = None
@@ -99,6 +101,8 @@ class FaultyProxy:
             )
         if request.method == "GET":
             self.reads.append(request.path_qs)
+        while self.holds(request.method, request.path_qs):
+            await asyncio.sleep(0.05)
         if self.hangs(request.method, request.path_qs):
             await asyncio.sleep(60)
             return _cut_off(request)

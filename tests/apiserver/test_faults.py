@@ -96,6 +96,38 @@ async def test_watches_that_are_cut_lose_nothing(
         print(f"repaired after cuts in {await repairs(found):.2f} s")
 
 
+def watches_destinations(_verb: str, path: str) -> bool:
+    return "/destinations?" in path and "watch=true" in path
+
+
+@in_loop
+async def test_what_is_made_while_its_watch_is_behind_is_taken_over_afterwards(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    async with (
+        world(control_plane, namespace) as found,
+        faulty(found, tmp_path) as proxy,
+        # A census every second, where it is every ten minutes otherwise.
+        found.operator(tmp_path / "proxy", resync=1.0) as operator,
+    ):
+        await found.broker()
+        await found.destination("before")
+        await found.ready("Destination", "before")
+        proxy.holds = watches_destinations
+        proxy.cut()
+        await found.destination("orders")
+        counted = len([path for path in proxy.reads if "/destinations?limit" in path])
+
+        async def are_counted() -> bool:
+            lists = [path for path in proxy.reads if "/destinations?limit" in path]
+            return len(lists) > counted + 2
+
+        await eventually(are_counted)
+        assert operator.caches.destinations.get(namespace, "orders") is None
+        proxy.holds = lambda _verb, _path: False
+        await found.ready("Destination", "orders")
+
+
 @pytest.mark.slow
 @pytest.mark.patient
 @in_loop

@@ -94,11 +94,11 @@ def test_what_is_older_than_what_is_known_changes_nothing() -> None:
     told.store.put(manifest(7, data="new"))
     told.store.put(manifest(6, data="old"))
     told.store.drop(manifest(6))
-    told.store.keep_only(set(), None, "6")
+    told.store.keep_only({}, None, "6")
     assert [found["data"] for found in told.store.group("data", "new")] == ["new"]
-    told.store.keep_only(set(), "other", "9")
+    told.store.keep_only({}, "other", "9")
     assert len(told.store) == 1
-    told.store.keep_only(set(), "n", "9")
+    told.store.keep_only({}, "n", "9")
     assert len(told.store) == 0
     assert told.changes[-1][1] is None
 
@@ -120,17 +120,58 @@ def test_what_a_whole_list_did_not_have_is_not_brought_back_either() -> None:
     told.store.put(manifest(5, data="x"))
     told.store.put(manifest(6, "b", data="x"))
     told.store.drop(manifest(7, "b"))
-    told.store.keep_only(set(), "n", "20")
+    told.store.keep_only({}, "n", "20")
     for name in ("a", "b", "c"):
         told.store.put(manifest(19, name, data="late"))
     assert len(told.store) == 0
     told.store.put(manifest(21, "b", data="new"))
     assert told.store.names() == (("n", "b"),)
     # The kind itself is gone, and comes back.
-    told.store.keep_only(set(), None, None)
+    told.store.keep_only({}, None, None)
     assert len(told.store) == 0
     told.store.put(manifest(22, data="x"))
     assert len(told.store) == 1
+
+
+def test_what_a_list_had_is_taken_over_when_the_watch_brings_it() -> None:
+    told = Told()
+    told.store.put(manifest(5, "old", data="x"))
+    # The watch is behind: it has not brought "new" yet, which the list of 100 has.
+    told.store.keep_only({("n", "old"): 5, ("n", "new"): 90}, None, "100")
+    told.store.put(manifest(89, "new", data="late"))
+    told.store.put(manifest(99, "gone", data="late"))
+    assert told.store.names() == (("n", "old"),)
+    told.store.put(manifest(90, "new", data="y"))
+    assert told.store.names() == (("n", "old"), ("n", "new"))
+    # What is known of it is as of any other: once it is gone, nothing older brings it back.
+    told.store.drop(manifest(120, "new"))
+    told.store.put(manifest(119, "new", data="late"))
+    assert told.store.names() == (("n", "old"),)
+
+
+def test_a_successor_that_a_list_had_comes_after_the_end_of_the_one_before() -> None:
+    told = Told()
+    told.store.put(manifest(50, data="first"))
+    told.store.keep_only({("n", "a"): 98}, "n", "100")
+    assert [found["data"] for found in told.store.all()] == ["first"]
+    told.store.drop(manifest(95))
+    assert len(told.store) == 0
+    told.store.put(manifest(98, data="second"))
+    assert [found["data"] for found in told.store.all()] == ["second"]
+
+
+def test_a_list_that_comes_late_awaits_nothing_that_is_gone_by_now() -> None:
+    told = Told()
+    told.store.put(manifest(98, data="x"))
+    told.store.drop(manifest(105))
+    told.store.keep_only({("n", "a"): 98}, "n", "100")
+    told.store.put(manifest(99, data="late"))
+    assert len(told.store) == 0
+    # Nor what the next list has no more.
+    told.store.keep_only({("n", "b"): 107}, "n", "110")
+    told.store.keep_only({}, "n", "120")
+    told.store.put(manifest(107, "b", data="late"))
+    assert len(told.store) == 0
 
 
 def test_a_pod_is_what_it_was_for_plans() -> None:

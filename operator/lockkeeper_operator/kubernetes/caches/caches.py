@@ -1,7 +1,7 @@
 """All stores of the operator."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from lockkeeper_api.destination import DestinationSpec
@@ -108,11 +108,11 @@ class Caches:
             store.drop(manifest)
 
     def keep_only(
-        self, kind: Kind, names: set[Name], namespace: str | None, version: str | None
+        self, kind: Kind, listed: Mapping[Name, int], namespace: str | None, version: str | None
     ) -> None:
-        """Forget what is not among *names*; see Store.keep_only."""
+        """Forget what is not among *listed*; see Store.keep_only."""
         for store in self._by_kind[kind]:
-            store.keep_only(names, namespace, version)
+            store.keep_only(listed, namespace, version)
 
     def children_of(self, namespace: str, broker: str) -> dict[Key, Manifest]:
         """Return the objects that are labelled as a Broker's children, Leases apart."""

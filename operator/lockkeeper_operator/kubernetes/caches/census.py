@@ -32,24 +32,25 @@ class Census:
         return await self._count(place, whole=False)
 
     async def _count(self, place: Place, whole: bool) -> bool:
-        names: set[Name] = set()
+        listed: dict[Name, int] = {}
         version: str | None = None
         kind, namespace = place.kind, place.namespace
         selector = selector_of(kind, self._caches.class_name)
         pages = self._api.pages(kind, namespace, selector, metadata_only=not whole)
         try:
-            async for items, listed in pages:
-                version = listed
+            async for items, listed_at in pages:
+                version = listed_at
                 for item in items:
                     metadata = item["metadata"]
-                    names.add((metadata.get("namespace", ""), metadata["name"]))
+                    name = metadata.get("namespace", ""), metadata["name"]
+                    listed[name] = int(metadata["resourceVersion"])
                     if whole:
                         self._caches.put(kind, item)
         except ApiError as error:
             # Only what the cluster need not have may be absent.
             if error.status != NOT_FOUND or kind not in OPTIONAL_KINDS:
                 raise
-            names.clear()
+            listed.clear()
             version = None
-        self._caches.keep_only(kind, names, namespace, version)
+        self._caches.keep_only(kind, listed, namespace, version)
         return version is not None

@@ -1,7 +1,7 @@
 """The objects of one kind, as they were last seen."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -49,6 +49,7 @@ class Store:
         self._groups: dict[tuple[str, ...], set[Name]] = {}
         self._gone: dict[Name, int] = {}
         self._complete: dict[str | None, int] = {}
+        self._awaited: dict[Name, int] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -93,6 +94,7 @@ class Store:
         entry = self._entries.get(name)
         if version <= (self._gone_at(name) if entry is None else entry.version):
             return
+        self._has_come(name, version)
         if not self._mine(manifest):
             if entry is not None:
                 self.drop(manifest)
@@ -122,32 +124,54 @@ class Store:
         entry = self._entries.get(name)
         if entry is not None and entry.version > version:
             return
+        self._has_come(name, version)
         self._gone[name] = max(version, self._gone.pop(name, 0))
         if len(self._gone) > GONE_MAX:
             del self._gone[next(iter(self._gone))]
         if entry is not None:
             self._forget(name, entry)
 
-    def keep_only(self, names: set[Name], namespace: str | None, version: str | None) -> None:
-        """Forget what is not among *names*, which were all there of *namespace* at *version*.
+    def keep_only(
+        self, listed: Mapping[Name, int], namespace: str | None, version: str | None
+    ) -> None:
+        """Forget what is not among *listed*: all there was of *namespace* at *version*.
 
-        None stands for all namespaces, and for any version: the kind itself is gone.
+        Each has a version of its own. None stands for all namespaces, and for any version: the
+        kind itself is gone.
         """
         at = None if version is None else int(version)
         for name, entry in tuple(self._entries.items()):
-            inside = namespace is None or name[0] == namespace
-            if inside and name not in names and (at is None or entry.version <= at):
+            unlisted = _is_in(namespace, name) and name not in listed
+            if unlisted and (at is None or entry.version <= at):
                 self._forget(name, entry)
+        self._await(listed, namespace)
         if at is not None:
             self._complete[namespace] = max(at, self._complete.get(namespace, 0))
             for name in [name for name in self._gone if self._gone[name] <= self._all_since(name)]:
                 del self._gone[name]
+
+    def _await(self, listed: Mapping[Name, int], namespace: str | None) -> None:
+        """Remember what was *listed* before any news of it came: a watch may be behind."""
+        for name in [name for name in self._awaited if _is_in(namespace, name)]:
+            del self._awaited[name]
+        for name, version in listed.items():
+            entry = self._entries.get(name)
+            if version > (self._gone.get(name, 0) if entry is None else entry.version):
+                self._awaited[name] = version
+
+    def _has_come(self, name: Name, version: int) -> None:
+        """Await an object no more if *version* is what was listed of it, or newer."""
+        if version >= self._awaited.get(name, version + 1):
+            del self._awaited[name]
 
     def _gone_at(self, name: Name) -> int:
         """Return the version up to which an object that is not there is known to be gone."""
         return max(self._gone.get(name, 0), self._all_since(name))
 
     def _all_since(self, name: Name) -> int:
+        """Return the version up to which a list has told all there is of *name*."""
+        if name in self._awaited:
+            return self._awaited[name] - 1
         return max(self._complete.get(name[0], 0), self._complete.get(None, 0))
 
     def _forget(self, name: Name, entry: _Entry) -> None:
@@ -163,6 +187,10 @@ class Store:
                 del self._groups[group]
         for group in after:
             self._groups.setdefault(group, set()).add(name)
+
+
+def _is_in(namespace: str | None, name: Name) -> bool:
+    return namespace is None or name[0] == namespace
 
 
 def _name_of(manifest: Manifest) -> Name:
