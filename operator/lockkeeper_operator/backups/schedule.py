@@ -1,6 +1,8 @@
 """Times at which a schedule asks for snapshots: of those no CronJob can take care."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -25,22 +27,25 @@ def latest_due(schedule: BackupSchedule, since: datetime, now: datetime) -> date
 
     Raises ValueError for what is no schedule, or never due.
     """
-    moment = now.astimezone(ZoneInfo(schedule.time_zone))
-    # The one that is due right now counts, too.
-    following = moment + timedelta(microseconds=1)
-    due = _first(schedule, following, reverse=True)
-    return due if due > max(since, now - LATE) else None
+    following = _times_after(schedule, max(since, now - LATE))
+    return max(takewhile(lambda due: due <= now, following), default=None)
 
 
 def next_due(schedule: BackupSchedule, now: datetime) -> datetime:
     """Return when the next backup is due. Raises ValueError as `latest_due` does."""
-    return _first(schedule, now.astimezone(ZoneInfo(schedule.time_zone)), reverse=False)
+    return next(_times_after(schedule, now))
 
 
-def _first(schedule: BackupSchedule, moment: datetime, reverse: bool) -> datetime:
+def _times_after(schedule: BackupSchedule, moment: datetime) -> Iterator[datetime]:
+    """Yield the times after *moment* at which backups are due, in UTC."""
+    cron, zone = _NAMES.get(schedule.cron, schedule.cron), ZoneInfo(schedule.time_zone)
+    why = "it is never due"
     try:
-        times = CronSim(_NAMES.get(schedule.cron, schedule.cron), moment, reverse=reverse)
-        return next(times).astimezone(UTC)
-    except (CronSimError, StopIteration) as error:
-        why = str(error) or "it is never due"
-        raise ValueError(f"spec.schedule.cron: {schedule.cron}: {why}") from error
+        for local in CronSim(cron, moment.astimezone(zone)):
+            due = local.astimezone(UTC)
+            # Of an hour that comes twice the first one counts, which may be over.
+            if due > moment:
+                yield due
+    except CronSimError as error:
+        why = str(error)
+    raise ValueError(f"spec.schedule.cron: {schedule.cron}: {why}")

@@ -182,3 +182,51 @@ def test_names_of_schedules_are_understood_as_cron_jobs_do(name: str, due: datet
     schedule = BackupSchedule.model_validate({"cron": name})
     assert latest_due(schedule, due - MINUTE, due) == due
     assert latest_due(schedule, due, due + MINUTE) is None
+
+
+AUTUMN = datetime(2027, 10, 31, 0, 30, tzinfo=UTC)
+"""02:30 in Berlin, for the first time; an hour later it is so again."""
+
+
+def test_in_an_hour_that_comes_twice_what_is_due_once_is_due_in_the_first() -> None:
+    once = BackupSchedule.model_validate({"cron": "30 2 * * *", "timeZone": "Europe/Berlin"})
+    a_day_later = AUTUMN + DAY + HOUR
+    assert next_due(once, AUTUMN - DAY - MINUTE) == AUTUMN - DAY
+    assert next_due(once, AUTUMN - MINUTE) == AUTUMN
+    for minutes in (0, 1, 29, 30, 40, 60, 61, 90):
+        now = AUTUMN + minutes * MINUTE
+        assert next_due(once, now) == a_day_later, now
+        assert latest_due(once, AUTUMN - DAY, now) == (AUTUMN if minutes < 60 else None), now
+    assert latest_due(once, AUTUMN, AUTUMN + 40 * MINUTE) is None
+
+
+def test_in_an_hour_that_comes_twice_what_is_due_each_quarter_is_due_in_both() -> None:
+    often = BackupSchedule.model_validate({"cron": "*/15 * * * *", "timeZone": "Europe/Berlin"})
+    for quarter in range(12):
+        due = AUTUMN - HOUR + quarter * 15 * MINUTE
+        assert next_due(often, due - MINUTE) == due
+        assert latest_due(often, due - HOUR, due + MINUTE) == due
+
+
+def test_in_an_hour_that_is_left_out_what_is_due_is_due_after_it() -> None:
+    once = BackupSchedule.model_validate({"cron": "30 2 * * *", "timeZone": "Europe/Berlin"})
+    spring = datetime(2027, 3, 28, 1, tzinfo=UTC)
+    assert next_due(once, spring - MINUTE) == spring
+    assert latest_due(once, spring - DAY, spring + MINUTE) == spring
+    assert next_due(once, spring) == datetime(2027, 3, 29, 0, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("zone", "now"),
+    [
+        ("Europe/Berlin", datetime(2027, 10, 31, 1, 10, tzinfo=UTC)),
+        ("America/New_York", datetime(2027, 11, 7, 6, 5, tzinfo=UTC)),
+        # Half an hour comes twice there.
+        ("Australia/Lord_Howe", datetime(2027, 4, 3, 15, 10, tzinfo=UTC)),
+    ],
+)
+def test_the_next_time_is_never_over(zone: str, now: datetime) -> None:
+    for minute in range(60):
+        for hour in ("0", "1", "2", "1,2", "1-3", "*", "*/2"):
+            said = {"cron": f"{minute} {hour} * * *", "timeZone": zone}
+            assert next_due(BackupSchedule.model_validate(said), now) > now, said
