@@ -62,7 +62,7 @@ def new_destination(kind: str, name: str) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class SimulatedPod:
-    """One process; *silent* ones hang, as if their node were gone."""
+    """One process; *silent* ones hang, as if their node were gone, *busy* ones change nothing."""
 
     name: str
     broker: SimulatedBroker
@@ -71,6 +71,7 @@ class SimulatedPod:
     refuses: bool = False
     refused: str | None = None
     silent: bool = False
+    busy: bool = False
     fenced: bool = False
 
     @property
@@ -177,6 +178,8 @@ class SimulatedBrokers:
             raise web.HTTPConflict(text='{"error": "this process is not the master"}')
         if request.method != "GET":
             pod.broker.calls.append(f"{request.method} {request.path_qs}")
+            if pod.busy:
+                raise web.HTTPServiceUnavailable(text='{"error": "too busy for that"}')
         return pod
 
     async def _status(self, request: web.Request) -> web.Response:

@@ -31,12 +31,14 @@ class Outcome:
 
     *unseen* are children that were there although the caches do not have them, *problems* what
     was not done because of others, or because the API server does not take it, *unchanged* what
-    was as it was asked for already, in the API server's own words.
+    was as it was asked for already, in the API server's own words, *untaken* what brokers were
+    told and did not take.
     """
 
     unseen: dict[Key, Manifest] = field(default_factory=dict)
     problems: list[Conflict | Refused] = field(default_factory=list)
     unchanged: set[Key] = field(default_factory=set)
+    untaken: list[Push | Fence] = field(default_factory=list)
 
 
 class Applier:
@@ -76,12 +78,9 @@ class Applier:
                     await self._api.delete(BY_NAME[kind], namespace, name, uid)
                 case DeletePod(name, uid) | SwitchOver(name, uid):
                     await self._api.delete(POD, namespace, name, uid)
-                case Push(pod, hash):
-                    if pod in addresses:
-                        await self._push(addresses[pod], configuration, hash)
-                case Fence(pod, fenced):
-                    if pod in addresses:
-                        await self._fence(addresses[pod], fenced)
+                case Push(pod) | Fence(pod):
+                    if not await self._told(step, addresses.get(pod), configuration):
+                        outcome.untaken.append(step)
                 case _:
                     continue
         return outcome
@@ -156,21 +155,23 @@ class Applier:
         kind = BY_NAME[manifest["kind"]]
         return await self._api.read_if_there(kind, metadata["namespace"], metadata["name"])
 
-    async def _push(self, address: Address, text: str, configuration: str) -> None:
-        """Tell a broker its configuration; what it makes of it, it reports."""
-        try:
-            await self._admin.configure(address, text, configuration)
-        except (BrokerRefusedError, BrokerSilentError) as error:
-            log.warning(
-                "broker %s did not take configuration %s: %s", address.host, configuration, error
-            )
+    async def _told(self, step: Push | Fence, address: Address | None, text: str) -> bool:
+        """Tell a broker its configuration, which is *text*, or whether it is fenced.
 
-    async def _fence(self, address: Address, fenced: bool) -> None:
-        """Tell a broker that it is fenced, or not any more; that it is, it reports."""
+        Returns whether it took that; what it makes of it, it reports.
+        """
+        if address is None:
+            return False
         try:
-            await self._admin.fence(address, fenced)
+            match step:
+                case Push(_, configuration):
+                    await self._admin.configure(address, text, configuration)
+                case Fence(_, fenced):
+                    await self._admin.fence(address, fenced)
         except (BrokerRefusedError, BrokerSilentError) as error:
-            log.warning("broker %s did not take its fence: %s", address.host, error)
+            log.warning("broker %s did not take %s: %s", address.host, step, error)
+            return False
+        return True
 
 
 def _version(manifest: Manifest) -> str:

@@ -28,7 +28,7 @@ from lockkeeper_operator.brokers.status.status import (
     failed_status,
     invalid_status,
 )
-from lockkeeper_operator.brokers.steps import Step
+from lockkeeper_operator.brokers.steps import Fence, Push, Step
 from lockkeeper_operator.kubernetes.api.errors import ApiError
 from lockkeeper_operator.kubernetes.api.kinds import CLAIM, JOB, LEASE
 from lockkeeper_operator.kubernetes.caches.caches import BROKER_GROUP
@@ -151,14 +151,20 @@ class BrokerReconciler:
             )
             problems = {(each.kind, each.name): each for each in outcome.problems}
             without = problems.keys() | outcome.unchanged
-            done += [step for step in steps if _child_of(step) not in without]
+            taken = (step for step in steps if step not in outcome.untaken)
+            done += [step for step in taken if _child_of(step) not in without]
             if not outcome.unseen and not without:
                 break
             unseen |= outcome.unseen
             stuck |= problems
         state.unsettled = bool(steps) or not observed.pods or _is_unsettled(observed, desired)
-        told = (*steps, *(problems[key] for key in problems if key not in observed.stuck))
-        await self._tell(resource, Facts(observed, desired, told), (*done, *told), state.heard)
+        news = tuple(problems[key] for key in problems if key not in observed.stuck)
+        facts = Facts(observed, desired, (*steps, *news))
+        await self._tell(resource, facts, (*done, *news), state.heard)
+        if any(isinstance(step, Push | Fence) for step in steps):
+            # What became of that, brokers report; to who does not, it is told again.
+            self._tools.ask((subject.namespace, subject.name))
+            return WAITING_SECONDS
         if any(isinstance(step, Wait) for step in steps):
             return WAITING_SECONDS
         # Nothing tells when others give way.
