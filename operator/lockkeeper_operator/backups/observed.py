@@ -25,6 +25,6 @@ class ObservedBackup:
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """The Jobs and snapshots that are there, the latest first."""
+        """The Jobs that are there and the snapshots that stay, the latest first."""
         children = self.children.values()
         return latest_first((*runs_of_jobs(children), *runs_of_snapshots(children)))

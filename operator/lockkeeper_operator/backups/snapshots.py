@@ -12,7 +12,7 @@ from lockkeeper_operator.kubernetes.children.child_steps import stamped
 from lockkeeper_operator.kubernetes.children.ownership import stranger
 from lockkeeper_operator.kubernetes.children.steps import Create, Delete, Step, Wait
 from lockkeeper_operator.kubernetes.jobs import Run
-from lockkeeper_operator.kubernetes.manifests import Key, Manifest
+from lockkeeper_operator.kubernetes.manifests import Key, Manifest, key_of
 from lockkeeper_operator.kubernetes.times import parsed
 
 KIND = "VolumeSnapshot"
@@ -54,14 +54,13 @@ def due_steps(
         return ()
     manifest = stamped(build_regular(subject, target, due))
     # It may be there, and its status not written: an operator was killed in between.
-    there = manifest["metadata"]["name"] in {run.name for run in made}
-    return () if there else (Create(manifest),)
+    return () if key_of(manifest) in observed.children else (Create(manifest),)
 
 
 def surplus(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Delete]:
     """Yield the deletion of what is older than the snapshots that are kept.
 
-    Only those that can be used are counted: one that fails costs none of them.
+    Only those that can be used, and stay, are counted: one that fails costs none of them.
     """
     made = [run for run in observed.runs if run.kind == KIND]
     usable = [run for run in made if run.state == "Succeeded"][: subject.spec.keep]
@@ -69,7 +68,7 @@ def surplus(observed: ObservedBackup, subject: BackupSubject) -> Iterator[Delete
         return
     for run in made[made.index(usable[-1]) + 1 :]:
         child = observed.children[KIND, run.name]
-        if "deletionTimestamp" not in child["metadata"] and not stranger(child, subject.owner):
+        if not stranger(child, subject.owner):
             yield Delete(KIND, run.name, run.uid)
 
 

@@ -73,8 +73,15 @@ def ends_of(pod: Manifest) -> Iterator[Manifest]:
 
 
 def runs_of_snapshots(children: Iterable[Manifest]) -> tuple[Run, ...]:
-    """Return the runs of the VolumeSnapshots among *children*, the latest first."""
-    snapshots = (child for child in children if child["kind"] == "VolumeSnapshot")
+    """Return the runs of the VolumeSnapshots among *children*, the latest first.
+
+    One that is being deleted counts no more: its driver may take its time.
+    """
+    snapshots = (
+        child
+        for child in children
+        if child["kind"] == "VolumeSnapshot" and "deletionTimestamp" not in child["metadata"]
+    )
     return latest_first(
         run_with(each, outcome_of_snapshot(each.get("status") or {})) for each in snapshots
     )

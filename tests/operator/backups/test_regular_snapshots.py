@@ -138,6 +138,32 @@ def test_as_many_usable_snapshots_are_kept_as_are_wanted() -> None:
     assert deleted(backup_plan(seen(*days[:3], (key, foreign), **status), three)) == []
 
 
+def going(due: datetime) -> tuple[Key, Manifest]:
+    """Return a snapshot that somebody deletes, whose driver takes its time."""
+    key, found = usable(due)
+    ends = {"deletionTimestamp": written(THREE), "finalizers": ["snapshot.storage.kubernetes.io/x"]}
+    return key, {**found, "metadata": {**found["metadata"], **ends}}
+
+
+def test_a_snapshot_that_is_being_deleted_is_none_of_those_that_are_kept() -> None:
+    two, told_last = subject(keep=2), written(THREE)
+    days = [usable(THREE - day * DAY) for day in range(4)]
+    there = seen(days[0], going(THREE - DAY), days[2], lastScheduleTime=told_last)
+    assert deleted(backup_plan(there, two)) == []
+    there = seen(days[0], going(THREE - DAY), *days[2:], lastScheduleTime=told_last)
+    assert deleted(backup_plan(there, two)) == ["nightly-backup-202702260300"]
+    # The one that goes is not deleted again, nor made again while it goes.
+    there = seen(days[0], days[1], going(THREE - 2 * DAY), lastScheduleTime=told_last)
+    assert backup_plan(there, two) == ()
+    assert backup_plan(seen(going(THREE)), two) == ()
+
+
+def test_the_status_names_no_snapshot_that_is_being_deleted_beside_one_that_stays() -> None:
+    found = told(seen(going(THREE), usable(THREE - DAY)))
+    assert found["snapshot"] == "nightly-backup-202702280300"
+    assert found["lastScheduleTime"] == written(THREE)
+
+
 def test_the_status_names_the_latest_that_can_be_used() -> None:
     found = told(seen(usable(THREE - DAY), snapshot(THREE)))
     assert found["snapshot"] == "nightly-backup-202702280300"
