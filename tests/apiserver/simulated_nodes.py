@@ -120,7 +120,10 @@ class SimulatedNodes:
             }
         spec: dict[str, Any] = {"containers": [{"name": "broker", "image": "example/none:1"}]}
         if name in self.places:
+            volumes = template["spec"]["volumes"]
+            claims = [each for each in volumes if "persistentVolumeClaim" in each]
             spec |= {"nodeName": self.places[name], "terminationGracePeriodSeconds": 0}
+            spec["volumes"] = claims
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
         made = await self._api.create(POD, pod)
         ready = [{"type": kind, "status": "True"} for kind in ("Ready", "PodScheduled")]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from control_plane import ControlPlane
 from simulated import World, eventually, in_loop, world
+from test_cordons import make_node
 
 from lockkeeper_operator.backups.names import BACKUP_LABEL
 from lockkeeper_operator.kubernetes.api.errors import ApiError
@@ -35,6 +36,13 @@ async def until(found: World, name: str, state: str) -> dict[str, Any]:
     await eventually(holds, SECONDS, lambda: found.get(KIND, name))
     status: dict[str, Any] = (await found.get(KIND, name))["status"]
     return status
+
+
+def affinity_of(made: dict[str, Any]) -> dict[str, Any]:
+    """Return the affinity of the pods of a Job or CronJob."""
+    spec = made["spec"].get("jobTemplate", made)["spec"]
+    affinity: dict[str, Any] = spec["template"]["spec"]["affinity"]
+    return affinity
 
 
 def patch_status(found: World, kind: str, name: str, **status: Any) -> None:
@@ -180,3 +188,41 @@ async def test_the_api_server_refuses_what_makes_no_sense(
         with pytest.raises(ApiError) as refused:
             await found.make(KIND, "wrong", spec)
         assert said in refused.value.message
+
+
+@in_loop
+async def test_a_backup_of_a_volume_of_one_node_goes_wherever_its_master_goes(
+    control_plane: ControlPlane, namespace: str
+) -> None:
+    async with world(control_plane, namespace) as found, found.operator():
+        first, second = await make_node(found, "a"), await make_node(found, "b")
+        found.nodes.places["demo-0"] = first
+        await found.broker()
+        await found.ready("Broker", "demo")
+        await found.make(KIND, "nightly", {**TO_CLAIM, "schedule": {"cron": "0 3 * * *"}})
+        await found.make(KIND, "once", TO_CLAIM)
+        await found.ready(KIND, "nightly", SECONDS)
+        await until(found, "once", "Submitted")
+        made = [*await jobs(found), *await jobs(found, CRON_JOB)]
+        uid = (await found.get("Pod", "demo-0"))["metadata"]["uid"]
+        found.nodes.places["demo-0"] = second
+        await found.delete("Pod", "demo-0")
+
+        async def has_moved() -> bool:
+            pod = await found.api.read_if_there(POD, namespace, "demo-0")
+            return pod is not None and pod["metadata"]["uid"] != uid
+
+        await eventually(has_moved)
+        await found.ready("Broker", "demo")
+        (beside, also) = (affinity_of(each) for each in made)
+        assert beside == also
+        (term,) = beside["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        wanted = term["labelSelector"]["matchLabels"]
+
+        async def leads_there() -> bool:
+            pod = await found.get("Pod", "demo-0")
+            labels: dict[str, str] = pod["metadata"]["labels"]
+            return bool(pod["spec"]["nodeName"] == second) and wanted.items() <= labels.items()
+
+        await eventually(leads_there, SECONDS, lambda: found.get("Pod", "demo-0"))
+        assert await found.condition(KIND, "once", "Reconciling") == ("True", "Submitted")

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from lockkeeper_api.analysis.source import Source
 from lockkeeper_api.complaints import complaint
 from lockkeeper_api.journal_backup import JournalBackupSpec
+from lockkeeper_operator.backups.desired.placing import labels_beside
 from lockkeeper_operator.backups.names import BACKUP_LABEL
 from lockkeeper_operator.backups.observed import ObservedBackup
 from lockkeeper_operator.backups.plan import backup_plan
@@ -19,7 +20,7 @@ from lockkeeper_operator.brokers.journal import claim_name, journal_of, security
 from lockkeeper_operator.kubernetes.api.kinds import JOBS, VOLUME_SNAPSHOT
 from lockkeeper_operator.kubernetes.caches.store import Store
 from lockkeeper_operator.kubernetes.children.steps import Wait, brought_about
-from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren
+from lockkeeper_operator.kubernetes.children.unwatched import UnwatchedChildren, node_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.times import written
 from lockkeeper_operator.tools import Tools
@@ -99,8 +100,8 @@ class BackupReconciler:
         broker = self._tools.caches.brokers.get(namespace, spec.broker)
         claim = claim_name(name, source, broker)
         found = await self._objects.claim(namespace, claim)
-        node = await self._objects.node_of_claim(namespace, claim, fresh=True)
-        journal = journal_of(name, source, broker, found, node)
+        holder = await self._objects.user_of_claim(namespace, claim)
+        journal = journal_of(name, source, broker, found, node_of(holder))
         return BackupSubject(
             name=name,
             namespace=namespace,
@@ -111,6 +112,7 @@ class BackupReconciler:
             user=security_of(broker).run_as_user,
             default_image=self._image,
             default_pull_secrets=self._pull_secrets,
+            beside=labels_beside(holder, spec.broker) if journal.node else {},
         )
 
     async def _observed(self, subject: BackupSubject, status: Manifest) -> ObservedBackup:

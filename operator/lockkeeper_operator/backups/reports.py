@@ -9,24 +9,29 @@ from pydantic import ValidationError
 from lockkeeper_api.journal_backup import BackupResult
 from lockkeeper_operator.kubernetes.jobs import JOB_LABEL, ends_of, failures_of
 from lockkeeper_operator.kubernetes.manifests import Manifest
+from lockkeeper_operator.kubernetes.pods import trouble_of
 
 FIELDS = ("place", "takenAt", "mark", "epoch", "files", "size", "pending")
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What the pods of each Job said: results of those that succeeded, last words of others."""
+    """What is known of the pods of each Job: results of those that succeeded, last words of others,
+    and what keeps the latest from running, empty for nothing.
+    """
 
     results: dict[str, BackupResult]
     failures: dict[str, str]
+    troubles: dict[str, str]
 
 
 def reports_of(pods: Iterable[Manifest]) -> Reports:
-    """Return what *pods* said in the end, by the names of their Jobs; the latest pod counts."""
+    """Return what there is to say of *pods*, by the names of their Jobs; the latest pod counts."""
     ended = sorted(pods, key=lambda each: str(each["metadata"].get("creationTimestamp", "")))
-    found = Reports({}, failures_of(ended))
+    found = Reports({}, failures_of(ended), {})
     for pod in ended:
         job = pod["metadata"].get("labels", {}).get(JOB_LABEL, "")
+        found.troubles[job] = trouble_of(pod)
         for end in ends_of(pod):
             result = None if end.get("exitCode") else _result(str(end.get("message", "")))
             if result is not None:

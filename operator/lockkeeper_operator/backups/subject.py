@@ -1,6 +1,7 @@
 """The JournalBackup that children are built for, and what is known besides."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from lockkeeper_api.journal_backup import JournalBackupSpec
 from lockkeeper_api.meta import API_VERSION
@@ -27,7 +28,7 @@ class BackupSubject:
     """A JournalBackup: who it is, what it is to be, and where the journal is.
 
     *user* is that of the Broker's pods; *default_image* that of brokers of the operator's release,
-    to be had with *default_pull_secrets*.
+    to be had with *default_pull_secrets*; *beside* are the labels of the pod to be beside.
     """
 
     name: str
@@ -39,6 +40,7 @@ class BackupSubject:
     user: int
     default_image: str
     default_pull_secrets: tuple[str, ...] = ()
+    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pull_secrets(self) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ from lockkeeper_operator.analyses.names import DRIVER, EXECUTOR, RESULTS_LABEL
 from lockkeeper_operator.analyses.subject import AnalysisSubject
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.patch import patched
-
-HOST_NAME_LABEL = "kubernetes.io/hostname"
+from lockkeeper_operator.names import HOST_NAME_LABEL
 
 
 def affinity(subject: AnalysisSubject, role: str) -> Manifest:

@@ -1,5 +1,6 @@
 """The pod that copies: the journal read-only, the target beside it."""
 
+from lockkeeper_operator.backups.desired.placing import affinity
 from lockkeeper_operator.backups.names import CONTAINER, JOURNAL_PATH, REPORT_PATH, TARGET_PATH
 from lockkeeper_operator.backups.subject import BackupSubject, labels
 from lockkeeper_operator.kubernetes.manifests import Manifest
@@ -27,8 +28,9 @@ def pod_template(subject: BackupSubject) -> Manifest:
     }
     if subject.pull_secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in subject.pull_secrets]
-    if subject.journal.node:
-        spec["affinity"] = _on(subject.journal.node)
+    placed = affinity(subject)
+    if placed is not None:
+        spec["affinity"] = placed
     return {"metadata": {"labels": labels(subject)}, "spec": spec}
 
 
@@ -83,10 +85,3 @@ def _volumes(subject: BackupSubject) -> list[Manifest]:
     if claim is not None:
         found.append({"name": TARGET, "persistentVolumeClaim": {"claimName": claim.name}})
     return found
-
-
-def _on(node: str) -> Manifest:
-    """Return the affinity to the only node that has the journal's volume now."""
-    field = {"key": "metadata.name", "operator": "In", "values": [node]}
-    terms = {"nodeSelectorTerms": [{"matchFields": [field]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}

@@ -45,19 +45,23 @@ def standing_of(
     if latest is None:
         return _at_rest(subject, previous)
     if not latest.ended:
-        return Standing("Reconciling", "Running", _going_on(latest))
+        return Standing("Reconciling", latest.state, _going_on(latest, reports))
     if latest.state == "Failed":
         why = reports.failures.get(latest.name) or latest.message
         return Standing("Stalled", "Failed", f"Job {latest.name}: {why}")
     return Standing("Ready", "BackedUp", f"{latest.kind} {latest.name} has made a backup")
 
 
-def _going_on(run: Run) -> str:
+def _going_on(run: Run, reports: Reports) -> str:
     """Return what a run does at present."""
-    if run.kind == "Job":
+    if run.kind != "Job":
+        said, trouble = f"{run.kind} {run.name} is not ready to use yet", run.message
+    elif run.state == "Running":
         return f"Job {run.name} copies the journal"
-    trouble = f": {run.message}" if run.message else ""
-    return f"{run.kind} {run.name} is not ready to use yet{trouble}"
+    else:
+        trouble = reports.troubles.get(run.name, "")
+        said = f"Job {run.name} waits for its pod to run"
+    return f"{said}: {trouble}" if trouble else said
 
 
 def _hindrance(steps: Iterable[Step], refused: Iterable[Refused]) -> Standing | None:

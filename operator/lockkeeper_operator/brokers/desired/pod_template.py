@@ -9,9 +9,13 @@ from lockkeeper_operator.brokers.desired.subject import Subject
 from lockkeeper_operator.brokers.desired.volumes import volumes
 from lockkeeper_operator.kubernetes.manifests import Manifest
 from lockkeeper_operator.kubernetes.patch import patched
-from lockkeeper_operator.names import ADMIN_TLS_ANNOTATION, CONTAINER, REVISION_ANNOTATION
+from lockkeeper_operator.names import (
+    ADMIN_TLS_ANNOTATION,
+    CONTAINER,
+    HOST_NAME_LABEL,
+    REVISION_ANNOTATION,
+)
 
-HOST_NAME_LABEL = "kubernetes.io/hostname"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 SPREAD = tuple(
     {"maxSkew": 1, "topologyKey": label, "whenUnsatisfiable": "ScheduleAnyway"}

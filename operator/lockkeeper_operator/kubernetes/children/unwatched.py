@@ -58,15 +58,19 @@ class UnwatchedChildren:
     async def node_of_claim(self, namespace: str, claim: str, fresh: bool) -> str:
         """Return the node on which *claim* is in use, empty for none.
 
-        Whose volumes are where is not told by labels: all pods of the namespace are looked at, and
-        not again before that counts (*fresh*).
+        It is not looked for again before that counts (*fresh*).
         """
-        if not claim:
-            return ""
         key = (namespace, claim)
         if fresh or key not in self._nodes:
-            self._nodes[key] = node_of_claim(await self._all(POD, namespace), claim)
+            self._nodes[key] = node_of(await self.user_of_claim(namespace, claim))
         return self._nodes[key]
+
+    async def user_of_claim(self, namespace: str, claim: str) -> Manifest | None:
+        """Return a pod that has *claim* on a node, the master's before others, None for none.
+
+        Whose volumes are where is not told by labels: all pods of the namespace are looked at.
+        """
+        return user_of_claim(await self._all(POD, namespace), claim) if claim else None
 
     async def claim(self, namespace: str, name: str) -> Manifest | None:
         """Return a claim, None where there is none."""
@@ -148,12 +152,17 @@ class UnwatchedChildren:
         return next(kind for kind in known if (kind.api_version, kind.name) == wanted)
 
 
-def node_of_claim(pods: Sequence[Manifest], claim: str) -> str:
-    """Return the node on which *claim* is in use, the master's before others, empty for none."""
-    users = [pod for pod in pods if claim in _claims(pod) and pod["spec"].get("nodeName")]
+def user_of_claim(pods: Sequence[Manifest], claim: str) -> Manifest | None:
+    """Return which of *pods* has *claim* on a node, the master's before others, None for none."""
+    users = [pod for pod in pods if claim in _claims(pod) and node_of(pod)]
     users = [pod for pod in users if pod.get("status", {}).get("phase") not in ENDED_PHASES]
     users.sort(key=lambda pod: pod["metadata"].get("labels", {}).get(ROLE_LABEL) != MASTER)
-    return str(users[0]["spec"]["nodeName"]) if users else ""
+    return users[0] if users else None
+
+
+def node_of(pod: Manifest | None) -> str:
+    """Return the node that a pod is on, empty for none."""
+    return "" if pod is None else str(pod["spec"].get("nodeName") or "")
 
 
 def _claims(pod: Manifest) -> Iterator[str]:
