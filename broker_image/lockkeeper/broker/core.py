@@ -117,7 +117,7 @@ class Broker:
         take = self._take_message
         self.requests = Requests(self.context, self.guard, take, self.flow.forget)
         self._statistics = StatisticsQueries(*figures, self.requests)
-        jobs = (settings.scheduler, broker_id, self.requests, take)
+        jobs = (settings.scheduler, broker_id, self.requests, take, self.forwarding.check_later)
         self.schedulers = SchedulerMaker(self.context, self.transactions, self.registry, *jobs)
         self.interceptors = self._make_interceptors(policies)
         self.streams = Streams(self.context, settings.streams, self.destinations)

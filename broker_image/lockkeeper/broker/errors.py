@@ -21,8 +21,16 @@ class InvalidSelectorError(BrokerError):
     """The selector is not in the language of JMS 1.1 section 3.8.1."""
 
 
+class InvalidScheduleError(BrokerError):
+    """The schedule that a message asks for makes no sense; the text names the property."""
+
+
 class ResourceAllocationError(BrokerError):
     """A limit is reached; the text names it and its setting."""
+
+
+class TooLargeError(ResourceAllocationError):
+    """The copies of a message are more than are ever taken, however much room there is."""
 
 
 class AccessDeniedError(BrokerError):

@@ -7,11 +7,14 @@ from lockkeeper.broker.errors import (
     BrokerError,
     DestinationGoneError,
     InvalidDestinationError,
+    InvalidScheduleError,
     ResourceAllocationError,
+    TooLargeError,
     internal_error,
 )
 from lockkeeper.broker.network_audit import NetworkAudit
 from lockkeeper.broker.outputs import Reply
+from lockkeeper.broker.refused import bury_refused
 from lockkeeper.message import openwire
 from lockkeeper.message.broker_path import broker_path
 from lockkeeper.message.layout import RESPONSE_REQUIRED_AT
@@ -117,6 +120,9 @@ class Inbound:
     def _send(self, message: Message, receipt: Receipt | None) -> None:
         try:
             self._broker.send(self._connection, message, receipt)
+            return
+        except (InvalidScheduleError, TooLargeError) as refusal:
+            bury_refused(self._broker, self._connection, message, refusal, receipt)
             return
         except InvalidDestinationError as error:
             gone = message.destination.is_temporary

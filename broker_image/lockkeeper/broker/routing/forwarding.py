@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lockkeeper.broker.connections import Connection
 from lockkeeper.broker.context import Context
-from lockkeeper.broker.errors import ResourceAllocationError
+from lockkeeper.broker.errors import BrokerError, TooLargeError
 from lockkeeper.broker.flow.control import FlowControl
 from lockkeeper.broker.flow.space import lack_of_room
 from lockkeeper.broker.routing.router import Router, Target
@@ -46,12 +46,12 @@ class Forwarding:
         """Take a message for whoever gets it, unless it has to wait; see `Broker.send`."""
         every = self._router.targets(message)
         targets = self._with_room(message, every)
+        self._check_copies(len(targets), len(message.body))
         if not is_admitted:
             regions = [target.region for target in targets]
             if not self._flow.admits(connection, message, receipt, regions):
                 return
         self.dropped += len(every) - len(targets)
-        self._check_copies(len(targets), len(message.body))
         if message.persistent and connection.reconnected and connection.audit.is_duplicate(message):
             if receipt is not None:
                 self._context.settle_behind(receipt)
@@ -68,6 +68,19 @@ class Forwarding:
         if connection.fault_tolerant and message.persistent:
             connection.audit.record(message)
 
+    def check_later(self, message: Message) -> None:
+        """Refuse a message that is to come later, if it is too large already. Raises TooLargeError.
+
+        What else is wrong with it shows when it comes.
+        """
+        if not self._router.forwards(message.destination):
+            return
+        try:
+            targets = self._with_room(message, self._router.targets(message))
+        except BrokerError:
+            return
+        self._check_copies(len(targets), len(message.body))
+
     def _with_room(self, message: Message, targets: list[Target]) -> list[Target]:
         """Return the targets without those that are left out because they have no room."""
         return [
@@ -78,10 +91,10 @@ class Forwarding:
         ]
 
     def _check_copies(self, count: int, size: int) -> None:
-        """Raise ResourceAllocationError for copies that the memory cannot have all at once."""
+        """Raise TooLargeError for copies that the memory cannot have all at once."""
         most = min(COPIES_BYTES_MAX, self._context.memory.limit)
         if count > 1 and count * size > most:
-            raise ResourceAllocationError(
+            raise TooLargeError(
                 f"{count} copies of {size} bytes are more than {most}, the most that one message "
                 f"may become: systemUsage.memoryUsage, and {COPIES_BYTES_MAX} at most"
             )
@@ -109,7 +122,7 @@ class Forwarding:
             except AtomicBatchTooLargeError as error:
                 for region, reference in references:
                     region.stores_never((reference,))
-                raise ResourceAllocationError(str(error)) from error
+                raise TooLargeError(str(error)) from error
         elif receipt is not None:
             receipt.settle()
         for region, reference in references:

@@ -91,6 +91,10 @@ class Router:
         found = {rule.source_of(part): None for part in parts for rule in self._virtual}
         return [source for source in found if source is not None]
 
+    def forwards(self, destination: Destination) -> bool:
+        """Tell whether others than *destination* may get what is sent there."""
+        return destination.is_composite or any(rule.applies_to(destination) for rule in self._rules)
+
     def targets(self, message: Message) -> list[Target]:
         """Return who gets *message*, each once, in order. Raises BrokerError.
 

@@ -96,8 +96,14 @@ class JobQueue(Queue):
                 self._wait(reference, self.body_of(reference))
 
     def poison(self, reference: Reference, cause: str) -> None:
-        """End a job that cannot be carried out; it never comes again."""
-        self._bury(reference, cause, expired=False)
+        """End a job that cannot be carried out; it never comes again.
+
+        One whose transaction was undone waits again, or has ended for having failed too often.
+        """
+        if reference in self._jobs:
+            self._stop(reference)
+        if reference.held != ENDED:
+            self._bury(reference, cause, expired=False)
 
     def attach(self, consumer: "Consumer") -> None:
         """Refuse: jobs are browsed and removed through the management topic."""
@@ -146,8 +152,7 @@ class JobQueue(Queue):
         if self._forget_coming(reference):
             self._unwanted.add(reference)
             return
-        _, timer = self._take_job(reference)
-        timer.cancel()
+        self._stop(reference)
         self._discard(reference)
 
     def close(self) -> None:
@@ -220,6 +225,11 @@ class JobQueue(Queue):
         self._unname(reference, job)
         del self._jobs[reference]
         return job, timer
+
+    def _stop(self, reference: Reference) -> None:
+        """Let a job wait no more, nor be due."""
+        _, timer = self._take_job(reference)
+        timer.cancel()
 
     def _due(self, reference: Reference) -> None:
         if reference not in self._jobs:

@@ -1,5 +1,6 @@
 """Making of the scheduler: at the start, or as soon as a policy begins to redeliver."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lockkeeper.broker.errors import BrokerError, InvalidDestinationError
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from lockkeeper.broker.settings import SchedulerSettings
     from lockkeeper.broker.transaction_manager import TransactionManager
     from lockkeeper.message.destination import Destination
+    from lockkeeper.message.message import Message
 
 
 class SchedulerMaker:
@@ -30,12 +32,14 @@ class SchedulerMaker:
         broker_id: str,
         requests: "Requests",
         take: "Take",
+        check_later: "Callable[[Message], None]",
     ) -> None:
         """See `Scheduler`."""
         self._context, self._registry = context, registry
         self._is_enabled = settings.enabled
         self._scheduler: Scheduler | None = None
-        self._parts = (context, transactions, registry, settings, broker_id, requests, take)
+        parts = (context, transactions, registry, settings, broker_id, requests)
+        self._parts = (*parts, take, check_later)
 
     def make(self, policies: "PolicyMap") -> Scheduler | None:
         """Return the scheduler, None if neither the settings nor *policies* want one."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cronsim import CronSim, CronSimError
 
-from lockkeeper.broker.errors import BrokerError
+from lockkeeper.broker.errors import InvalidScheduleError
 from lockkeeper.message.primitives import Value
 
 DELAY, PERIOD = "AMQ_SCHEDULED_DELAY", "AMQ_SCHEDULED_PERIOD"
@@ -40,7 +40,7 @@ class Schedule(NamedTuple):
 
 
 def read_schedule(properties: Mapping[str, Value]) -> Schedule:
-    """Return what the properties of a message ask for. Raises BrokerError naming the property."""
+    """Return what the properties of a message ask for. Raises InvalidScheduleError."""
     cron = properties.get(CRON)
     schedule = Schedule(
         _number(properties, DELAY, 0),
@@ -56,20 +56,20 @@ def read_schedule(properties: Mapping[str, Value]) -> Schedule:
 def next_cron(expression: str, now: int, zone: tzinfo) -> int:
     """Return the next time after *now* (ms since the epoch) that a cron expression names.
 
-    Raises BrokerError when there is none within fifty years.
+    Raises InvalidScheduleError when there is none within fifty years.
     """
     times = CronSim(expression, datetime.fromtimestamp(now / 1000, zone))
     try:
         return round(next(times).timestamp() * 1000)
     except StopIteration:
-        raise BrokerError(f"{CRON}: {expression!r} never comes") from None
+        raise InvalidScheduleError(f"{CRON}: {expression!r} never comes") from None
 
 
 def _check_cron(expression: str) -> None:
     try:
         CronSim(expression, datetime.fromtimestamp(0))
     except (CronSimError, ValueError) as error:
-        raise BrokerError(
+        raise InvalidScheduleError(
             f"{CRON}: {error} in {expression!r}; it has minute, hour, day of month, month and "
             "day of week"
         ) from None
@@ -84,5 +84,5 @@ def _number(properties: Mapping[str, Value], name: str, least: int) -> int:
     except ValueError:
         number = None
     if number is None or not least <= number <= MILLISECONDS_MAX:
-        raise BrokerError(f"{name}: a whole number of at least {least}, not {value!r}")
+        raise InvalidScheduleError(f"{name}: a whole number of at least {least}, not {value!r}")
     return number

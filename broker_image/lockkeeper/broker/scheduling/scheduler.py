@@ -1,12 +1,19 @@
 """Takes messages that are to be delivered later, and delivers them when their time has come."""
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from lockkeeper.broker.connections import Connection
-from lockkeeper.broker.errors import BrokerError, InvalidDestinationError, ResourceAllocationError
+from lockkeeper.broker.errors import (
+    BrokerError,
+    InvalidDestinationError,
+    ResourceAllocationError,
+    TooLargeError,
+    TransactionRolledBackError,
+)
 from lockkeeper.broker.policies.redelivery import counted
 from lockkeeper.broker.requests.answers import Take
 from lockkeeper.broker.scheduling import job as jobs
@@ -34,6 +41,8 @@ if TYPE_CHECKING:
     from lockkeeper.broker.settings import SchedulerSettings
     from lockkeeper.broker.transaction_manager import TransactionManager
 
+logger = logging.getLogger(__name__)
+
 _MARK = b"AMQ_SCHEDULED_"
 
 
@@ -53,13 +62,15 @@ class Scheduler:
         broker_id: str,
         requests: "Requests",
         take: Take,
+        check_later: Callable[[Message], None],
     ) -> None:
-        """*take* takes a message."""
+        """*take* takes a message, *check later* refuses one that can never be taken."""
         self._context = context
         self._transactions = transactions
         self._zone = ZoneInfo(settings.time_zone)
         self._most = settings.max_scheduled_messages
         self._take = take
+        self._check_later = check_later
         self._connection = Connection([], "scheduler")
         self._connection.identifier = f"{broker_id}-scheduler"
         self._producer = ProducerId(self._connection.identifier, 1, 1)
@@ -85,6 +96,7 @@ class Scheduler:
             return message
         if not schedule.is_wanted:
             return message
+        self._check_later(message)
         # Of each the memory has a part, whatever the store holds. What comes again is let in.
         if self._queue.depth() >= self._most:
             raise ResourceAllocationError(
@@ -119,38 +131,58 @@ class Scheduler:
         Returns False, with nothing done, when there is no room.
         """
         transaction = self._begin()
-        message = reference.loaded
         try:
             following = self._following(job)
-            if not self._only_begins_others(job):
-                message_id = None if following is None else self._message_id()
-                sequence = self._context.next_sequence()
-                due = jobs.delivered(message, self._context.now, message_id, transaction, sequence)
-                self._send(due)
-                redeliveries = counted(redelivery_counter_of(due))
-                for run in self._transactions.find(self._connection, transaction).sent:
-                    for sent in run.references:
-                        sent.redeliveries = redeliveries
-            for each in following or ():
-                self._send(self._again(message, each, transaction))
+            self._send_all(job, reference.loaded, following, transaction)
+        except TooLargeError as error:
+            self._transactions.rollback(self._connection, transaction, None)
+            return self._give_up(reference, error)
         except (ResourceAllocationError, StoreFullError):
             self._transactions.rollback(self._connection, transaction, None)
             return False
         except BrokerError as error:
             self._transactions.rollback(self._connection, transaction, None)
-            self._queue.poison(reference, str(error))
-            return True
+            return self._give_up(reference, error)
         except Exception as error:
             self._transactions.rollback(self._connection, transaction, None)
             self._queue.quarantine(reference, error)
             return True
         found = self._transactions.find(self._connection, transaction)
         found.consume(self._queue, [reference], None)
-        self._transactions.commit(self._connection, transaction, None)
+        try:
+            self._transactions.commit(self._connection, transaction, None)
+        except TransactionRolledBackError as error:
+            return self._give_up(reference, error)
         if following:
             waiting = [run.references for run in found.sent if run.route is self._queue]
             last = [*chain.from_iterable(waiting)][-len(following) :]
             self._queue.expect(zip(last, following, strict=True))
+        return True
+
+    def _send_all(
+        self,
+        job: Job,
+        message: Message,
+        following: list[Job] | None,
+        transaction: LocalTransactionId,
+    ) -> None:
+        """Send what is due of a job, and its next times. Raises BrokerError, StoreFullError."""
+        if not self._only_begins_others(job):
+            message_id = None if following is None else self._message_id()
+            sequence = self._context.next_sequence()
+            due = jobs.delivered(message, self._context.now, message_id, transaction, sequence)
+            self._send(due)
+            redeliveries = counted(redelivery_counter_of(due))
+            for run in self._transactions.find(self._connection, transaction).sent:
+                for sent in run.references:
+                    sent.redeliveries = redeliveries
+        for each in following or ():
+            self._send(self._again(message, each, transaction))
+
+    def _give_up(self, reference: Reference, refusal: BrokerError) -> bool:
+        """End a job that is refused whenever it is tried, as a dead letter; returns that it is."""
+        logger.warning("a scheduled message cannot be delivered, and is given up: %s", refusal)
+        self._queue.poison(reference, str(refusal))
         return True
 
     def _following(self, job: Job) -> list[Job] | None:

@@ -64,6 +64,7 @@ _JAVA_CLASSES: dict[type[errors.BrokerError], str] = {
     ),
     errors.InvalidSelectorError: "javax.jms.InvalidSelectorException",
     errors.ResourceAllocationError: "javax.jms.ResourceAllocationException",
+    errors.TooLargeError: "javax.jms.ResourceAllocationException",
     errors.TransactionRolledBackError: "javax.jms.TransactionRolledBackException",
     errors.TransactionError: "javax.transaction.xa.XAException",
 }

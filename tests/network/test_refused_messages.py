@@ -1,0 +1,119 @@
+"""Messages that a broker refuses whenever they come: they end there, and the bridge goes on."""
+
+from typing import Any
+
+import pytest
+from linked_brokers import SETTINGS, Link, Node
+
+from lockkeeper.broker.routing.composites import CompositeDestination, ForwardTo
+from lockkeeper.broker.settings import (
+    BrokerSettings,
+    MemoryUsage,
+    SchedulerSettings,
+    SystemUsage,
+)
+from lockkeeper.message.destination import parse_destination
+from lockkeeper.message.primitives import Value, encode_map
+from lockkeeper.message.rewrite import decoded, properties_of
+from lockkeeper.network.settings import BridgeSettings
+
+LIMIT = 1 << 20
+RULE = CompositeDestination(
+    "Q", forward_to=(ForwardTo(queue="A"), ForwardTo(queue="B")), forward_only=False
+)
+FAR = BrokerSettings(
+    system_usage=SystemUsage(MemoryUsage(LIMIT)),
+    scheduler=SchedulerSettings(enabled=True),
+    composite_destinations=(RULE,),
+)
+TOO_LARGE: dict[str, Any] = {"text": "x" * (LIMIT // 2)}
+BAD_SCHEDULE: dict[str, Any] = {
+    "text": "x",
+    "marshalled_properties": encode_map({"AMQ_SCHEDULED_CRON": "whenever"}),
+}
+REFUSED = {
+    "copies": (TOO_LARGE, "3 copies of "),
+    "schedule": (BAD_SCHEDULE, "AMQ_SCHEDULED_CRON: "),
+}
+
+
+class Pair:
+    """Two linked brokers, of which the far one takes less."""
+
+    def __init__(self) -> None:
+        self.a, self.b = Node("a", settings=SETTINGS), Node("b", settings=FAR)
+        self.near, self.far = self.a.client(), self.b.client()
+        self.far.consume("queue://Q")
+        self.link = Link(self.a, self.b, BridgeSettings())
+        self.link.pump()
+
+    def again(self) -> None:
+        """Lose the connection and make another."""
+        self.link.cut()
+        self.link = Link(self.a, self.b, BridgeSettings())
+        self.link.pump()
+
+    def depths(self) -> tuple[int, int]:
+        """Return how many messages are left here, and how many dead letters are there."""
+        return depth(self.a, "queue://Q"), depth(self.b, "queue://ActiveMQ.DLQ")
+
+
+def depth(node: Node, name: str) -> int:
+    region = node.broker.registry.find(parse_destination(name))
+    return 0 if region is None else region.depth()
+
+
+def cause_in(node: Node) -> Value:
+    """Return what the only dead letter says of why it is there."""
+    found = node.broker.registry.find_queue(parse_destination("queue://ActiveMQ.DLQ"))
+    assert found is not None
+    (dead,) = found.waiting()
+    return properties_of(decoded(dead.loaded))["dlqDeliveryFailureCause"]
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_refused_is_a_dead_letter_there_and_all_else_goes_on(kind: str) -> None:
+    fields, cause = REFUSED[kind]
+    pair = Pair()
+    pair.near.send("queue://Q", **fields)
+    pair.near.send("queue://Q", "next")
+    pair.link.pump()
+    assert pair.depths() == (0, 1)
+    assert str(cause_in(pair.b)).startswith(cause)
+    assert pair.far.take() == ["next"]
+    assert pair.link.bridge.is_open
+    assert pair.link.bridge.failure == ""
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_it_is_one_dead_letter_when_its_confirmation_is_lost(kind: str) -> None:
+    fields, _ = REFUSED[kind]
+    pair = Pair()
+    pair.near.send("queue://Q", **fields)
+    pair.link.pump(holds_back=1)
+    assert pair.depths()[1] == 1
+    pair.again()
+    assert pair.depths() == (0, 1)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_is_not_persistent_ends(kind: str) -> None:
+    fields, _ = REFUSED[kind]
+    pair = Pair()
+    pair.near.send("queue://Q", **fields, persistent=False)
+    pair.near.send("queue://Q", "next", persistent=False)
+    pair.link.pump()
+    assert pair.depths() == (0, 0)
+    assert pair.far.take() == ["next"]
+    assert pair.link.bridge.is_open
+
+
+def test_what_is_too_large_does_not_wait_for_room() -> None:
+    pair = Pair()
+    memory = pair.b.broker.memory
+    memory.used += 100 << 20
+    pair.near.send("queue://Q", **TOO_LARGE)
+    pair.link.pump()
+    assert pair.depths() == (0, 1)
+    memory.used -= 100 << 20
+    assert pair.b.broker.flow.blocked() == []
