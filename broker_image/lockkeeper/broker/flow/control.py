@@ -253,6 +253,8 @@ class FlowControl:
 
     def _admit(self, send: BlockedSend) -> None:
         """Take a message that waited; whoever sent it learns of what is wrong with it."""
+        # Where it goes may have been removed meanwhile, and not every connection was told.
+        send.connection.last_destination = None
         try:
             self._take(send.connection, self._end(send), send.receipt, True)
         except BrokerError as refusal:
